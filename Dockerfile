@@ -9,7 +9,7 @@ ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
 # The list of the packages with their hashes (SBOM), in CycloneDX's JSON: `docker run --rm --entrypoint cat IMAGE
 # sbom.cdx.json` prints it. It is a file, because Lambda refuses images with attestations; nothing reads it at run time.
 FROM ${BASE_IMAGE} AS sbom
-COPY requirements.txt deploy/sbom-requirements.txt /build/
+COPY requirements.txt function/image/sbom-requirements.txt /build/
 RUN python3 -m pip install --target /build/tools --require-hashes --no-deps --only-binary :all: \
     --no-compile --no-cache-dir --disable-pip-version-check --root-user-action ignore -r /build/sbom-requirements.txt \
     && PYTHONPATH=/build/tools python3 -m cyclonedx_py requirements --output-reproducible --no-validate \
@@ -23,7 +23,7 @@ COPY requirements.txt /build/
 RUN python3 -m pip install --target /staging/var/task --require-hashes --no-deps --only-binary :all: \
     --no-compile --no-cache-dir --disable-pip-version-check --root-user-action ignore -r /build/requirements.txt
 COPY --from=sbom /build/sbom.cdx.json /staging/var/task/
-COPY deploy/ /build/
+COPY function/image/ /build/
 RUN python3 /build/trim.py /staging/var/task \
     && python3 /build/bytecode.py /staging --base \
     && chmod -R a+rX /staging
@@ -32,10 +32,11 @@ RUN python3 /build/trim.py /staging/var/task \
 FROM ${BASE_IMAGE} AS function
 WORKDIR /var/task
 COPY --from=dependencies /staging/ /
-COPY deploy/ deploy/
-COPY function/ /staging/var/task/function/
-RUN python3 deploy/bytecode.py /staging && cp -R /staging/var/task/function . \
-    && python3 -m deploy.build_archive --out /staging/var/task/function/archive.bin && chmod -R a+rX /staging
+COPY function/ function/
+COPY semsearch/ semsearch/
+RUN mkdir -p /staging/var/task && cp -R function semsearch /staging/var/task && rm -r /staging/var/task/function/image \
+    && python3 function/image/bytecode.py /staging \
+    && python3 -m function.image.build_archive --out /staging/var/task/function/archive.bin && chmod -R a+rX /staging
 
 # A bundle may have been copied here with files that only their owner may read; in the image that would be root
 FROM ${BASE_IMAGE} AS bundle

@@ -54,15 +54,15 @@ check: $(VENV)/checks
 	else echo "skipped: the JavaScript is not checked, because npm is not installed"; fi
 
 SITE_TOOLS := build/site-tools/node_modules/.bin
-JAVASCRIPT := export/site/browser function/page/*.js tests/site/answer.mjs
+JAVASCRIPT := semsearch/site/browser semsearch/app/page/*.js tests/browser/site/answer.mjs
 
 check-javascript: build/site-tools/installed
 	$(SITE_TOOLS)/prettier --log-level warn --print-width 120 --check $(JAVASCRIPT)
-	$(SITE_TOOLS)/tsc --project export/site/tsconfig.json
+	$(SITE_TOOLS)/tsc --project semsearch/site/tsconfig.json
 
 # The versions and the hashes are those of the lock file, and no package runs a script.
-build/site-tools/installed: export/site/package.json export/site/package-lock.json
-	mkdir -p build/site-tools && cp export/site/package.json export/site/package-lock.json build/site-tools
+build/site-tools/installed: semsearch/site/package.json semsearch/site/package-lock.json
+	mkdir -p build/site-tools && cp semsearch/site/package.json semsearch/site/package-lock.json build/site-tools
 	cd build/site-tools && npm ci --ignore-scripts --no-audit --no-fund --silent
 	touch $@
 
@@ -143,22 +143,22 @@ build/cluster/installed: tests/cluster/requirements.txt constraints.txt
 	$(PYTHON) -m venv build/cluster
 	build/cluster/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -r tests/cluster/requirements.txt
 	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" > \
-	    $$(build/cluster/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/function.pth
+	    $$(build/cluster/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/project.pth
 	touch $@
 
-# Only the page's tests and picture need them, so they are in a folder of their own; tests/page/browser.py looks there.
+# Only the page's tests and picture need them, so they are in a folder of their own; tests/browser/page/browser.py looks there.
 test-page: $(VENV)/installed build/page-tools/installed
-	$(BIN)/python -m pytest tests/page
+	$(BIN)/python -m pytest tests/browser/page
 
-build/page-tools/installed: tests/page/requirements.txt
+build/page-tools/installed: tests/browser/page/requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/page-tools \
-	    -r tests/page/requirements.txt
+	    -r tests/browser/page/requirements.txt
 	touch $@
 
 # Where npm is missing, the tests say so and are skipped.
 test-site: $(VENV)/installed build/page-tools/installed
 	if command -v npm > /dev/null; then $(MAKE) build/site-tools/installed; fi
-	$(BIN)/python -m pytest tests/site
+	$(BIN)/python -m pytest tests/browser/site
 
 mutants: $(VENV)/installed
 	$(BIN)/python -m tests.mutants $(MUTANTS)

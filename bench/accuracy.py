@@ -17,10 +17,10 @@ import numpy as np
 from bench.report import console, make_provenance, report
 from bench.texts import TOP_K, Retrieval, add_data_argument, ndcg, read_headlines, read_scifact, read_sts, read_texts
 from bench.work import NAIVE, make_models, open_embedder
-from export.index.embed import embed_texts
-from export.index.recall import neighbour_recall
-from function.engine.embedder import Embedder, TokenIds
-from function.engine.quantization import Embeddings
+from semsearch.engine.embedder import Embedder, TokenIds
+from semsearch.engine.quantization import Embeddings
+from semsearch.indexing.vectors.embed import embed_texts
+from semsearch.indexing.vectors.recall import neighbour_recall
 
 QUERIES, OTHERS = 1_000, 20_000
 ALONE = 256  # texts that are embedded one by one and in batches of 32

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    from tests.page.browser import browser_problem, open_browser
+    from tests.browser.page.browser import browser_problem, open_browser
 
     if (problem := browser_problem()) is not None:
         raise Missing(problem)

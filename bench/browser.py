@@ -26,12 +26,12 @@ import numpy as np
 from bench.report import Missing, console, make_provenance, report
 from bench.texts import add_data_argument, read_texts
 from bench.work import make_bundle
-from export.index.query_table import write_table
-from export.site.site import write_site
-from function.engine.embedder import Embedder
-from function.engine.hybrid import fuse
-from function.engine.loading import LoadedBundle, load_bundle
-from function.engine.metadata.filters import allowed_rows
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.hybrid import fuse
+from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.metadata.filters import allowed_rows
+from semsearch.indexing.vectors.query_table import write_table
+from semsearch.site.site import write_site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    from tests.page.browser import browser_problem, open_browser
+    from tests.browser.page.browser import browser_problem, open_browser
 
     if (problem := browser_problem()) is not None:
         raise Missing(problem)

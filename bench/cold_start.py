@@ -36,7 +36,7 @@ from bench.work import (
     make_models,
     peer_python,
 )
-from deploy.build_archive import KINDS
+from function.image.build_archive import KINDS
 
 WARM, DROPPED = "warm", "dropped"  # states of the page cache: the files are in memory, or the kernel forgot them
 QUERY = {"text": "self driving cars navigation", "num_results": 5}
@@ -153,7 +153,7 @@ def make_functions(work: Path, bundles: Mapping[str, Path]) -> dict[str, Contend
 def make_variants(work: Path, bundle: Path, left_out: Sequence[str] = ()) -> dict[str, Contender]:
     """Return the empty function and this one outside an image: whole, and without each of these parts of its archive.
 
-    The parts are kinds of deploy/build_archive.py, or ARCHIVE for all of it.
+    The parts are kinds of function/image/build_archive.py, or ARCHIVE for all of it.
     """
     python, variables = function_python(work), {"BUNDLE_DIR": str(bundle.absolute())}
     functions = {EMPTY: LocalFunction(python, EMPTY_HANDLER, PEERS, {})}
@@ -211,10 +211,10 @@ def make_context(folder: Path, handler: str, environment: Mapping[str, str] | No
 
 def peer_environment(work: Path, bundle: Path, texts: Texts, library: str) -> dict[str, str]:
     """Return the environment variables of a peer over the texts of this bundle, whose files are written first."""
-    from export.model.source import find_model
-    from function.engine.bundle import INDEX
-    from function.engine.quantization import dequantize
-    from function.engine.tensors import map_tensors
+    from semsearch.engine.bundle import INDEX
+    from semsearch.engine.quantization import dequantize
+    from semsearch.engine.tensors import map_tensors
+    from semsearch.indexing.models.source import find_model
 
     corpus, model = work / f"peer-of-{bundle.name}", find_model(None, None)[0]
     if not (corpus / "texts.json").exists():

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench.emulator import Context, sample_event
-from export.terminal import python_module
+from semsearch.commands.console import python_module
 
 QUESTIONS = (
     "unpack all files of an archive",

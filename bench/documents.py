@@ -12,20 +12,20 @@ from pathlib import Path
 from bench.modes import embed_once, make_keywords
 from bench.report import make_provenance, report
 from bench.texts import CISI, SCIFACT, TOP_K, Retrieval, add_data_argument, ndcg, read_scifact
-from export.corpus.corpus import heading_prefix
-from export.corpus.folder import find_files
-from export.documents import Splitter
-from export.documents.document import Block, Document, DocumentPart, Heading
-from export.documents.passages import PASSAGE_TOKENS, divide
-from export.documents.reading import FORMATS
-from export.index.embed import embed_texts
-from export.index.keywords import KeywordOptions
-from function.engine.bundle import TOKENIZER, read_manifest
-from function.engine.embedder import Embedder
-from function.engine.hybrid import fuse
-from function.engine.quantization import quantize
-from function.engine.semantic.index import Index
-from function.engine.tokenizer import read_tokenizer
+from semsearch.engine.bundle import TOKENIZER, read_manifest
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.hybrid import fuse
+from semsearch.engine.quantization import quantize
+from semsearch.engine.semantic.index import Index
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.corpus.corpus import heading_prefix
+from semsearch.indexing.corpus.folder import find_files
+from semsearch.indexing.documents import Splitter
+from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading
+from semsearch.indexing.documents.passages import PASSAGE_TOKENS, divide
+from semsearch.indexing.documents.reading import FORMATS
+from semsearch.indexing.keywords import KeywordOptions
+from semsearch.indexing.vectors.embed import embed_texts
 
 SETS = ((SCIFACT, 1), (SCIFACT, 2_000), (CISI, 1), (CISI, 2_000))  # words of a document: of one abstract, or of several
 NAIVE, OVERLAP = 1_000, 200  # characters of a piece

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import PEERS, PROJECT, console, require_docker
+from function.image import SHIPPED
 
-SAMPLE = PROJECT / "deploy" / "events" / "http-api.json"
+SAMPLE = PROJECT / "function" / "sample_events" / "http-api.json"
 IN_IMAGE = Path("/usr/local/bin/aws-lambda-rie")  # the emulator in Lambda's base image
 TASK = "/var/task"  # the folder of the function, its libraries and the bundle in Lambda's images
 RUNTIME = "/var/runtime"  # the folder of the runtime's own packages
@@ -169,9 +170,13 @@ def base_image() -> str:
 
 def copy_function(folder: Path) -> None:
     """Copy the code of the function and its build scripts into a folder."""
-    for name in ("function", "deploy"):
+    (folder / "semsearch").mkdir(parents=True, exist_ok=True)
+    for name in SHIPPED:
         ignored = shutil.ignore_patterns("__pycache__", "archive.bin")
-        shutil.copytree(PROJECT / name, folder / name, ignore=ignored)
+        if name.endswith(".py"):
+            shutil.copy2(PROJECT / name, folder / name)
+        else:
+            shutil.copytree(PROJECT / name, folder / name, ignore=ignored)
 
 
 def build_image(work: Path, bundle: Path) -> None:

@@ -33,14 +33,14 @@ from bench.texts import (
     read_papers,
     read_scifact,
 )
-from export.index.embed import embed_texts
-from export.index.keywords import KeywordOptions, keyword_tensors
-from function.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
-from function.engine.embedder import Embedder
-from function.engine.hybrid import fuse
-from function.engine.keyword.keywords import Keywords
-from function.engine.quantization import Embeddings, quantize
-from function.engine.semantic.index import Hit, Index
+from semsearch.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.hybrid import fuse
+from semsearch.engine.keyword.keywords import Keywords
+from semsearch.engine.quantization import Embeddings, quantize
+from semsearch.engine.semantic.index import Hit, Index
+from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
+from semsearch.indexing.vectors.embed import embed_texts
 
 WORD = re.compile("[A-Za-z]{4,}")  # a word that is misspelled
 CORRECT_WORD = re.compile(r"(?<![\w\\$])[a-z]{4,}(?![\w}$])")  # no name, and no part of a formula in LaTeX

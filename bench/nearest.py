@@ -19,11 +19,11 @@ import numpy as np
 from bench.report import Missing, make_provenance, report
 from bench.searches import CLAIMS, WORDS, make_queries
 from bench.texts import add_data_argument, read_scifact
-from export.index.recall import ExactSearch, Recall, choose_stages, search_exactly
-from function.engine.bundle import INDEX, BundleError, check_bundle
-from function.engine.embedder import Embedder
-from function.engine.quantization import dequantize
-from function.engine.semantic.index import Index
+from semsearch.engine.bundle import INDEX, BundleError, check_bundle
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.quantization import dequantize
+from semsearch.engine.semantic.index import Index
+from semsearch.indexing.vectors.recall import ExactSearch, Recall, choose_stages, search_exactly
 
 PACKAGES = "faiss-cpu==1.15.1 usearch==2.26.6"  # installed beside the bench's, for this measurement alone
 OURS = "this project"

@@ -23,9 +23,9 @@ from bench.report import PROJECT, console, make_provenance, numbers, report
 from bench.scale_bundles import make_bundles
 from bench.texts import add_data_argument, read_scifact
 from bench.work import ONE_THREAD
-from export.index.recall import search_exactly
-from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, check_bundle, read_manifest
-from function.engine.semantic.index import Index
+from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, check_bundle, read_manifest
+from semsearch.engine.semantic.index import Index
+from semsearch.indexing.vectors.recall import search_exactly
 
 SIZES = (10_000, 30_000, 100_000, 194_182, 1_000_000)  # 194,182: all headlines
 Figures = Mapping[str, Any]  # what was measured at one size

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from function.engine.bundle import PASSAGES, read_manifest
-from function.engine.embedder import Embedder
-from function.engine.hybrid import fuse
-from function.engine.loading import LoadedBundle, load_bundle
-from function.engine.metadata.filters import allowed_rows
-from function.engine.passages import Passages
-from function.engine.quantization import Embeddings
+from semsearch.engine.bundle import PASSAGES, read_manifest
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.hybrid import fuse
+from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.metadata.filters import allowed_rows
+from semsearch.engine.passages import Passages
+from semsearch.engine.quantization import Embeddings
 
 WHOLE, WORDS, HALVES = "passages", "four words of a passage", "half of a passage's words, shuffled"
 CLAIMS = "claims of SciFact"  # texts of another field, none of which is in a corpus

@@ -29,8 +29,8 @@ from bench.cold_start import TRANSFORMERS, peer_environment
 from bench.report import PEERS, PROJECT, Missing, console, make_provenance, numbers, report, show
 from bench.texts import Texts, add_data_argument, read_texts
 from bench.work import ONE_THREAD, make_bundle, peer_python
-from function.engine.bundle import read_manifest
-from function.engine.embedder import Embedder
+from semsearch.engine.bundle import read_manifest
+from semsearch.engine.embedder import Embedder
 
 OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
 SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
@@ -198,7 +198,7 @@ def run(options: argparse.Namespace) -> int:
 
 def make_server(name: str, work: Path, bundle: Path, texts: Texts, port: int) -> ServerCommand:
     """Return how the server of this name is started. Raises SystemExit if there is no server of that name."""
-    from export.model.source import find_model  # no part of the server that is measured
+    from semsearch.indexing.models.source import find_model  # no part of the server that is measured
 
     model = find_model(None, None)[0]
     if name in (OURS, UNBATCHED):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.report import Missing, console
-from export.evaluation.measures import measure
+from semsearch.evaluation.measures import measure
 
 HEADLINES, STS, SCIFACT, CISI = "headlines.csv.gz", "eval/stsb-dev.tsv", "eval/scifact", "eval/cisi"
 ARXIV = ("arxiv.jsonl.gz", "arxiv-extra-70k.jsonl.gz")
@@ -149,7 +149,7 @@ def short_queries(data: Path, count: int) -> list[str]:
 @cache
 def documentation() -> list[str]:
     """Return the texts of Python's own documentation, shuffled, because they are sorted by module."""
-    from export.corpus.python_documentation import python_documentation
+    from semsearch.indexing.corpus.python_documentation import python_documentation
 
     texts = list(python_documentation().texts)
     random.Random(SEED).shuffle(texts)

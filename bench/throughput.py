@@ -14,8 +14,8 @@ from pathlib import Path
 from bench.report import console, make_provenance, report
 from bench.texts import add_data_argument, read_texts
 from bench.work import NAIVE, SHIPPED, make_models, open_embedder, peer_python
-from export.index.embed import embed_corpus
-from export.model.source import find_model
+from semsearch.indexing.models.source import find_model
+from semsearch.indexing.vectors.embed import embed_corpus
 
 PEER = "sentence-transformers encode"
 # The peer, in an environment of its own. Its arguments are the model's folder and a JSON list of texts. It prints

@@ -53,10 +53,10 @@ def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str,
     """Return the milliseconds of bare work and of the whole handler, one request of each in turn."""
     import simsimd
 
-    from function.engine.bundle import INDEX, MODEL, read_manifest
-    from function.engine.embedder import Embedder, open_session
-    from function.engine.quantization import quantize
-    from function.engine.tensors import map_tensors
+    from semsearch.engine.bundle import INDEX, MODEL, read_manifest
+    from semsearch.engine.embedder import Embedder, open_session
+    from semsearch.engine.quantization import quantize
+    from semsearch.engine.tensors import map_tensors
 
     os.environ["BUNDLE_DIR"] = str(bundle)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as in Lambda

@@ -16,9 +16,9 @@ from pathlib import Path
 from bench.emulator import copy_function
 from bench.report import PEERS, PROJECT, Missing, console
 from bench.texts import Texts
-from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
-from function.engine.embedder import Embedder, open_session
-from function.engine.tokenizer import read_tokenizer
+from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from semsearch.engine.embedder import Embedder, open_session
+from semsearch.engine.tokenizer import read_tokenizer
 
 # Libraries of linear algebra and of OpenMP would otherwise use all cores for one query.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -32,7 +32,7 @@ INFO = "model.json"  # beside the models; one ModelInfo for all of them
 def made_from() -> str:
     """Return a digest of the code that makes models and indexes; what other code made is made again."""
     digest = hashlib.sha256()
-    for path in sorted([*(PROJECT / "export").rglob("*.py"), *(PROJECT / "function" / "engine").rglob("*.py")]):
+    for path in sorted((PROJECT / "semsearch").rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -50,7 +50,7 @@ def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
     bundle = work / (f"{texts.file_name}-{len(texts.texts)}" + (f"-{lots}-lots" if lots else ""))
     mark = work / f"{bundle.name}.made-from.txt"
     if not is_current(mark):
-        from export.cli import main
+        from semsearch.commands.export_cli import main
 
         shutil.rmtree(bundle, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
@@ -77,11 +77,11 @@ def make_models(work: Path) -> dict[str, Path]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
 
-    from export.corpus.python_documentation import python_documentation
-    from export.model.calibration import split_documentation
-    from export.model.export_model import export_model
-    from export.model.graph import export_graph
-    from export.model.source import find_model, read_source, write_tokenizer
+    from semsearch.conversion.calibration import split_documentation
+    from semsearch.conversion.convert import export_model
+    from semsearch.conversion.graph import export_graph
+    from semsearch.indexing.corpus.python_documentation import python_documentation
+    from semsearch.indexing.models.source import find_model, read_source, write_tokenizer
 
     logging.getLogger().setLevel(logging.ERROR)
     source = read_source(*find_model(None, None))
@@ -154,9 +154,9 @@ def function_package(work: Path, without: str = "") -> Path:
     package = work / (f"function-package-without-{without}" if without else "function-package")
     shutil.rmtree(package, ignore_errors=True)
     copy_function(package)
-    subprocess.run([python, "-m", "compileall", "-q", "function"], cwd=package, check=True)
+    subprocess.run([python, "-m", "compileall", "-q", "function", "semsearch"], cwd=package, check=True)
     if without != "archive":
-        build = [python, "-m", "deploy.build_archive", *(("--without", without) if without else ())]
+        build = [python, "-m", "function.image.build_archive", *(("--without", without) if without else ())]
         subprocess.run(build, cwd=package, check=True, capture_output=True)
     return package
 

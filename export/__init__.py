@@ -1,1 +1,1 @@
-"""Offline work: a sentence-transformer and a file of texts become a bundle."""
+"""The export step of the deployment: a model and texts become a bundle."""

@@ -2,13 +2,13 @@
 
 import sys
 
-from export.errors import explain_import
-from function.commands.terminal import run
+from semsearch.commands.terminal import run
+from semsearch.indexing.errors import explain_import
 
 
 def main() -> int:
     """Run the command and return its exit code."""
-    from export.cli import main as export
+    from semsearch.commands.export_cli import main as export
 
     return export()
 

@@ -1,1 +1,1 @@
-"""AWS and HTTP on top of the engine: what runs in Lambda."""
+"""What only the deployed function needs: the handler, Lambda's events, the start and the scripts of the image."""

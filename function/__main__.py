@@ -2,7 +2,7 @@
 
 import sys
 
-from function.commands.terminal import run
+from semsearch.commands.terminal import run
 
 arguments = sys.argv[1:]
 is_query = arguments[:1] == ["query"]
@@ -11,14 +11,14 @@ is_query = arguments[:1] == ["query"]
 def main() -> int:
     """Run the command and return its exit code."""
     if is_query:
-        from function.commands.query import main as query  # imports no server
+        from semsearch.commands.query import main as query  # imports no server
 
         return query(arguments[1:])
     if arguments[:1] == ["key"]:
-        from function.commands.key import main as key
+        from semsearch.commands.key import main as key
 
         return key(arguments[1:])
-    from function.server.cli import main as serve
+    from semsearch.server.cli import main as serve
 
     return serve(arguments[1:] if arguments[:1] == ["serve"] else arguments)
 

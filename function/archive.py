@@ -1,4 +1,4 @@
-"""Import compiled modules from one file, which `deploy/build_archive.py` writes while an image is built.
+"""Import compiled modules from one file, which `function/image/build_archive.py` writes while an image is built.
 
 Python looks for each module in several folders and opens a file for it: some four hundred files in a cold start. One
 mapped file is read in one pass. That saves most where the files of an image are loaded when they are first read, as in

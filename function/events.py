@@ -30,7 +30,7 @@ DIRECT_FIELDS = {"path", "method", "body"}
 EXPECTED_EVENT = (
     'expected an HTTP request from API Gateway, a function URL or a load balancer, or {"text": "some words"}, '
     'or {"path": "/predict", "body": {"text": "some words"}}; remove this function from the event\'s source, or '
-    "compare the event with the examples in the folder deploy/events/"
+    "compare the event with the examples in the folder function/sample_events/"
 )
 
 

@@ -10,27 +10,28 @@ from time import perf_counter_ns
 
 started = perf_counter_ns()
 
-from function.archive import use_archive  # noqa: E402  the stopwatch runs during all other imports
+from function.archive import archive_status, use_archive  # noqa: E402  the stopwatch runs during all other imports
 
 use_archive()
 
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 
-from function.startup import ColdStart, no_garbage_collection, warm_up, warm_up_after_restore  # noqa: E402
-from function.telemetry import Stopwatch, cold_start_report, make_logger  # noqa: E402
+from function.startup import warm_up, warm_up_after_restore  # noqa: E402
+from semsearch.app.cold_start import ColdStart, no_garbage_collection  # noqa: E402
+from semsearch.app.telemetry import Stopwatch, cold_start_report, make_logger  # noqa: E402
 
 stopwatch = Stopwatch(started)
 
 background = ThreadPoolExecutor(1)
 with no_garbage_collection():
-    from function.engine.loading import load
-    from function.settings import read_settings
+    from semsearch.app.settings import read_settings
+    from semsearch.engine.loading import load
 
     settings = read_settings()
     stopwatch.lap("import-engine")
     reloader = None
     if settings.bundle_url:
-        from function.s3.reloader import BundleReloader
+        from semsearch.app.reloading.s3 import BundleReloader
 
         reloader = BundleReloader(settings, os.environ, by_requests=True)
         fetching = background.submit(reloader.fetch)
@@ -38,11 +39,11 @@ with no_garbage_collection():
     else:
         opening = background.submit(load, settings.bundle_dir)
 
-    from function.app import create_app
     from function.events import make_handler
+    from semsearch.app.app import create_app
 
     logger = make_logger(settings)
-    cold_start = ColdStart(cold_start_report(settings, logger))
+    cold_start = ColdStart(cold_start_report(settings, logger, archive_status()), archive_status())
     stopwatch.lap("import-http")
 
     if reloader is not None:

@@ -1,13 +1,12 @@
-"""Parts of a start: no garbage collection, one warm-up request, one report, and SnapStart's restore."""
+"""Parts of a start in Lambda: one warm-up request, and SnapStart's restore."""
 
-import gc
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from function.telemetry import ReportColdStart, Stopwatch
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.telemetry import Stopwatch
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -21,49 +20,6 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "body": json.dumps({"text": "a", "num_results": 1}),  # an unknown longer word would load the corrections
     "isBase64Encoded": False,
 }
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Turn garbage collection off in the block, because imports create many objects and hardly any garbage.
-
-    At the end, all existing objects are declared permanent: later collections do not examine them.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-class ColdStart:
-    """The phases of this process's start. The first request afterwards reports them, once.
-
-    Requests before `end` are warm-ups: they are answered and not logged.
-    """
-
-    def __init__(self, report: ReportColdStart) -> None:
-        """Let `report` receive the phases."""
-        self.report = report
-        self.phases: Mapping[str, float] = {}  # milliseconds
-        self.is_over = False
-        self._unreported: Mapping[str, float] = {}
-
-    def begin(self) -> None:
-        """Begin a restore: until `end`, requests are warm-ups again."""
-        self.is_over = False
-        self._unreported = {}
-
-    def end(self, phases: Mapping[str, float]) -> None:
-        """Store the start's phases, in milliseconds, which the next request reports."""
-        self.phases = self._unreported = dict(phases)
-        self.is_over = True
-
-    def take(self) -> Mapping[str, float]:
-        """Return the phases at the first request after the start, and an empty mapping later."""
-        taken, self._unreported = self._unreported, {}
-        return taken
 
 
 def warm_up(handler: Handler, *, is_closed: bool = False) -> None:

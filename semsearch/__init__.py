@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from semsearch.indexing import index
-    from semsearch.search import Hit, Hits, Search
+    from semsearch.client import Hit, Hits, Search
+    from semsearch.indexing.watching import index
 
 __all__ = ["Hit", "Hits", "Search", "index"]
 
 
 def __getattr__(name: str) -> Any:  # imports lazily, because `python -m semsearch` changes sys.path first
-    return getattr(import_module("semsearch.indexing" if name == "index" else "semsearch.search"), name)
+    return getattr(import_module("semsearch.indexing.watching" if name == "index" else "semsearch.client"), name)

@@ -7,9 +7,9 @@ from typing import Any
 
 from safetensors.numpy import save_file
 
-from export.corpus.passages import writing_passages
-from export.index.columns import column_tensors
-from function.engine.metadata.columns import Column, Columns
+from semsearch.engine.metadata.columns import Column, Columns
+from semsearch.indexing.columns import column_tensors
+from semsearch.indexing.corpus.passages import writing_passages
 
 
 def column_of(values: Sequence[Any], kind: str) -> Column:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from function.engine.tensors import Array
+from semsearch.engine.tensors import Array
 
 
 def forget(path: Path) -> None:

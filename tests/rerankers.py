@@ -7,11 +7,11 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tokenizers.processors import TemplateProcessing
 
-from export.index.indexer import write_manifest
-from export.model.quantize import save_ort
-from function.engine.bundle import RERANK, RERANK_TOKENIZER, RerankInfo, describe_file, read_manifest
-from function.engine.tokenizer import save_tokenizer
-from tests.conftest import DIM, make_tokenizer, word_table
+from semsearch.conversion.quantize import save_ort
+from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, RerankInfo, describe_file, read_manifest
+from semsearch.engine.tokenizer import save_tokenizer
+from semsearch.indexing.vectors.indexer import write_manifest
+from tests.world import DIM, make_tokenizer, word_table
 
 MOST_TOKENS = 40  # maximum tokens of a pair
 

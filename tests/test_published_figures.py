@@ -13,12 +13,12 @@ import onnxruntime as ort
 import pytest
 
 from bench.texts import HEADLINES, read_headlines
-from export.cli import main
-from export.model import export_model as export_model_module
-from export.model.source import DEFAULT_MODEL_PACKAGE
-from function.engine.bundle import read_manifest
-from function.engine.embedder import Embedder, open_session
-from function.engine.quantization import Embeddings
+from semsearch.commands.export_cli import main
+from semsearch.conversion import convert as export_model_module
+from semsearch.engine.bundle import read_manifest
+from semsearch.engine.embedder import Embedder, open_session
+from semsearch.engine.quantization import Embeddings
+from semsearch.indexing.models.source import DEFAULT_MODEL_PACKAGE
 
 REFERENCE = "reference.json"
 

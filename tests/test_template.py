@@ -13,11 +13,11 @@ from aws_lambda_powertools.shared import constants
 from cfnlint.decode import cfn_yaml
 from cfnlint.template import Template
 
-from function.app import App
-from function.routes.clients.mcp import ISSUER_HEADER, OAUTH_METADATA
-from function.routes.schemas import describe_app
-from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
-from tests.function.test_api_keys import PARAMETER, SECRET
+from semsearch.app.app import App
+from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA
+from semsearch.app.routes.schemas import describe_app
+from semsearch.app.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
+from tests.app.access.test_api_keys import PARAMETER, SECRET
 from tests.project import ROOT
 
 TEMPLATE: dict[str, Any] = cfn_yaml.load(str(ROOT / "template.yaml"))

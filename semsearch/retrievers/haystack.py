@@ -4,7 +4,7 @@ from typing import Any
 
 from haystack import Document, component
 
-from semsearch.search import Search
+from semsearch.client import Search
 
 
 @component

@@ -6,7 +6,7 @@ from typing import Any
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from semsearch.search import Search
+from semsearch.client import Search
 
 
 class LlamaIndexRetriever(BaseRetriever):  # type: ignore[misc]  # its types are not installed

@@ -11,8 +11,8 @@ from bench import accuracy, cold_start, documents, serve
 from bench.serve import Load
 from bench.texts import CISI, SCIFACT, Texts
 from bench.work import NAIVE
-from export.corpus import Corpus
-from function.engine.loading import load_bundle
+from semsearch.engine.loading import load_bundle
+from semsearch.indexing.corpus import Corpus
 
 
 def test_it_times_every_length_of_every_model(

@@ -12,9 +12,9 @@ from bench import scale, scale_bundles, searches
 from bench.cold_start import DROPPED, WARM, Starts
 from bench.scale_bundles import LOT, make_bundles, run_measured
 from bench.texts import Retrieval
-from export.corpus import Corpus
-from function.engine.bundle import INDEX
-from function.engine.loading import load_bundle
+from semsearch.engine.bundle import INDEX
+from semsearch.engine.loading import load_bundle
+from semsearch.indexing.corpus import Corpus
 
 EXPORT = {"seconds": 10.0, "processor_seconds": 18.0, "peak_megabytes": 700.0}
 

@@ -9,7 +9,7 @@ import pytest
 
 from bench import texts
 from bench.texts import read_texts, short_queries
-from export.corpus import Corpus, python_documentation
+from semsearch.indexing.corpus import Corpus, python_documentation
 
 
 @pytest.fixture

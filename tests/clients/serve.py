@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from function.app import create_app
-from function.engine.loading import load_bundle
-from function.server import cli as command
-from function.settings import IN_LAMBDA, hash_key, read_settings
-from function.startup import ColdStart
+from semsearch.app.app import create_app
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.settings import IN_LAMBDA, hash_key, read_settings
+from semsearch.engine.loading import load_bundle
+from semsearch.server import cli as command
 from tests.clients.conftest import KEY
-from tests.conftest import make_stories, write_bundle
 from tests.rerankers import add_reranker
+from tests.world import make_stories, write_bundle
 
 
 def main(kind: str) -> int:

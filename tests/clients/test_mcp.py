@@ -79,9 +79,7 @@ def test_semsearch_mcp_answers_over_standard_input_and_output() -> None:
             return names, found, content_of(await client.call_tool("fetch", {"id": found[0]["id"]}))
 
     with TemporaryDirectory() as folder:
-        write = (
-            "from pathlib import Path; from tests.conftest import *; write_bundle(Path(sys.argv[1]), make_stories())"
-        )
+        write = "from pathlib import Path; from tests.world import *; write_bundle(Path(sys.argv[1]), make_stories())"
         subprocess.run([PYTHON, "-c", f"import sys; {write}", f"{folder}/bundle"], cwd=ROOT, check=True)
         names, found, document = asyncio.run(use(f"{folder}/bundle"))
     assert names == [OWN, "search", "fetch"]

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import make_stories, write_bundle
 from tests.project import ROOT
+from tests.world import make_stories, write_bundle
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 TEXTS = 600

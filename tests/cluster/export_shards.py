@@ -7,8 +7,8 @@ import faulthandler
 import os
 import sys
 
-from export import cli
-from export.index import embed
+from semsearch.commands import export_cli as cli
+from semsearch.indexing.vectors import embed
 
 faulthandler.dump_traceback_later(int(os.environ["MOST_SECONDS"]), exit=True)
 embed.TEXTS_PER_SHARD = int(os.environ["TEXTS_PER_SHARD"])

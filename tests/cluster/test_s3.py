@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from export.corpus import CorpusError, corpus_place, fetching_corpus
-from tests.export.corpus.files import read_corpus
+from semsearch.indexing.corpus import CorpusError, corpus_place, fetching_corpus
+from tests.indexing.corpus.files import read_corpus
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deploy.build_archive import LAZY, REWRITTEN, ReplacementError, compile_module
+from function.image.build_archive import LAZY, REWRITTEN, ReplacementError, compile_module
 
 # a lazy module is the same module once it has been asked for something, whoever asks first
 LAZY_MODULE = """

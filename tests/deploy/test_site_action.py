@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from export.corpus import Corpus
-from function.engine.bundle import PASSAGES
-from function.engine.passages import Passages
+from semsearch.engine.bundle import PASSAGES
+from semsearch.engine.passages import Passages
+from semsearch.indexing.corpus import Corpus
+from tests.browser.site.world import PACKAGES, packages_problem, write_site_bundle
 from tests.project import ROOT
-from tests.site.world import PACKAGES, packages_problem, write_site_bundle
 
 SCRIPT = ROOT / "deploy" / "site_action.sh"
 PAGES = {"index": "An angry goose", "a/index": "The night nurse", "drafts/b": "The mayor slept", "404": "Not found"}

@@ -1,6 +1,6 @@
 """The Lambda entry point: replies to events, settings, and the log lines and metrics of a cold start.
 
-The sample events in deploy/events/ have the fields of AWS's own examples, with other values:
+The sample events in function/sample_events/ have the fields of AWS's own examples, with other values:
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
 https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
+from semsearch.app.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
 from tests.function.events.event_makers import MAKERS, Event, http_api
 from tests.project import ROOT
 
@@ -50,7 +50,7 @@ def ask(bundle: Path) -> Iterator[Answer]:
 
 @pytest.mark.parametrize("name", ["http-api", "http-api-health", "rest-api", "function-url", "load-balancer"])
 def test_a_sample_event_of_each_source_is_answered(ask: Answer, name: str) -> None:
-    reply = ask(json.loads((ROOT / "deploy" / "events" / f"{name}.json").read_bytes()))
+    reply = ask(json.loads((ROOT / "function" / "sample_events" / f"{name}.json").read_bytes()))
     assert reply["statusCode"] == 200
     assert reply["body"] == '{"status":"ok"}' if name.endswith("-health") else reply["body"].count('"text":') == 3
 
@@ -79,10 +79,10 @@ def run(script: str, bundle: Path, **environment: str) -> subprocess.CompletedPr
 
 
 BROKEN_SEARCH = """
-import function.engine.semantic.index
+import semsearch.engine.semantic.index
 def search(self, query, top_k):
     raise OSError("the disk is gone")
-function.engine.semantic.index.Index.search = search
+semsearch.engine.semantic.index.Index.search = search
 """
 
 

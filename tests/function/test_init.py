@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from function.engine.bundle import MODEL
-from tests.conftest import add_table
+from semsearch.engine.bundle import MODEL
+from tests.world import add_table
 
 # a start imports these packages and no other; one more must earn its milliseconds
 PACKAGES = {
@@ -19,7 +19,8 @@ PACKAGES = {
 STRANGERS = {
     *("torch", "transformers", "optimum", "polars", "pandas", "scipy", "sympy", "onnx", "google", "yaml", "rich"),
     *("boto3", "botocore", "requests", "httpx", "urllib3", "huggingface_hub", "aws_xray_sdk", "idna"),
-    *("uvicorn", "export", "bench", "tests", "unittest", "multiprocessing", "sqlite3", "xml", "tkinter", "distutils"),
+    *("uvicorn", "export", "cyclopts", "bench", "tests", "unittest", "multiprocessing", "sqlite3", "xml"),
+    *("tkinter", "distutils"),
 }
 LIBRARIES_MODULES = 205  # modules of the packages above; a lazy one counts as one although its code does not run
 
@@ -62,15 +63,11 @@ seen["later"] = sorted(set(sys.modules) - set(seen["init"]))
 
 # modules that only some functions or some requests need
 LATE = (
-    *("function.aws", "function.s3", "function.server", "function.fastapi_app", "function.routes.clients"),
-    *("function.routes.page", "function.routes.documents", "function.engine.metadata", "function.engine.ranking"),
-    *(
-        "function.engine.rerank",
-        "function.search.refinements",
-        "function.search.refinements",
-        "function.search.refinements",
-    ),
-    *("function.engine.keyword.corrections", "function.engine.keyword.highlights", "numpy.ma."),
+    *("semsearch.aws", "semsearch.server", "semsearch.app.fastapi_app", "semsearch.app.routes.clients"),
+    *("semsearch.app.mcp", "semsearch.app.access", "semsearch.app.routes.page", "semsearch.app.routes.documents"),
+    *("semsearch.engine.metadata", "semsearch.engine.ranking", "semsearch.engine.rerank"),
+    *("semsearch.engine.keyword.corrections", "semsearch.engine.keyword.highlights", "semsearch.search.refinements"),
+    "numpy.ma.",
 )
 Seen = dict[str, Any]
 
@@ -94,9 +91,9 @@ def test_init_imports_the_packages_of_the_list_and_no_other(start: Callable[...,
     modules = start()["modules"]
     tops = {name.partition(".")[0] for name in modules}
     installed = tops & packages_distributions().keys()
-    assert installed - {"snapshot_restore_py", "function"} <= PACKAGES
+    assert installed - {"snapshot_restore_py", "function", "semsearch"} <= PACKAGES
     assert {"onnxruntime", "numpy", "tokenizers", "mangum", "aws_lambda_powertools"} <= tops
-    # function/routes/direct.py answers without them
+    # semsearch/app/routes/direct.py answers without them
     assert not tops & {"fastapi", "starlette"}
     assert not tops & STRANGERS
     assert not [name for name in modules if name.startswith(LATE)]

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from mangum import Mangum
 
-from function.app import App
-from function.settings import Settings
-from function.startup import ColdStart, no_garbage_collection, warm_up
+from function.startup import warm_up
+from semsearch.app.app import App
+from semsearch.app.cold_start import ColdStart, no_garbage_collection
+from semsearch.app.settings import Settings
 from tests.function.events.event_makers import http_api
 
 

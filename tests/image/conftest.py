@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from function.settings import IN_LAMBDA
+from semsearch.app.settings import IN_LAMBDA
 from tests.function.events.event_makers import Event
 from tests.image.docker import TAG, Layer, diff_ids, docker, layers, run, why_there_is_no_docker
 from tests.image.sources import HANDLE, REQUESTS, SOURCES, last_line

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from function.settings import hash_key
+from semsearch.app.settings import hash_key
 from tests.function.events.event_makers import Event, http_api
 from tests.image.docker import LIKE_LAMBDA, docker
 from tests.image.sources import REQUESTS, SOURCES, STATUS, last_line

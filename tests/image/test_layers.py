@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from function.engine.bundle import MANIFEST, TRUNCATED, read_manifest
+from semsearch.engine.bundle import MANIFEST, TRUNCATED, read_manifest
 from tests.image.docker import TAG, Layer, build, diff_ids, docker
 from tests.project import ROOT
 
 CODE_LIMIT = 143  # MB of dependencies and function over the base, unpacked; the bundle can be anyone's
 TASK = "var/task/"
-COPIED = ("Dockerfile", ".dockerignore", "requirements.txt", "deploy", "function", "bundle")
+COPIED = ("Dockerfile", ".dockerignore", "requirements.txt", "function", "semsearch", "bundle")
 
 
 def test_the_code_over_the_base_is_small(over_base: list[Layer]) -> None:
@@ -29,16 +29,21 @@ def test_the_code_over_the_base_is_small(over_base: list[Layer]) -> None:
 def test_the_layers_are_dependencies_function_model_and_corpus(over_base: list[Layer]) -> None:
     dependencies, function, model, corpus = ([*layer.files] for layer in over_base)
     assert {f"{TASK}onnxruntime/__init__.py", f"{TASK}sbom.cdx.json"} <= set(dependencies)
-    assert not [name for name in dependencies if name.startswith((f"{TASK}function", f"{TASK}bundle"))]
+    assert not [
+        name for name in dependencies if name.startswith((f"{TASK}function", f"{TASK}semsearch", f"{TASK}bundle"))
+    ]
     assert f"{TASK}function/handler.py" in function
-    assert all(name.startswith(f"{TASK}function/") for name in function)
+    assert all(name.startswith((f"{TASK}function/", f"{TASK}semsearch/")) for name in function)
     names = read_manifest(ROOT / "bundle").files.keys() - {TRUNCATED} | {MANIFEST}
     of_models = {name for name in names if name.endswith((".ort", "tokenizer.txt"))}
     assert set(model) == {f"{TASK}bundle/{name}" for name in of_models}
     assert set(corpus) == {f"{TASK}bundle/{name}" for name in names - of_models}
 
 
-FOREIGN = {"export", "bench", "tests", "test", "deploy", ".git", ".ci", "bin", ".cache", "pip", "build", "tmp", "root"}
+FOREIGN = {
+    *("export", "indexing", "conversion", "bench", "tests", "test", "deploy", "image", ".git", ".ci", "bin", ".cache"),
+    *("pip", "build", "tmp", "root"),
+}
 
 
 def test_nothing_is_there_that_a_function_does_not_need(over_base: list[Layer]) -> None:
@@ -91,7 +96,7 @@ def tag() -> Iterator[str]:
     [
         (("bundle/index.safetensors", "bundle/passages.safetensors", "bundle/manifest.json"), 1),
         (("bundle/model.ort", "bundle/index.safetensors", "bundle/manifest.json"), 2),
-        (("function/app.py",), 3),
+        (("semsearch/app/app.py",), 3),
     ],
     ids=["a new corpus", "a new model", "new code"],
 )

@@ -92,7 +92,7 @@ def arm64(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     install += ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--python-version=3.13", *platforms]
     run(*install, "--target", str(packages), "-r", "requirements.txt")
-    run(sys.executable, "deploy/trim.py", str(packages))
+    run(sys.executable, "function/image/trim.py", str(packages))
     yield folder
     shutil.rmtree(folder)
 

@@ -59,7 +59,7 @@ def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: 
 
 
 def test_an_event_is_answered_as_outside(sam: Callable[..., str], built: Path, answer: Callable[[Any], Any]) -> None:
-    path = ROOT / "deploy" / "events" / "http-api.json"
+    path = ROOT / "function" / "sample_events" / "http-api.json"
     found = json.loads(sam("local", "invoke", "--template", str(built), "--event", str(path)))
     (wanted,) = answer([json.loads(path.read_text(encoding="utf-8"))])
     assert found["statusCode"] == wanted["statusCode"] == 200
@@ -68,7 +68,7 @@ def test_an_event_is_answered_as_outside(sam: Callable[..., str], built: Path, a
 
 def test_keys_of_env_vars_are_needed(sam: Callable[..., str], built: Path, tmp_path: Path) -> None:
     key = "0123456789abcdef" * 2
-    event = json.loads((ROOT / "deploy" / "events" / "http-api.json").read_text(encoding="utf-8"))
+    event = json.loads((ROOT / "function" / "sample_events" / "http-api.json").read_text(encoding="utf-8"))
     variables, without, path = (tmp_path / name for name in ("env.json", "without.json", "with.json"))
     variables.write_text(json.dumps({"Function": {"API_KEYS": key}}), encoding="utf-8")
     without.write_text(json.dumps(event), encoding="utf-8")

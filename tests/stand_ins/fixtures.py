@@ -13,14 +13,14 @@ import pytest
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 
-from export.corpus import Corpus
-from export.progress import no_progress
-from export.publishing.bucket import connect
-from export.publishing.s3vectors import Sent
-from export.publishing.s3vectors import publish as publish_vectors
-from export.publishing.store import Store
-from tests.conftest import make_stories, write_bundle
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.progress import no_progress
+from semsearch.publishing.bucket import connect
+from semsearch.publishing.s3vectors import Sent
+from semsearch.publishing.s3vectors import publish as publish_vectors
+from semsearch.publishing.store import Store
 from tests.stand_ins.s3vectors import REGION, StandIn, s3vectors_server
+from tests.world import make_stories, write_bundle
 
 Publish = Callable[[Path], str]
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret", "AWS_REGION": "eu-central-1"}

@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from function.app import App
 from function.events import make_handler
+from semsearch.app.app import App
 from tests.function.events.event_makers import http_api
 
 

@@ -1,0 +1,200 @@
+"""Write the archive of the modules that the function imports: the last step of an image.
+
+`python -m function.image.build_archive` runs with the interpreter and in the folder of the function in the image.
+function/archive.py describes the file.
+
+Some modules in the archive replace a library's own. Each replacement saves time or memory in a cold start and does not
+change any reply. `python -m bench cold-start --without` measures each kind, and docs/cold-start.md has the results.
+"""
+
+import argparse
+import ast
+import json
+import marshal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import CodeType
+
+from function.archive import ARCHIVE, ArchivedModules, Snippets
+
+LAZY_STUB = Path(__file__).parent / "stubs" / "lazy_module.py"
+
+LAZY = (
+    # NumPy: docstrings of its compiled functions; files and records
+    *("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "numpy._core._internal"),
+    *("numpy._core._dtype_ctypes", "numpy.lib.format", "numpy.lib.mixins", "numpy.lib.npyio", "numpy.lib.scimath"),
+    # powertools: queries into events, and buffered logs
+    *("aws_lambda_powertools.utilities.jmespath_utils", "aws_lambda_powertools.logging.buffer"),
+    # pydantic: discriminated unions
+    "pydantic._internal._discriminated_union",
+    # the standard library: connections, mail, archives, hashes by OpenSSL
+    *("ssl", "asyncio.sslproto", "email.header", "hashlib", "pickle", "locale", "shutil", "zipfile"),
+)
+KINDS = {
+    "lazy": "modules that no request uses run at the first access to an attribute",
+    "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
+    "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
+    "dataclasses": "the methods that dataclasses write are compiled before",
+}
+
+
+class ReplacementError(ValueError):
+    """A library has changed, and its replacement does not fit. The message has the module to look at."""
+
+
+def compile_module(name: str, file: Path, without: Collection[str] = ()) -> CodeType:
+    """Return a module's code for the archive: the library's own, or the replacement that KINDS describes.
+
+    `file` is the library's source; tracebacks show it. `without` has the KINDS that are left out.
+    Raises ReplacementError if the library has changed, and the replacement does not fit.
+    """
+    if name in LAZY and "lazy" not in without:
+        tree = ast.parse(LAZY_STUB.read_bytes())
+    else:
+        tree = ast.parse(file.read_bytes())
+        kind, change = REWRITTEN.get(name, ("", None))
+        if change and kind not in without:
+            change(tree)
+    code: CodeType = compile(tree, str(file), "exec", dont_inherit=True)
+    return code
+
+
+def _run_snippets(tree: ast.Module) -> None:
+    tree.body += ast.parse("from function.archive import run_snippet as exec").body
+
+
+def _plain_dicts(tree: ast.Module) -> None:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    typed = [
+        node for node in classes if any(isinstance(base, ast.Name) and base.id == "TypedDict" for base in node.bases)
+    ]
+    if len(typed) < 50:
+        raise ReplacementError("pydantic_core.core_schema: has few TypedDicts; check if it still needs a replacement")
+    for node in classes:
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "total"]
+    for node in typed:
+        node.bases = [ast.copy_location(ast.Name("dict", ast.Load()), node)]
+
+
+def _no_types_for_checkers(tree: ast.Module) -> None:
+    kept = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "numpy._typing")]
+    if len(kept) == len(tree.body):
+        raise ReplacementError("numpy.linalg._linalg: does not import numpy._typing; drop its replacement")
+    tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
+
+
+# by name of a module: the kind, and the function that changes the module
+REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
+    "dataclasses": ("dataclasses", _run_snippets),
+    "pydantic_core.core_schema": ("core-schema", _plain_dicts),
+    "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
+}
+
+
+# Prints the modules that a start and the FastAPI app import, and the sources of the snippets that they run.
+# function.handler itself needs a bundle, and there can be none yet. So this imports the same modules, and sends
+# GET /health to an app without a bundle.
+WATCH = """
+import json, sys
+import function.archive as archive
+before, snippets = set(sys.modules), {}
+def run_snippet(source, names, local_names):
+    snippets[source] = None
+    exec(source, names, local_names)
+archive.run_snippet = run_snippet
+archive.use_archive(sys.argv[1])
+import concurrent.futures.thread
+from types import SimpleNamespace
+from semsearch.engine.loading import LoadedBundle
+from semsearch.app.app import create_app
+from function.events import make_handler
+from semsearch.app.settings import Settings
+from function.startup import WARM_UP
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.telemetry import make_logger
+manifest = SimpleNamespace(corpus=SimpleNamespace(rows=0))
+embedder = SimpleNamespace(model=SimpleNamespace(max_tokens=1), is_open=True)
+bundle = LoadedBundle(manifest=manifest, embedder=embedder, index=None, passages=None, folder=None)
+app = create_app(bundle, Settings(), make_logger(Settings()), ColdStart(print))
+health = {**WARM_UP, "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
+assert make_handler(app, "/")(health, None)["statusCode"] == 200
+import onnxruntime, semsearch.app.fastapi_app, pydantic.v1
+modules = {}
+for name in list(sys.modules):
+    origin = getattr(getattr(sys.modules[name], "__spec__", None), "origin", None) or ""
+    if name not in before and origin.endswith(".py") and name.partition(".")[0] not in ("function", "semsearch"):
+        modules[name] = [origin, hasattr(sys.modules[name], "__path__")]
+import numpy
+print(json.dumps([modules, list(snippets), numpy.__file__]))
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(ARCHIVE), help="default: beside function/archive.py")
+    parser.add_argument("--without", action="append", choices=KINDS, default=[], help="leave a replacement out")
+    options = parser.parse_args(arguments)
+    count = build_archive(options.out, options.without)
+    print(f"{options.out}: {count} modules, {options.out.stat().st_size:,} bytes")
+    return 0
+
+
+def build_archive(out: Path, without: Collection[str] = ()) -> int:
+    """Write the archive and return the number of its modules.
+
+    The first run has no archive and finds the files of the modules. The second has one with the replacements, and finds
+    the modules that are still imported with them.
+    """
+    modules, _, numpy_file = _watch(out, "none")
+    packages = Path(numpy_file).parents[1]
+    write_archive(out, modules, (), packages, without)
+    modules, snippets, _ = _watch(out, str(out))
+    if "dataclasses" in without:
+        snippets = []
+    return write_archive(out, modules, snippets, packages, without)
+
+
+def _watch(out: Path, archive: str) -> tuple[dict[str, tuple[str, bool]], list[str], str]:
+    folder = Path(ARCHIVE).parents[1]
+    command = [sys.executable, "-c", WATCH, archive]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    modules, snippets, numpy_file = json.loads(done.stdout.splitlines()[-1])
+    return modules, snippets, numpy_file
+
+
+def write_archive(
+    out: Path,
+    modules: Mapping[str, tuple[str, bool]],
+    snippets: Iterable[str],
+    packages: Path,
+    without: Collection[str] = (),
+) -> int:
+    """Write these modules {name: (source file, is a package)} and snippets; return the number of modules.
+
+    packages is the folder in which the libraries are installed.
+    """
+    parts: list[bytes] = []
+    length = 0
+
+    def add(code: CodeType) -> tuple[int, int]:
+        nonlocal length
+        marshalled = marshal.dumps(code)
+        parts.append(marshalled)
+        length += len(marshalled)
+        return length - len(marshalled), len(marshalled)
+
+    listed: ArchivedModules = {}
+    for name, (file, is_package) in modules.items():
+        listed[name] = (*add(compile_module(name, Path(file), without)), file, is_package)
+    compiled: Snippets = {source: add(compile(source, "<string>", "exec", dont_inherit=True)) for source in snippets}
+    distributions = frozenset(folder.name for folder in packages.glob("*.dist-info"))
+    head = marshal.dumps((sys.version, str(packages), distributions, listed, compiled))
+    out.write_bytes(b"".join([len(head).to_bytes(8, "little"), head, *parts]))
+    return len(listed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The HTTP application: routes, MCP, access control and the search page."""

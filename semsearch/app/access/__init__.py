@@ -1,0 +1,1 @@
+"""API keys, and filters that limit what a caller finds."""

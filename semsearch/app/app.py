@@ -1,0 +1,123 @@
+"""The HTTP application: routes over a model and a corpus, and around them what applies to every request."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.http import ASGIApp, Receive, Scope, Send
+from semsearch.app.middleware import RequestLimits, RequestLog, answer_head
+from semsearch.app.routes.direct import DirectRoute, DirectRoutes
+from semsearch.app.routes.predict import TextEmbedding, predict_route
+from semsearch.app.routes.similar import similar_route
+from semsearch.app.routes.status import health_route
+from semsearch.app.settings import Settings, SettingsError
+from semsearch.app.telemetry import Log
+from semsearch.engine.loading import Loaded
+from semsearch.search.executor import Executor
+from semsearch.search.query import Search
+from semsearch.search.search import log_queries, make_search
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from semsearch.app.reloading.reloader import Reloader
+
+# reply headers that web pages on other origins can read
+EXPOSED_HEADERS = ("retry-after", "server-timing", "www-authenticate", "x-bundle", "x-request-id")
+
+Layer = Callable[[ASGIApp], ASGIApp]  # returns an app around an app
+
+
+class App:
+    """The ASGI app: layers around the direct routes, and `fastapi`, which answers all other requests."""
+
+    def __init__(
+        self, routes: Sequence[DirectRoute], make_fastapi: Callable[[], "FastAPI"], layers: Sequence[Layer]
+    ) -> None:
+        """Put the layers around the routes, the first one innermost."""
+        self._make_fastapi = make_fastapi
+        self._outermost: ASGIApp = DirectRoutes(routes, lambda: self.fastapi)
+        for layer in layers:
+            self._outermost = layer(self._outermost)
+
+    @cached_property
+    def fastapi(self) -> "FastAPI":
+        """The FastAPI app with all routes, made when it is first needed."""
+        return self._make_fastapi()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._outermost(scope, receive, send)
+
+
+def create_app(
+    bundle: Loaded,
+    settings: Settings,
+    logger: Log,
+    cold_start: ColdStart,
+    executor: Executor | None = None,
+    reloader: "Reloader | None" = None,
+    admission: Layer | None = None,
+) -> App:
+    """Return the app over an open bundle. Without an `executor`, the thread of a request does its work.
+
+    A `reloader` can replace the bundle by another one with the same model. `admission` wraps `RequestLimits`,
+    which keeps a whole body in memory.
+    Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text, or if the keys of API_KEYS_ARN
+    cannot be read or a bound filter does not fit the bundle.
+    """
+    executor = executor or Executor(bundle.embedder)
+    most = bundle.embedder.model.max_tokens
+    if settings.max_tokens < most:
+        found = f"{settings.max_tokens}, expected {most} or more, since the model reads {most} tokens of one text"
+        raise SettingsError(f"MAX_TOKENS: {found}; set MAX_TOKENS={most}")
+    layers: list[Layer] = [partial(RequestLimits, max_body_bytes=settings.max_body_bytes)]
+    if admission is not None:
+        layers.append(admission)
+    if settings.is_closed:
+        from semsearch.app.access.api_keys import access_layers  # not needed without keys and bound filters
+
+        layers += access_layers(bundle, settings, logger)
+    layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
+    if settings.cors_origins:
+        # Only the server has origins; in Lambda the CORS rules of the API apply. This is outside of the log and of
+        # ApiKeys, so pages can read every reply, also a 500. Preflight requests, which have no key, are answered here
+        # and are not logged.
+        from starlette.middleware.cors import CORSMiddleware
+
+        layers.append(
+            partial(
+                CORSMiddleware,
+                allow_origins=settings.cors_origins,
+                allow_methods=("GET", "HEAD", "POST"),
+                allow_headers=["*"],  # clients send many of their own
+                expose_headers=EXPOSED_HEADERS,
+                allow_private_network=True,  # the server is often on the same network as the browser
+            )
+        )
+    if reloader is None:
+        search: Search = make_search(bundle, executor)
+        current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
+        published = None
+    else:
+        reloader.connect(executor, logger)
+        search, published = reloader.search, reloader.info
+        current = lambda: reloader.of_request().bundle  # noqa: E731
+        layers.append(reloader.per_request)
+    if settings.is_closed:
+        from semsearch.app.access.api_keys import Views
+
+        views = Views(current, search, executor)
+        current, search = views.current, views.search  # from here on, nothing has the whole bundle
+    if settings.log_queries:
+        search = log_queries(search, logger)
+    embedding = TextEmbedding(bundle.embedder, executor, settings)
+    routes = [similar_route(search, settings), predict_route(embedding), health_route(executor, logger)]
+
+    def make_fastapi() -> "FastAPI":
+        from semsearch.app.fastapi_app import make_fastapi  # a start does not import FastAPI
+
+        return make_fastapi(routes, embedding, search, current, cold_start, published)
+
+    return App(routes, make_fastapi, layers)

@@ -1,0 +1,135 @@
+"""Error replies: `{"error": …, "error_type": …}` like text-embeddings-inference, or as clients of other APIs read them.
+
+Under /v1/ that is OpenAI's format; /v1/rerank and /v2/rerank have those of Jina and Cohere.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from reprlib import Repr
+from typing import Any
+
+from pydantic import BaseModel
+
+from semsearch.app.http import HttpError, Reply
+
+ERROR_TYPES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "media_type",
+    424: "backend",
+    429: "overloaded",
+    503: "unhealthy",
+}
+MOST_DESCRIBED = 3  # maximum errors of one body that are described
+LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
+RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
+OPENAI_PATHS = "/v1/"  # prefix of the paths whose clients read OpenAI's errors
+# names of the only field of Jina's and Cohere's errors
+MESSAGE_FIELDS = {"/v1/rerank": "detail", "/v2/rerank": "message"}
+TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize", "/rerank")  # paths that answer an empty text or list with 400
+EMPTY_TYPES = ("too_short", "string_too_short")
+OPENAI_MODELS = "/v1/models/"
+OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
+
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, LONGEST_ECHO, LONGEST_ECHO
+
+
+class ErrorReply(BaseModel):
+    """An error: where it is, what was found and what was expected."""
+
+    error: str
+    error_type: str
+
+
+Replies = dict[int | str, dict[str, Any]]
+ERROR_REPLIES: Replies = {  # error replies of all routes
+    413: {"model": ErrorReply, "description": "too large"},
+    500: {"model": ErrorReply, "description": "internal"},
+}
+REFUSED: Replies = {  # further ones of routes with a body
+    status: {"model": ErrorReply, "description": ERROR_TYPES.get(status, "invalid").replace("_", " ")}
+    for status in (400, 413, 415, 429, 422)
+}
+
+
+def describe_replies(descriptions: Mapping[int, str]) -> Replies:
+    """Return descriptions of replies by status, without a schema: these replies have the form of another API."""
+    return {status: {"description": description} for status, description in descriptions.items()}
+
+
+CLIENT_FAILED = describe_replies({413: "too large", 500: "internal"})
+CLIENT_REFUSED = CLIENT_FAILED | describe_replies({400: "bad request", 415: "media type", 429: "overloaded"})
+BACKEND: Replies = {  # for routes that use another service
+    424: {"model": ErrorReply, "description": "backend"}
+}
+MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # for routes that take an id
+
+
+def error_reply(status: int, message: str, path: str = "") -> Reply:
+    """Return the reply for an error, in the format that clients of this path read.
+
+    Under /v1/ that is OpenAI's, `{"error": {"message", "type", "param", "code"}}`. A 422 becomes a 400, and `param` is
+    the field with which its message begins (https://developers.openai.com/api/docs/guides/error-codes).
+    """
+    if path in MESSAGE_FIELDS:
+        return _json_reply({MESSAGE_FIELDS[path]: message}, status)
+    if path.startswith(OPENAI_PATHS):
+        is_model = status == 404 and path.startswith(OPENAI_MODELS)
+        default = "invalid_request_error" if status < 500 else "server_error", "model_not_found" if is_model else None
+        kind, code = OPENAI_TYPES.get(status, default)
+        field = re.split("[.:]", message)[0] if status == 422 else None
+        error = {"message": message, "type": kind, "param": field, "code": code}
+        return _json_reply({"error": error}, 400 if status == 422 else status)
+    kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
+    return _json_reply({"error": message, "error_type": kind}, status)
+
+
+def reply_to(error: HttpError, path: str) -> Reply:
+    """Return the reply for an error that a route raised, with the error's headers, such as Retry-After."""
+    reply = error_reply(error.status_code, error.detail, path)
+    reply.headers.update(error.headers)
+    return reply
+
+
+def _json_reply(content: dict[str, Any], status: int) -> Reply:
+    return Reply(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(), status)
+
+
+def union_tag(form: str) -> str:
+    """Return the tag of one form of a value; `_describe` distinguishes it from a field's name."""
+    return f"<{form}>"
+
+
+def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:
+    """Return a description of pydantic's first errors in one line. `whole` names the value that has the fields."""
+    described = [_describe(one, whole) for one in errors[:MOST_DESCRIBED]]
+    if len(errors) > MOST_DESCRIBED:
+        described.append(f"and {len(errors) - MOST_DESCRIBED} more")
+    return "; ".join(described)
+
+
+def _describe(error: dict[str, Any], whole: str) -> str:
+    place = error["loc"][1:] if whole == "body" else error["loc"]  # FastAPI puts "body" or "query" before it
+    parts = [str(part) for part in place]
+    field = truncate(".".join(part for part in parts if part != union_tag(part[1:-1]))) or whole
+    message = error["msg"][:1].lower() + error["msg"][1:]
+    if error["type"] in ("missing", "extra_forbidden"):
+        return f"{field}: {message}"
+    return f"{field}: {message}, found {echo(error['input'])}"
+
+
+def truncate(text: str) -> str:
+    """Return a text, or its first LONGEST_ECHO characters and an ellipsis if it is longer."""
+    return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
+
+
+def echo(value: object) -> str:
+    """Return the repr of a JSON value; of a long or deep one only some of it, in about LONGEST_ECHO characters."""
+    return truncate(_SHORT.repr(value))

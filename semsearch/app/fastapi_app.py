@@ -1,0 +1,154 @@
+"""The FastAPI app: all routes, the errors of wrong requests, and the OpenAPI document.
+
+In Lambda it is made by the first request that semsearch/app/routes/direct.py does not answer. The server makes it at
+its start.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.errors import (
+    EMPTY_TYPES,
+    ERROR_REPLIES,
+    RIGHT_BODY,
+    TEI_PATHS,
+    Replies,
+    describe_errors,
+    echo,
+    error_reply,
+    reply_to,
+    truncate,
+)
+from semsearch.app.http import HttpError, Reply
+from semsearch.app.mcp.messages import add_mcp
+from semsearch.app.mcp.tools import Tools
+from semsearch.app.routes.clients.openai import add_openai
+from semsearch.app.routes.clients.rerank import Reranking, add_rerank
+from semsearch.app.routes.clients.tei import add_tei
+from semsearch.app.routes.direct import DirectRoute, add_direct_route
+from semsearch.app.routes.documents import add_documents
+from semsearch.app.routes.predict import TextEmbedding
+from semsearch.app.routes.status import add_info
+from semsearch.engine.loading import Loaded
+from semsearch.search.query import Search
+
+NO_ROUTE = "Not Found"  # Starlette's detail of a 404 for a path without a route
+
+
+def make_fastapi(
+    direct: Sequence[DirectRoute],
+    embedding: TextEmbedding,
+    search: Search,
+    current: Callable[[], Loaded],
+    cold_start: ColdStart,
+    published: Callable[[], Mapping[str, object]] | None,
+) -> FastAPI:
+    """Return the app with all routes. `current` returns the bundle of the request.
+
+    Exceptions that no handler answers are raised; semsearch/app/middleware.py logs them and replies.
+    """
+    settings, executor = embedding.settings, embedding.executor
+    # FastAPI's pages of documentation are off, because they load scripts from another host
+    app = FastAPI(
+        title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=ERROR_REPLIES
+    )
+    _add_error_replies(app)
+    for route in direct:
+        add_direct_route(app, route)
+    add_info(app, current, settings, cold_start, published)
+    _add_page(app)
+    add_openai(app, embedding)
+    add_tei(app, embedding)
+    add_rerank(app, Reranking(current, executor, settings))
+    add_mcp(app, Tools(current, search, executor, settings), settings)
+    add_documents(app, current, executor, settings)
+    # FastAPI documents this assignment as the way to extend the document
+    app.openapi = lambda: _openapi_document(app, current(), has_keys=bool(settings.api_keys or settings.api_keys_arn))  # type: ignore[method-assign]
+    # the outermost layer, ServerErrorMiddleware, is left out: it would reply to an exception before it raises it
+    app.middleware_stack = app.build_middleware_stack().app  # type: ignore[attr-defined]
+    return app
+
+
+def _add_page(app: FastAPI) -> None:
+    unchanged: Replies = {304: {"description": "the caller has it already"}}
+
+    @app.get("/", response_class=HTMLResponse, responses=unchanged, summary="A page to search with")
+    async def page(request: Request) -> Response:
+        from semsearch.app.routes.page import page_reply  # not needed by the other routes
+
+        return page_reply(request)
+
+
+def _openapi_document(app: FastAPI, bundle: Loaded, *, has_keys: bool) -> dict[str, Any]:
+    from semsearch.app.routes.schemas import describe_app  # not needed by the other routes
+
+    document = describe_app(app, bundle.column_kinds, has_reranker=bundle.manifest.rerank is not None)
+    if has_keys:
+        from semsearch.app.access.api_keys import describe_keys
+
+        describe_keys(document)
+    return document
+
+
+def _add_error_replies(app: FastAPI) -> None:
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Reply:
+        errors, path = error.errors(), request.scope["path"]
+        first = errors[0]
+        if first["type"] == "json_invalid":
+            found = f"{first['ctx']['error']} at character {first['loc'][-1]}"
+            return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}", path)
+        if isinstance(first["input"], bytes):  # FastAPI parses a body only if its content-type is JSON
+            content_type = request.headers.get("content-type", "")
+            return error_reply(415, f"body: content-type {echo(content_type)}, expected application/json", path)
+        is_empty = path in TEI_PATHS and first["type"] in EMPTY_TYPES
+        return error_reply(400 if is_empty else 422, describe_errors(errors), path)
+
+    @app.exception_handler(HttpError)
+    async def refused(request: Request, error: HttpError) -> Reply:
+        return reply_to(error, request.scope["path"])
+
+    @app.exception_handler(HTTPException)
+    async def refused_by_starlette(request: Request, error: HTTPException) -> Reply:
+        path, cause = request.scope["path"], error.__cause__
+        if isinstance(cause, ValueError | RecursionError):  # raised while FastAPI read the body
+            reason = str(cause).partition(";")[0]  # the rest explains how to let Python read longer numbers
+            return error_reply(400, f"body: not readable: {reason}; {RIGHT_BODY}", path)
+        if error.status_code == 405:
+            return _other_method(request)
+        if error.status_code == 404 and error.detail == NO_ROUTE:
+            return _no_route(request)
+        return reply_to(HttpError(error.status_code, error.detail, error.headers), path)
+
+
+def _no_route(request: Request) -> Reply:
+    # each path once, and without the type of a parameter: /v1/models/{model}, not /v1/models/{model:path}
+    paths = list(dict.fromkeys(route.path_format for route in request.app.routes if isinstance(route, Route)))
+    message = f"{_shown(request)}: there is no such path, expected {', '.join(paths)}; request one of these"
+    return error_reply(404, message, request.scope["path"])
+
+
+def _other_method(request: Request) -> Reply:
+    path = request.scope["path"]
+    routes = [route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(path)]
+    methods = {method for route in routes for method in route.methods or ()}
+    if "GET" in methods:
+        methods.add("HEAD")  # semsearch/app/middleware.py answers it
+    allowed = ", ".join(sorted(methods))
+    message = f"{_shown(request)}: method not allowed, expected {allowed}; use that method"
+    reply = error_reply(405, message, path)
+    reply.headers["allow"] = allowed
+    return reply
+
+
+def _shown(request: Request) -> str:
+    # not request.url, which depends on the header `host`
+    return f"{truncate(request.method)} {truncate(request.scope['path'])}"

@@ -1,0 +1,86 @@
+"""The command `semsearch mcp`: the tools of POST /mcp over standard input and output, with one message per line.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio. Another process makes the index
+of a folder. Meanwhile `initialize` and `tools/list` are answered at once, and tool calls wait for the index.
+"""
+
+import asyncio
+import json
+import logging
+import subprocess
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from threading import Thread
+
+from semsearch.app.mcp.messages import respond
+from semsearch.app.mcp.tools import Tools
+from semsearch.app.reloading.reloader import FolderReloader
+from semsearch.app.settings import Settings
+from semsearch.app.telemetry import Stopwatch
+from semsearch.commands.terminal import fail
+from semsearch.engine.bundle import BundleError
+from semsearch.engine.tensors import TensorsError
+from semsearch.indexing.watching import bundle_of, is_bundle, start
+from semsearch.search.executor import Executor
+
+SECONDS_TO_WAIT = 45.0  # maximum time that a call waits for the first index; clients wait 60 seconds for a reply
+
+
+def serve(path: Path, *, watch: bool) -> int:
+    """Answer messages until standard input ends, and return the exit code."""
+    if not path.exists() or (watch and is_bundle(path)):
+        return fail(f"{path}: expected a folder of documents{'' if watch else ', or a bundle'}; check the path")
+    bundle = bundle_of(path)
+    process = None if bundle == path else start(path, bundle, watch=watch)
+    asyncio.run(_Server(bundle, process).run())
+    return 0  # the process of the index ends with this one
+
+
+@dataclass
+class _Server:
+    _bundle: Path
+    _process: subprocess.Popen[str] | None
+    _tools: Tools | str = "the index is still being made; try again in a minute"
+
+    async def run(self) -> None:
+        opening = asyncio.create_task(self._open())
+        await asyncio.sleep(0)  # an existing index is opened before the first message is read
+        lines, loop = asyncio.Queue[bytes](), asyncio.get_running_loop()
+
+        def read() -> None:  # runs in a thread, because asyncio cannot read a file
+            with open(0, "rb", closefd=False) as messages:
+                for line in chain(messages, [b""]):
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+
+        Thread(target=read, daemon=True).start()
+        tasks = {opening}
+        while line := await lines.get():
+            tasks.add(task := asyncio.create_task(self._reply(line, opening)))
+            task.add_done_callback(tasks.discard)
+        await asyncio.gather(*tasks - {opening})
+
+    async def _open(self) -> None:
+        """Wait for the index, and open it. If the process that makes it fails, `_tools` becomes its error."""
+        is_new, reloader = not is_bundle(self._bundle), FolderReloader(self._bundle)
+        while not isinstance(self._tools, Tools):
+            try:
+                executor = Executor(reloader.load().embedder)
+            except (BundleError, TensorsError) as error:
+                if self._process is None or self._process.poll() is not None:
+                    self._tools = (self._process and self._process.communicate()[0].strip()) or str(error)
+                    return
+                await asyncio.sleep(0.2)
+                continue
+            reloader.connect(executor, logging.getLogger("semsearch"))
+            self._tools = Tools(lambda: reloader.of_request().bundle, reloader.search, executor, Settings())
+        reloader.poll_forever()
+        if is_new:
+            print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
+
+    async def _reply(self, line: bytes, opening: "asyncio.Task[None]") -> None:
+        if b'"tools/call"' in line:
+            await asyncio.wait([opening], timeout=SECONDS_TO_WAIT)
+        reply, _ = await respond(line, self._tools, Stopwatch())
+        if reply is not None:
+            print(json.dumps(reply), flush=True)

@@ -1,0 +1,273 @@
+"""The tools of POST /mcp: how they are described to a language model, and how calls are answered.
+
+`search_…` is named after the corpus and takes all that /similar takes. `search` and `fetch` are what assistants such as
+ChatGPT expect of every server (https://developers.openai.com/api/docs/mcp): ids, titles and addresses for a query, and
+the text for an id.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+from unicodedata import normalize
+
+import numpy as np
+from pydantic import BeforeValidator, Field, ValidationError
+
+from semsearch.app.errors import describe_errors, echo
+from semsearch.app.http import HttpError
+from semsearch.app.routes.fields import RequestText, StrictRequest, refuse_texts, whole_number
+from semsearch.app.routes.replies import json_bytes, json_text
+from semsearch.app.routes.similar import RerankOptions, SimilarRequest, refuse_large_reply
+from semsearch.app.settings import Settings
+from semsearch.app.telemetry import Stopwatch
+from semsearch.engine.bundle import IndexInfo
+from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.metadata.columns import Column
+from semsearch.engine.metadata.facets import count_values
+from semsearch.engine.metadata.filters import STRING_TYPES
+from semsearch.search.executor import Executor
+from semsearch.search.query import BackendError, Query, Search, SearchError
+from semsearch.search.refinements import PATH, document_rows
+
+Object = dict[str, Any]
+
+MOST_NAME = 40  # characters of the corpus's name in the name of a tool
+LISTED_VALUES = 8  # values of a column that the description lists, the most frequent ones
+LONGEST_VALUE = 40  # characters of a value that is listed
+LONGEST_TITLE = 80  # characters of a text that serve as its title if it has none
+LONGEST_TEXT = 50_000  # characters of a document that `fetch` returns; of a longer one, the part around the passage
+SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
+DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
+# columns of documents that no caller chooses by: places in them and free text
+UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
+OFFERED = ("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank")
+FILTER = (
+    'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
+    "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
+)
+READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+
+
+class SearchArguments(StrictRequest):
+    """What to search for."""
+
+    query: RequestText = Field(description="What to look for, in a few words or a sentence.")
+
+
+class FetchArguments(StrictRequest):
+    """Which text to return."""
+
+    id: RequestText = Field(description="The id of a result of a search.")
+
+
+class ListArguments(StrictRequest):
+    """Which documents to list."""
+
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(whole_number)] = Field(
+        default=0, description="How many documents to skip."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools over the bundle of each request, which `current` returns."""
+
+    current: Callable[[], Loaded]
+    search: Search
+    executor: Executor
+    settings: Settings
+
+    async def describe(self) -> str:
+        """Return the description that a language model reads: which texts are searched, by which columns."""
+        bundle = self.current()
+        return await self.executor.run(lambda: describe_corpus(bundle), is_long=True)
+
+    def names(self, *, is_corpus_alone: bool) -> list[str]:
+        """Return the names of the tools; is_corpus_alone leaves out those that every corpus has."""
+        bundle = self.current()
+        own = tool_name(bundle.manifest.corpus)
+        if is_corpus_alone or not isinstance(bundle, LoadedTexts):
+            return [own]
+        return [own, "search", "fetch", *(["list_documents"] if _has_documents(bundle) else [])]
+
+    async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
+        """Return the definitions of the tools in `names`."""
+        bundle = self.current()
+        info, about = bundle.manifest.corpus, await self.describe()
+        own = _define(tool_name(info), f"Search {info.title or info.corpus}", about, input_schema(bundle))
+        short = f"{about.partition(' Each text has')[0]}"
+        return [own, *text_tools(short)][: len(self.names(is_corpus_alone=is_corpus_alone))]
+
+    async def call(self, name: str, arguments: Object, stopwatch: Stopwatch) -> Object:
+        """Return what a tool returns, as JSON in a text; wrong arguments get a result that describes the error.
+
+        The tools state no schema of their results, so that no client expects them again as `structuredContent`.
+        """
+        try:
+            if name == "search":
+                content = await self._search_for_ids(SearchArguments.model_validate(arguments).query, stopwatch)
+            elif name == "fetch":
+                content = await self._fetch(FetchArguments.model_validate(arguments).id)
+            elif name == "list_documents":
+                offset = ListArguments.model_validate(arguments).offset
+                bundle = self.current()  # not in a thread of the executor, which does not know the request
+                content = await self.executor.run(lambda: self._list_documents(bundle, offset), is_long=True)
+            else:
+                request = SimilarRequest.model_validate(arguments)
+                refuse_texts([request.text or request.id or ""], self.settings)
+                content = (await self.search(request.query(), stopwatch.lap)).reply()
+            result = {"content": [{"type": "text", "text": json_text(content)}]}
+            refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
+        except ValidationError as error:
+            return failed(describe_errors(error.errors(), "arguments"))
+        except HttpError as error:
+            return failed(error.detail)
+        except (SearchError, BackendError) as error:
+            return failed(str(error))
+        return result | {"isError": False}
+
+    async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
+        bundle = self.current()
+        refuse_texts([text], self.settings)
+        query = Query(text, 10, highlights=True)
+        if bundle.manifest.rerank is not None:
+            query = replace(query, rerank=RerankOptions().candidates)
+        if _has_documents(bundle):
+            query = replace(query, group_by=PATH, group_size=1)
+        found = await self.search(query, stopwatch.lap)
+        results = [
+            _reference(hit["id"], hit["text"], hit["metadata"]) | {"snippet": hit["snippet"]["text"]}
+            for hit in found.results
+        ]
+        return {"results": results}
+
+    def _list_documents(self, bundle: Loaded, offset: int) -> Object:
+        assert isinstance(bundle, LoadedTexts)  # otherwise there is no such tool
+        column = bundle.columns[PATH]
+        assert isinstance(column, Column)
+        rows = np.flatnonzero(bundle.among_allowed(column.exists()))
+        paths, first = np.unique(column.ordered[rows], return_index=True)  # in the order of the paths
+        passages = [bundle.passages[int(rows[place])] for place in first[offset : offset + DOCUMENTS_OF_PAGE]]
+        documents = [{"path": one.metadata[PATH], "title": one.metadata.get("title", "")} for one in passages]
+        return {"total": len(paths), "documents": documents}
+
+    async def _fetch(self, id: str) -> Object:
+        bundle = self.current()
+        assert isinstance(bundle, LoadedTexts)  # otherwise there is no such tool
+        row = await self.executor.run(lambda: bundle.find(id), is_long=True)
+        if row is None:
+            raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
+        passage = bundle.passages[row]
+        text = passage.text
+        if _has_documents(bundle) and (path := passage.metadata.get(PATH)) is not None:
+            text = await self.executor.run(lambda: _document_text(bundle, path, row), is_long=True)
+        return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
+
+
+def tool_name(info: IndexInfo) -> str:
+    """Return the name of the corpus's own tool, such as `search_python_documentation`."""
+    title = info.title or SUFFIX.sub("", info.corpus)
+    letters = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9]+", "_", letters.replace("'", "")).strip("_")[:MOST_NAME].rstrip("_")
+    return f"search_{name or 'texts'}"
+
+
+def _has_documents(bundle: Loaded) -> bool:
+    return bundle.column_kinds.get(PATH) == "string"
+
+
+def describe_corpus(bundle: Loaded) -> str:
+    """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
+    info = bundle.manifest.corpus
+    rows = bundle.rows if isinstance(bundle, LoadedTexts) else info.rows
+    about = f"Search the {rows:,} texts of {info.title or info.corpus} and return those closest to a text."
+    if info.description:
+        about += f" {info.description}"
+    columns = []
+    for name, kind in info.columns.items():
+        values = _frequent_values(bundle, name, kind)
+        is_free_text = kind in STRING_TYPES and not values and name != PATH and isinstance(bundle, LoadedTexts)
+        if not (is_free_text or (_has_documents(bundle) and name in UNLISTED)):
+            columns.append(f"{name} ({kind}{values})")
+    if columns:
+        about += f" Each text has these columns, by which a filter can choose: {'; '.join(columns)}."
+    return about
+
+
+def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
+    """Return the most frequent values of a column, if they are those of at least half of its rows."""
+    if not isinstance(bundle, LoadedTexts) or kind not in STRING_TYPES:
+        return ""
+    column = bundle.columns[name]
+    assert isinstance(column, Column)
+    counts = count_values(column, bundle.allowed, LISTED_VALUES)
+    if 2 * sum(each["count"] for each in counts) < np.count_nonzero(bundle.among_allowed(column.exists())):
+        return ""
+    shown = ", ".join(each["value"] for each in counts if len(each["value"]) <= LONGEST_VALUE)
+    return f": {shown}" if shown else ""
+
+
+def input_schema(bundle: Loaded) -> Object:
+    """Return the JSON Schema of a call: that of a request to /similar, with what agents use and this corpus has."""
+    stated = SimilarRequest.model_json_schema()["properties"]
+    names = [name for name in OFFERED if name != "rerank" or bundle.manifest.rerank is not None]
+    properties = {name: _brief(stated[name]) for name in names}
+    properties["filter"] = {"type": "object", "description": FILTER}
+    if bundle.manifest.corpus.keywords is None:
+        properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _brief(schema: Object) -> Object:
+    """Return the schema of a field without its title, without null and without what it refers to."""
+    (found, *_) = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    kept = ("type", "enum", "items", "minimum", "maximum", "additionalProperties")
+    if "$ref" in found:
+        found = {"type": "object"}
+    brief = {name: found[name] for name in kept if name in found} | {"description": schema["description"]}
+    return brief | ({"items": {"type": "string"}} if "items" in brief else {})
+
+
+def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
+    """Return the fields of a Reference; a text without a title or headings has its beginning as title."""
+    headings = metadata.get("headings")
+    title = metadata.get("title") or (headings[-1] if isinstance(headings, list) and headings else None)
+    first = " ".join(text.split())
+    short = first if len(first) <= LONGEST_TITLE else f"{first[: LONGEST_TITLE - 1]}…"
+    url = metadata.get("url")
+    return {"id": id, "title": str(title) if title else short, "url": url if isinstance(url, str) else ""}
+
+
+def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
+    """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
+    rows = document_rows(bundle, path).tolist()
+    texts, place = [bundle.passages.text(each) for each in rows], rows.index(row)
+    found = [texts[place]]
+    for reach in range(1, len(texts)):
+        wider = texts[max(0, place - reach) : place + reach + 1]
+        if sum(map(len, wider)) > LONGEST_TEXT:
+            break
+        found = wider
+    return "\n\n".join(found)
+
+
+def text_tools(about: str) -> list[Object]:
+    """Return the definitions of the tools that every corpus of documents has; about says what the texts are."""
+    finds = f"Find texts by a query; returns ids, titles, addresses and snippets, for `fetch`. {about}"
+    fetches = "Return the text of the document, its title and its address for a result of `search`, by its id."
+    lists = f"Return paths and titles of the documents, {DOCUMENTS_OF_PAGE} at a time, in the order of the paths."
+    return [
+        _define("search", "Search", finds, SearchArguments.model_json_schema()),
+        _define("fetch", "Fetch a text", fetches, FetchArguments.model_json_schema()),
+        _define("list_documents", "List the documents", lists, ListArguments.model_json_schema()),
+    ]
+
+
+def _define(name: str, title: str, description: str, inputs: Object) -> Object:
+    return {"name": name, "title": title, "description": description, "inputSchema": inputs, "annotations": READS}
+
+
+def failed(message: str) -> Object:
+    """Return the result of a call that describes its error."""
+    return {"content": [{"type": "text", "text": message}], "isError": True}

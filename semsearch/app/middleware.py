@@ -1,0 +1,153 @@
+"""ASGI middleware of every app, outermost first: RequestLog, answer_head and RequestLimits.
+
+`create_app` puts the layers of semsearch/app/access/ and the server's Admission around RequestLimits. Outside of all of
+them are CORSMiddleware, if there are CORS origins, and `per_request` of semsearch/app/reloading/reloader.py, if the
+bundle can be replaced.
+"""
+
+import os
+import re
+
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.errors import error_reply
+from semsearch.app.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
+from semsearch.app.telemetry import Log, Stopwatch, server_timing
+
+# https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
+TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+MOST_DISCARDED = 100_000_000  # bytes of a refused body
+
+
+class RequestLog:
+    """Times and logs each request, answers a failed one with a 500, and puts the request's id into every reply."""
+
+    def __init__(self, app: ASGIApp, logger: Log, cold_start: ColdStart) -> None:
+        """Log to `logger`. The first reply after the start has the start's phases too, and causes their report."""
+        self._app = app
+        self._logger = logger
+        self._cold_start = cold_start
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        `scope["log_as"]` is the message of its log line, by default "request". Layers inside can add fields to
+        `scope["log_fields"]`.
+        """
+        stopwatch = scope["stopwatch"] = Stopwatch()
+        log_fields: dict[str, object] = scope.setdefault("log_fields", {})
+        trace = header(scope, b"traceparent")
+        if TRACEPARENT.fullmatch(trace):
+            log_fields["traceparent"] = trace.decode()
+        # Lambda's id of the invocation, or a random id for a warm-up or on a server
+        request_id = getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
+        start = self._cold_start.take()
+        status = payload_bytes = 0
+
+        async def count_bytes() -> Message:
+            nonlocal payload_bytes
+            message = await receive()
+            payload_bytes += len(message.get("body", b""))
+            return message
+
+        async def timed_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
+                timing = server_timing(phases, stopwatch.total())
+                ours = [(b"x-request-id", request_id.encode()), (b"server-timing", timing.encode())]
+                ours += [(b"traceparent", trace)] if "traceparent" in log_fields else []
+                message["headers"] = [*message["headers"], *ours]
+            await send(message)
+
+        try:
+            await self._app(scope, count_bytes, timed_send)
+        except Exception:  # an unforeseen one is logged once, with its trace
+            self._logger.exception("request failed", extra={"request_id": request_id})
+            if status:
+                raise  # the reply has begun and cannot be taken back
+            message = f"the request failed; its trace is in the log under the request id {request_id}"
+            await error_reply(500, message, scope["path"])(scope, receive, timed_send)
+        if not self._cold_start.is_over:
+            return
+        if start:
+            self._cold_start.report(start)
+        fields = {
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "payload_bytes": payload_bytes,
+            "milliseconds": round(stopwatch.total(), 3),
+            "phases": {phase: round(milliseconds, 3) for phase, milliseconds in stopwatch.phases.items()},
+            "cold_start": bool(start),
+            "request_id": request_id,
+            **log_fields,
+        }
+        if scope.get("refusal"):
+            fields["error"] = scope["refusal"]
+        self._logger.info(scope.get("log_as", "request"), extra=fields)
+
+
+class RequestLimits:
+    """Refuses bodies that are too large or that break off, and events that cannot be read."""
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; an event with a message in `scope["refusal"]` gets a 400 with that as its error."""
+        refusal = scope.get("refusal")
+        body = error_reply(400, refusal, scope["path"]) if refusal else await self._read(scope, receive)
+        if isinstance(body, Reply):
+            await body(scope, receive, send)
+            if body.status == 413:
+                await discard_body(receive)
+        else:
+            await self._app(scope, replay({"type": "http.request", "body": body, "more_body": False}, receive), send)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | Reply:
+        """Return the body, or the reply to one that is too large, as soon as that is known, or that breaks off."""
+        announced = header(scope, b"content-length")
+        length, received, is_whole = int(announced) if announced.isdigit() else 0, 0, False
+        parts: list[bytes] = []
+        while max(length, received) <= self._max_body_bytes:
+            if is_whole:
+                return b"".join(parts)
+            message = await receive()
+            if message["type"] == "http.disconnect":  # the caller has left, or has sent bytes that are not HTTP
+                found = f"body: broke off after {received} bytes, expected all of it; send it again"
+                return error_reply(400, found, scope["path"])
+            parts.append(message.get("body", b""))
+            received += len(parts[-1])
+            is_whole = not message.get("more_body", False)
+        found = f"body: {max(length, received)} bytes or more, at most {self._max_body_bytes}"
+        return error_reply(413, f"{found}; send fewer or shorter texts", scope["path"])
+
+
+async def discard_body(receive: Receive) -> None:
+    """Read what is left of a body, up to MOST_DISCARDED: many clients read a reply only when they have sent theirs."""
+    left = MOST_DISCARDED
+    while left > 0:
+        message = await receive()
+        if not message.get("more_body", False):
+            return
+        left -= len(message["body"])
+
+
+def answer_head(app: ASGIApp) -> ASGIApp:
+    """Return an app that answers HEAD as GET without the body.
+
+    The headers stay, also content-length (RFC 9110, section 9.3.2).
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_without_body(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        if scope["method"] == "HEAD":
+            await app({**scope, "method": "GET"}, receive, send_without_body)
+        else:
+            await app(scope, receive, send)
+
+    return answer

@@ -1,0 +1,213 @@
+"""Serve the bundle that the pointer in S3 names, and switch to another one when the pointer changes.
+
+A poll reads the pointer with `If-None-Match`. If it names another version, the poll fetches that bundle beside the
+current one, opens it, and makes it current with a single assignment. It runs in a thread, so requests do not wait.
+If the pointer has removed other texts of the current version, the poll opens the files that are there in the same way.
+A request keeps the bundle that was current when it began; a later poll removes the files of bundles without requests.
+
+In Lambda a process is frozen between requests. A request starts the poll when it is due, and a poll that is not
+finished continues during later requests. It opens new connections in place of those that broke meanwhile.
+"""
+
+import math
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock, Thread
+from time import monotonic, perf_counter
+
+import numpy as np
+
+from semsearch.app.reloading.reloader import ActiveBundle, Reloader
+from semsearch.app.settings import Settings
+from semsearch.app.telemetry import make_metrics
+from semsearch.aws.s3.fetch import fetch
+from semsearch.aws.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
+from semsearch.aws.s3.objects import TIMEOUT, Objects, RemoteError
+from semsearch.aws.s3.published import POINTER, Pointer, parse_pointer
+from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import Loaded, LoadedTexts, load
+from semsearch.engine.tensors import TensorsError
+from semsearch.search.search import make_search
+
+AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
+AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
+POLL_SECONDS_TO_STOP = TIMEOUT + 1  # time for a stopped poll to fail and to remove what it has written
+
+
+@dataclass(eq=False)
+class PublishedBundle(ActiveBundle):
+    """A bundle without its removed rows, and the pointer that names it."""
+
+    pointer: Pointer
+
+
+class BundleReloader(Reloader):
+    """Fetches and opens the bundle that the pointer names, at the start and each time that the pointer changes."""
+
+    served: PublishedBundle
+    _fetched: tuple[Pointer, SharedFolder, Embedder | None]  # set by `fetch`; the model is None if it is not open yet
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str], *, by_requests: bool) -> None:
+        """Poll the `bundle_url` of the settings every `bundle_poll_seconds`, started by_requests or by a thread.
+
+        If `bundle_dir` is a bundle with the same model, the model is not fetched. The environment has the endpoint and
+        the credentials.
+        """
+        super().__init__(settings.bundle_url, settings.bundle_poll_seconds)
+        self._settings, self._by_requests = settings, by_requests
+        self._objects = Objects(settings.bundle_url, environment)
+        self._own_folder = own_folder(environment)
+        self._etag: str | None = None
+        self._refused: str | None = None  # why the bundle that the pointer names cannot be served
+        self._unused: deque[SharedFolder] = deque()
+        # Finalizers run newest first at exit, so this one runs after each ActiveBundle has queued its folder.
+        weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
+        self._polling = Lock()
+        self._last_poll = monotonic()
+
+    def fetch(self) -> None:
+        """Fetch the first bundle, and open its model meanwhile. Raises BundleError."""
+        began = perf_counter()
+        remove_unused(self._own_folder)
+        local, embedder = self._settings.bundle_dir, None
+        try:
+            answer = self._objects.read(POINTER)
+            assert answer is not None  # only a conditional request returns None
+            content, self._etag = answer
+            pointer = parse_pointer(content, f"{self._objects.url}/{POINTER}")
+
+            def fill(folder: Path) -> None:
+                nonlocal embedder
+                embedder = fetch(self._objects, pointer.version, folder, local, AT_ONCE_TO_START, Embedder.open)
+
+            self._fetched = pointer, open_shared(self._own_folder / pointer.version, fill), embedder
+        finally:
+            self._objects.close()
+        self.status.version, self.status.removed = pointer.version, len(pointer.removed_rows)
+        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
+
+    def load(self) -> Loaded:
+        """Open the first bundle, after `fetch`, and serve it. Raises BundleError or TensorsError."""
+        self.served = self._open(*self._fetched)
+        del self._fetched  # from now on only `served` keeps the folder
+        return self.served.bundle
+
+    def _begin_request(self) -> PublishedBundle:
+        is_due = monotonic() - self._last_poll >= self._settings.bundle_poll_seconds
+        if self._by_requests and is_due and not self._polling.locked():
+            self._last_poll = monotonic()
+            Thread(target=self.poll, name="poll", daemon=True).start()
+        return self.served
+
+    def make_poll_due(self) -> None:
+        """Let the next request start a poll."""
+        self._last_poll = -math.inf
+
+    def stop(self) -> None:
+        """Stop polling: otherwise the process would end only when everything is fetched."""
+        self._objects.stop()
+        super().stop()
+        if self._thread is not None:
+            self._thread.join(POLL_SECONDS_TO_STOP)
+
+    def poll(self) -> None:
+        """Switch to the bundle that the pointer names unless it is the current one; report one that cannot be used.
+
+        Returns at once if another thread polls.
+        """
+        if not self._polling.acquire(blocking=False):
+            return
+        try:
+            _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
+            answer = self._objects.read(POINTER, self._etag)
+            if answer is None:
+                self.status.error = self._refused
+            else:
+                self._refused, (content, etag) = None, answer
+                try:
+                    self._switch(parse_pointer(content, f"{self._objects.url}/{POINTER}"))
+                except RemoteError:
+                    raise
+                except (BundleError, TensorsError) as error:  # the next poll would find the same
+                    self._refused = str(error)
+                    self._fail(error)
+                self._etag = etag
+        except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
+            self._fail(error)
+        finally:
+            self._objects.close()
+            _remove_all(self._unused)
+            self._last_poll = monotonic()
+            self._polling.release()
+
+    def _switch(self, pointer: Pointer) -> None:
+        served = self.served.pointer
+        if (pointer.version, pointer.removed_rows) != (served.version, served.removed_rows):
+            began = perf_counter()
+            self.served = self._open_beside(pointer)
+            self._switched(pointer.version, began, len(pointer.removed_rows))
+        self.status.error = None
+
+    def _open_beside(self, pointer: Pointer) -> PublishedBundle:
+        current = self.served.bundle
+
+        def fill(folder: Path) -> None:
+            fetch(self._objects, pointer.version, folder, current.folder, AT_ONCE_BESIDE)
+
+        folder = open_shared(self._own_folder / pointer.version, fill)
+        with closed_if_failed(folder):
+            advice = "roll back, and publish another model under another prefix"
+            self._check_model(read_manifest(folder.path), advice)
+        return self._open(pointer, folder, current.embedder)
+
+    def _open(self, pointer: Pointer, folder: SharedFolder, embedder: Embedder | None) -> PublishedBundle:
+        """Open a fetched bundle without its removed rows, with its search once there is an executor.
+
+        Raises BundleError if the bundle lacks one of these rows. After any error the folder is closed.
+        """
+        with closed_if_failed(folder):
+            bundle = load(folder.path, embedder)
+            if pointer.removed_rows:
+                bundle = without_rows(bundle, pointer.removed_rows)
+            search = None if self._executor is None else make_search(bundle, self._executor)
+            active = PublishedBundle(bundle, pointer.version, search, pointer)
+        # When nothing, such as a request, refers to this object any more, only queue its folder: deleting is slow, and
+        # the last reference is often dropped inside a request.
+        weakref.finalize(active, self._unused.append, folder)
+        return active
+
+    def _report(self) -> None:
+        """Log a switch and, in Lambda, send the metric SwitchFailed: 1 if it failed, else 0."""
+        super()._report()
+        if self._by_requests:
+            metrics = make_metrics(self._settings)
+            metrics.add_metric("SwitchFailed", "Count", float(self.status.error is not None))
+            metrics.flush_metrics()
+
+
+def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:
+    """Return the bundle without some rows, which no search finds or counts, with the parts that are open already.
+
+    Raises BundleError if the bundle does not have all of them.
+    """
+    count = len(bundle.passages) if isinstance(bundle, LoadedTexts) else 0
+    if max(rows) >= count or not isinstance(bundle, LoadedTexts):
+        raise BundleError(f"{bundle.folder}: row {max(rows)} was removed, expected one of {count} rows; publish again")
+    allowed = np.ones(count, np.bool_)
+    allowed[list(rows)] = False
+    return bundle.among(allowed)
+
+
+def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:
+    """Remove the folders of this process, and those of its workers, which have ended."""
+    _remove_all(unused)
+    remove_unused(own_folder)
+
+
+def _remove_all(unused: deque[SharedFolder]) -> None:
+    while unused:
+        unused.popleft().close()

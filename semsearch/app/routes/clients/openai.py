@@ -1,0 +1,87 @@
+"""POST /v1/embeddings and GET /v1/models: what clients of OpenAI's embeddings request. Imported when first requested.
+
+The requests and replies are those of https://developers.openai.com/api/reference/resources/embeddings, except that no
+token ids are taken: those of OpenAI's tokenizers mean other words to this model. Any `model` is taken, because many
+clients can only send the name of one of OpenAI's; the reply names the model that answered.
+"""
+
+from base64 import b64encode
+from typing import Annotated, Literal
+
+import numpy as np
+from fastapi import FastAPI, Request, Response
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from semsearch.app.errors import CLIENT_FAILED, CLIENT_REFUSED, describe_replies, echo
+from semsearch.app.http import HttpError
+from semsearch.app.routes.fields import ClientRequest, ClientText, Count, OneOrSeveral, as_list, describe_limits
+from semsearch.app.routes.predict import TextEmbedding
+from semsearch.app.routes.replies import json_reply, json_text, text_reply
+from semsearch.app.telemetry import stopwatch_of
+from semsearch.engine.quantization import Embeddings
+
+INPUT = "input"  # the field whose limits are passed
+
+
+def _refuse_token_ids(value: object) -> object:
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, int | list):
+        expected = "expected texts, because token ids of OpenAI's models mean other words here"
+        raise PydanticCustomError("token_ids", f"{expected}; with LangChain, set check_embedding_ctx_length=False")
+    return value
+
+
+class EmbeddingsRequest(ClientRequest):
+    """A text or several.
+
+    `dimensions` keeps the first values of each embedding and makes it a unit vector again. Only models that were
+    trained for that (Matryoshka) stay good.
+    """
+
+    input: Annotated[OneOrSeveral[ClientText], BeforeValidator(_refuse_token_ids)]
+    model: str | None = None
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Count | None = None
+
+
+def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
+    """Add the routes to the app."""
+    name = embedding.embedder.model.name
+    model = {"id": name, "object": "model", "created": 0, "owned_by": "sentence-transformers"}
+
+    @app.post(
+        "/v1/embeddings",
+        responses=CLIENT_REFUSED,
+        summary="Embeddings, as OpenAI returns them",
+        description=describe_limits(embedding.settings),
+    )
+    async def embeddings(body: EmbeddingsRequest, request: Request) -> Response:
+        stopwatch = stopwatch_of(request)
+        tokens = await embedding.tokenize(as_list(body.input), INPUT)
+        found = await embedding.embed(tokens, INPUT, stopwatch, body.dimensions)
+        rows = base64_texts(found) if body.encoding_format == "base64" else await embedding.write(found)
+        data = [f'{{"object":"embedding","index":{index},"embedding":{row}}}' for index, row in enumerate(rows)]
+        count = sum(len(one.ids) for one in tokens)
+        rest = json_text({"model": name, "usage": {"prompt_tokens": count, "total_tokens": count}})
+        reply = f'{{"object":"list","data":[{",".join(data)}],{rest[1:]}'
+        return text_reply(embedding.reply(reply, len(tokens), INPUT, stopwatch))
+
+    @app.get("/v1/models", responses=CLIENT_FAILED, summary="The model, as OpenAI lists its own")
+    async def models() -> Response:
+        return json_reply({"object": "list", "data": [model]})
+
+    @app.get(
+        "/v1/models/{name:path}",
+        responses=CLIENT_FAILED | describe_replies({404: "no such model"}),
+        summary="The model, if this is its name",
+    )
+    async def one_model(name: str) -> Response:
+        if name != model["id"]:
+            raise HttpError(404, f"model: found {echo(name)}, expected {model['id']!r}")
+        return json_reply(model)
+
+
+def base64_texts(embeddings: Embeddings) -> list[str]:
+    """Return each row of embeddings (n, dim) as a string in JSON: the base64 of its little-endian float32."""
+    return [f'"{b64encode(row.tobytes()).decode()}"' for row in np.ascontiguousarray(embeddings, "<f4")]

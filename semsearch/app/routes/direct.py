@@ -1,0 +1,124 @@
+"""Routes that are answered without FastAPI, so that a start does not import it.
+
+A plain and valid request to one of these routes is answered here. Every other request goes to the FastAPI app, which
+has the same routes (`add_direct_route`), and answers wrong bodies with its own errors.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from semsearch.app.errors import Replies, reply_to, truncate
+from semsearch.app.http import ASGIApp, HttpError, Receive, Reply, Scope, Send, header, replay
+from semsearch.app.telemetry import Stopwatch
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+JSON = b"application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRoute:
+    """A route, the model of its body (None: it reads no body), what answers it, and its OpenAPI description.
+
+    `answer` returns a reply's JSON, or raises HttpError.
+    """
+
+    method: str
+    path: str
+    model: type[BaseModel] | None
+    answer: Callable[[Any, Stopwatch], Awaitable[bytes]]
+    summary: str
+    responses: Replies
+    description: str = ""
+    reply_model: type[BaseModel] | None = None
+
+
+class DirectRoutes:
+    """Answers plain, valid requests to some routes, and leaves others to an app that is made when it is needed.
+
+    A body in which an object has a key twice is refused here for all routes.
+    """
+
+    def __init__(self, routes: Sequence[DirectRoute], others: Callable[[], ASGIApp]) -> None:
+        """Call `others` for each request that is not answered here; it returns the app that answers it."""
+        self._routes = {(route.method, route.path): route for route in routes}
+        self._others = others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, whose body comes in one message."""
+        route = self._routes.get((scope.get("method", ""), scope.get("path", "")))
+        body = None
+        try:
+            if scope.get("method") == "POST":
+                message = await receive()
+                receive = replay(message, receive)
+                check_keys(message["body"])
+                if route is not None and route.model is not None:
+                    body = read_body(route.model, message["body"], header(scope, b"content-type"))
+            if route is None or (route.model is not None and body is None):
+                await self._others()(scope, receive, send)
+                return
+            reply = Reply(await route.answer(body, scope["stopwatch"]))
+        except HttpError as error:
+            reply = reply_to(error, scope["path"])
+        await reply(scope, receive, send)
+
+
+def read_body(model: type[BaseModel], body: bytes, content_type: bytes) -> BaseModel | None:
+    """Return a body of JSON as its model; None if it is not plain and valid."""
+    if content_type != JSON and not content_type.startswith(JSON + b";"):  # FastAPI knows the other spellings
+        return None
+    try:
+        return model.model_validate_json(body)
+    except ValueError:
+        return None
+
+
+def check_keys(body: bytes) -> None:
+    """Raise HttpError with status 422 if an object in a body has a key twice: nobody could know which value counts."""
+    with suppress(ValueError, RecursionError):  # the model refuses what is not JSON
+        _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+
+
+def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        key, count = Counter(key for key, _ in members).most_common(1)[0]
+        shown = truncate(key.encode("utf-8", "replace").decode())  # JSON can escape half a surrogate pair
+        raise HttpError(422, f"{shown}: found {count} times in one object, expected each key once; send one of them")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
+
+
+def add_direct_route(app: "FastAPI", route: DirectRoute) -> None:
+    """Add the route to a FastAPI app, which reads the body as it reads all others and describes the route."""
+    from fastapi import Request, Response
+
+    from semsearch.app.routes.replies import text_reply
+    from semsearch.app.telemetry import stopwatch_of
+
+    async def without_body(request: Request) -> Response:
+        return text_reply(await route.answer(None, stopwatch_of(request)))
+
+    async def with_body(body: route.model, request: Request) -> Response:  # type: ignore[name-defined]
+        return text_reply(await route.answer(body, stopwatch_of(request)))
+
+    app.add_api_route(
+        route.path,
+        without_body if route.model is None else with_body,
+        methods=[route.method],
+        name=route.path.strip("/"),
+        response_model=route.reply_model,
+        responses=route.responses,
+        summary=route.summary,
+        description=route.description,
+    )

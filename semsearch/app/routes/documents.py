@@ -1,0 +1,82 @@
+"""GET /passages/{id} and GET /documents/{path}: texts without a search. Imported by the first request for one."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Response
+from pydantic import BaseModel
+
+from semsearch.app.errors import MISSING, ErrorReply, Replies, echo
+from semsearch.app.http import HttpError
+from semsearch.app.routes.replies import json_bytes, refuse_bytes, text_reply
+from semsearch.app.settings import Settings
+from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.search.executor import Executor
+from semsearch.search.refinements import PATH, document_rows, show_passage
+
+MOST_PASSAGES = 1_000  # maximum passages of one reply
+TOO_LARGE: Replies = {413: {"model": ErrorReply, "description": "the reply is too large"}}
+
+
+class PassageReply(BaseModel):
+    """A text of the corpus: its row number, id, text and metadata."""
+
+    index: int
+    id: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class DocumentReply(BaseModel):
+    """The passages of a document in the order of its text; `total` is the number of all its passages."""
+
+    path: str
+    total: int
+    passages: list[PassageReply]
+
+
+def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executor, settings: Settings) -> None:
+    """Add the routes to the app; `current` returns the bundle of the request."""
+
+    def texts() -> LoadedTexts:
+        bundle = current()
+        if isinstance(bundle, LoadedTexts):
+            return bundle
+        raise HttpError(
+            404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
+        )
+
+    def checked(content: Any, advice: str) -> Response:
+        body = json_bytes(content)
+        refuse_bytes(body, settings.max_reply_bytes, "text: the reply", advice)
+        return text_reply(body)
+
+    @app.get(
+        "/passages/{id:path}", response_model=PassageReply, responses=MISSING | TOO_LARGE, summary="A text by its id"
+    )
+    async def passage(id: str) -> Response:
+        bundle = texts()
+        row = await executor.run(lambda: bundle.find(id), is_long=True)
+        if row is None:
+            raise HttpError(404, f"id: found {echo(id)}, expected the id of a text; search for one")
+        return checked(show_passage(bundle, row), "split the long texts of the corpus")
+
+    @app.get(
+        "/documents/{path:path}",
+        response_model=DocumentReply,
+        responses=MISSING | TOO_LARGE,
+        summary="The passages of a document, in order",
+    )
+    async def document(
+        path: str,
+        offset: Annotated[int, Query(ge=0, le=1_000_000_000, description="How many passages to skip.")] = 0,
+        num_results: Annotated[int, Query(ge=1, le=MOST_PASSAGES, description="How many passages to return.")] = 100,
+    ) -> Response:
+        bundle = texts()
+        rows = await executor.run(lambda: document_rows(bundle, path), is_long=True)
+        if not len(rows):
+            found = "a corpus without documents" if PATH not in bundle.columns.kinds else echo(path)
+            raise HttpError(404, f"path: found {found}, expected a value of the column 'path'; search for one")
+        passages = [show_passage(bundle, int(row)) for row in rows[offset : offset + num_results]]
+        content = {"path": path, "total": len(rows), "passages": passages}
+        return checked(content, "ask for fewer passages with num_results")

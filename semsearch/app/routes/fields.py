@@ -1,0 +1,113 @@
+"""The fields of requests that hold texts or whole numbers, and the limits of texts and tokens."""
+
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
+
+from semsearch.app.errors import union_tag
+from semsearch.app.http import HttpError
+from semsearch.app.settings import CHARACTERS_PER_TEXT, Settings
+from semsearch.engine.embedder import TokenIds
+
+TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
+
+
+def text_or_texts(value: object) -> str:
+    """Return the form of a field's value, for a discriminated union."""
+    return TEXTS if isinstance(value, list) else TEXT
+
+
+def _check_text(text: str) -> str:
+    if not text or text.isspace():
+        raise PydanticCustomError("blank", "expected words, not an empty or blank text")
+    return _check_unicode(text)
+
+
+def _check_unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # JSON can escape half of a surrogate pair: "\\ud800"
+        raise PydanticCustomError("unicode", "expected valid Unicode, not half a surrogate pair") from error
+    return text
+
+
+# The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space in Python, but not in every
+# regex.
+NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
+
+
+ClientText = Annotated[str, AfterValidator(_check_unicode), Field(min_length=1)]  # clients send blank texts too
+
+
+def whole_number(number: object) -> object:
+    """Return 2 for 2.0: JSON has one kind of number, and a JSON Schema that asks for integers allows 2.0."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
+Text = TypeVar("Text")
+Count = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
+Several = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
+OneOrSeveral = Annotated[
+    Annotated[Text, Tag(TEXT)] | Annotated[Several[Text], Tag(TEXTS)], Discriminator(text_or_texts)
+]
+
+
+def as_list(texts: str | list[str]) -> list[str]:
+    """Return the texts of a field that takes one or several."""
+    return [texts] if isinstance(texts, str) else texts
+
+
+def refuse_texts(texts: Sequence[str], settings: Settings, field: str = "text", query: str = "") -> None:
+    """Raise HttpError with status 422 for too many texts, with 413 if they are too long, each or together.
+
+    A query counts with each text, because a reranker reads it with each. The tokenizer reads all of a text before it
+    cuts it to the model's length, and takes seconds for a megabyte.
+    """
+    if len(texts) > settings.max_texts:
+        raise HttpError(422, f"{field}: {len(texts)} texts, at most {settings.max_texts}; send fewer")
+    count, longest = sum(map(len, texts)) + len(query) * len(texts), max(len(query), *map(len, texts))
+    if count > settings.max_characters:
+        of = ", because the query counts with each text" if query else f" in {len(texts)} text{'s'[: len(texts) > 1]}"
+        most = settings.max_characters
+        raise HttpError(413, f"{field}: {count} characters{of}, at most {most}; send fewer or shorter texts")
+    if longest > CHARACTERS_PER_TEXT:
+        found = f"a text of {longest} characters"
+        raise HttpError(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+
+
+def refuse_truncated(tokens: Sequence[TokenIds], field: str, expected: str) -> None:
+    """Raise HttpError with status 422 if one of the texts was cut, for a request that allows no truncation."""
+    for place, text in enumerate(tokens):
+        if text.is_truncated:
+            found = f"more tokens than the model reads, with truncate false, expected at most {expected}"
+            raise HttpError(422, f"{field}.{place}: {found}; shorten the text, or let it be truncated")
+
+
+def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> None:
+    """Raise HttpError with status 413 if a request has too many tokens; texts is the number of its texts."""
+    if count > settings.max_tokens:
+        found = f"{count} tokens in {texts} text{'s'[: texts > 1]}"
+        raise HttpError(413, f"{field}: {found}, at most {settings.max_tokens}; send fewer or shorter texts")
+
+
+def describe_limits(settings: Settings) -> str:
+    """Return the description in the OpenAPI document of the limits of a request for embeddings."""
+    return (
+        f"At most {settings.max_texts} texts. More than {settings.max_characters} characters together, "
+        f"{CHARACTERS_PER_TEXT} in one text, or {settings.max_tokens} tokens with special tokens get a 413."
+    )
+
+
+class StrictRequest(BaseModel):
+    """A request body that accepts neither values of another type nor unknown fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class ClientRequest(BaseModel):
+    """A request body of clients of other APIs: unknown fields are ignored."""
+
+    model_config = ConfigDict(strict=True)

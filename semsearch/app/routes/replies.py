@@ -1,0 +1,68 @@
+"""JSON replies of the routes, and how large they are."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic_core import to_json
+
+from semsearch.app.http import HttpError
+from semsearch.engine.quantization import Embeddings
+
+if TYPE_CHECKING:
+    from fastapi import Response
+
+LOG10_OF_2 = 0.30103
+POWERS_OF_TEN = np.array([10.0**power for power in range(60)])  # float32 values are at least 2 ** -149
+
+
+def json_bytes(content: Any) -> bytes:
+    """Return the content as JSON, as short as it can be; NaN and infinity become null.
+
+    pydantic's writer is several times as fast as Python's.
+    """
+    return to_json(content, inf_nan_mode="null")
+
+
+def json_text(content: Any) -> str:
+    """Return the content as JSON, as `json_bytes` does."""
+    return json_bytes(content).decode()
+
+
+def json_reply(content: Any) -> "Response":
+    """Return the content as the reply of a route of FastAPI, without validating again what the route made itself."""
+    return text_reply(json_bytes(content))
+
+
+def text_reply(text: str | bytes) -> "Response":
+    """Return a text that is JSON as the reply of a route of FastAPI."""
+    from fastapi import Response  # only those routes need it
+
+    return Response(text, media_type="application/json")
+
+
+def embedding_texts(embeddings: Embeddings) -> list[str]:
+    """Return each row of embeddings (n, dim) float32 as a list in JSON, so that a client reads the same float32 values.
+
+    Between 2 ** (e - 1) and 2 ** e, float32 values are 2 ** (e - 24) apart, or 2 ** (e - 25) just below. Values that
+    are rounded to finer decimals than that stay distinct. pydantic writes the fewest digits that identify a float64,
+    which are exactly these decimals.
+    """
+    _, exponents = np.frexp(embeddings)
+    scales = POWERS_OF_TEN[np.maximum((25 - exponents) * LOG10_OF_2, 0).astype(np.intp) + 1]
+    rounded = np.rint(embeddings * scales) / scales
+    return [json_text(row) for row in rounded.tolist()]
+
+
+def refuse_bytes(body: bytes | memoryview, most: int, reply: str, advice: str) -> None:
+    """Raise HttpError with status 413 if the body of a reply takes more bytes than `most` on its way out of Lambda.
+
+    Lambda puts the body into JSON of its own, as one string: quotes and backslashes take two bytes each. Some of
+    Lambda's runtimes also escape all characters beyond ASCII, up to three times as long (awslambdaric's marshaller, by
+    AWS_EXECUTION_ENV). The longer form is counted.
+    """
+    if 3 * len(body) + 2 <= most:
+        return  # nearly every reply is that small, and need not be counted
+    found = len(json.dumps(bytes(body).decode()))
+    if found > most:
+        raise HttpError(413, f"{reply} is {found} bytes, at most {most}; {advice}")

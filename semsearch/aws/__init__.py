@@ -1,0 +1,1 @@
+"""Requests to AWS without boto3: bundles from S3, and searches in S3 Vectors."""

@@ -1,0 +1,119 @@
+"""The three requests that a function sends to S3: GET, GET of a part, and GET if the object has changed.
+
+boto3 would double a cold start, so this uses http.client and our own signature, without boto3's retries and its
+configuration files. After a broken connection, a 500 or a 503, the same request is sent again.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from http.client import HTTPException, HTTPResponse
+from typing import NoReturn, TypeVar
+from urllib.parse import quote
+
+from semsearch.aws.requests import UNRESERVED, CredentialsError, Service, named_endpoint
+from semsearch.aws.s3.published import split_s3_url
+from semsearch.engine.bundle import BundleError
+
+TRIES = 4
+PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
+TIMEOUT = 5.0  # maximum seconds between two bytes of a response
+READ_AT_ONCE = 1 << 18  # maximum bytes of one read
+CREDENTIAL_ERRORS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
+TRANSIENT = (408, 429, 500, 502, 503, 504)
+
+Received = TypeVar("Received")
+
+
+class RemoteError(BundleError):
+    """A failure that can pass: S3 did not answer as expected, or the disk is full. The message says what to do."""
+
+
+class _TransientError(Exception):
+    """A failure after which the same request can succeed."""
+
+
+class Objects:
+    """The objects under one prefix of a bucket. Several threads can use it; connections stay open until `close`."""
+
+    def __init__(self, url: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> None:
+        """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
+        self.url = url.rstrip("/")
+        bucket, prefix = split_s3_url(url)
+        self._region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
+        domain = f"s3.{self._region}.amazonaws.com{'.cn' * self._region.startswith('cn-')}"
+        named = named_endpoint(environment, "s3")
+        # Amazon expects the bucket before the domain, but its certificate does not cover bucket names with dots
+        is_label = named is None and "." not in bucket
+        address = f"https://{f'{bucket}.' if is_label else ''}{domain}"
+        self._service = Service("s3", self._region, address, timeout, environment)
+        folder = "/" if is_label else f"/{bucket}/"
+        self._folder = f"{folder}{prefix}/" if prefix else folder
+        self._is_stopped = False
+
+    def read(self, name: str, unless_etag: str | None = None) -> tuple[bytes, str] | None:
+        """Return an object and its ETag, or None if it has the ETag `unless_etag`. Raises RemoteError."""
+        headers = {"if-none-match": unless_etag} if unless_etag else {}
+        return self._get(name, headers, 200, lambda reply: (reply.read(), reply.headers.get("etag", "")))
+
+    def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
+        """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.
+
+        The file must have its final length already.
+        """
+
+        def write(reply: HTTPResponse) -> None:
+            place = begin
+            while (part := reply.read(READ_AT_ONCE)) and not self._is_stopped:
+                place += os.pwrite(file, part, place)  # unlike a write to a map, this lets other threads run
+            if place < begin + length:
+                raise _TransientError(f"ended after {place - begin} of {length} bytes")
+
+        self._get(name, {"range": f"bytes={begin}-{begin + length - 1}"}, 206, write)
+
+    def close(self) -> None:
+        """Close the connections; the next request opens a new one."""
+        self._service.endpoint.close()
+
+    def stop(self) -> None:
+        """Let running requests fail at their next bytes, or after their timeout, because the process ends."""
+        self._is_stopped = True
+
+    def _get(
+        self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
+    ) -> Received | None:
+        """Return what `receive` returns for a response with the expected status, None after a 304."""
+        path = quote(self._folder + name, safe=f"/{UNRESERVED}")
+        for number in range(1, TRIES + 1):
+            try:
+                with self._service.request("GET", path, headers) as reply:
+                    if reply.status == 304:
+                        reply.read()
+                        return None
+                    if reply.status != expected:
+                        self._refuse(name, reply, expected)
+                    return receive(reply)
+            except CredentialsError as error:
+                raise RemoteError(f"{self.url}: {error}") from error
+            except (_TransientError, OSError, HTTPException) as error:
+                if number == TRIES or self._is_stopped:
+                    reason = f"{str(error) or type(error).__name__}, {number} times"
+                    raise RemoteError(f"{self.url}/{name}: {reason}; is {self._service.endpoint.host} up?") from error
+                time.sleep(PAUSE * 2 ** (number - 1))
+        raise AssertionError("the last try returns or raises")
+
+    def _refuse(self, name: str, reply: HTTPResponse, expected: int) -> NoReturn:
+        code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))
+        found = f"{reply.status} {code[1].decode() if code else reply.reason}"
+        if reply.status in TRANSIENT:
+            raise _TransientError(found)
+        if code and code[1] in CREDENTIAL_ERRORS:
+            advice = "get new credentials"
+        elif reply.status in (301, 307, 400):
+            advice = f"is the bucket in {self._region}? Set AWS_REGION to its region"
+        elif reply.status in (403, 404):  # without s3:ListBucket, S3 answers 403 for a missing object too
+            advice = "publish a bundle there, or allow s3:GetObject"
+        else:
+            advice = f"expected {expected}; does {self._service.endpoint.host} speak S3?"
+        raise RemoteError(f"{self.url}/{name}: {found}; {advice}")

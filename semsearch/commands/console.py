@@ -1,0 +1,47 @@
+"""A console whose texts cannot control a terminal, and commands that people paste into a shell."""
+
+import shlex
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from semsearch.commands.terminal import NO_READER, visible
+
+
+class TerminalConsole(Console):
+    """A console that displays control characters of names and ids as escapes such as \\x1b."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        """Print on standard output, or on standard error."""
+        super().__init__(highlight=False, soft_wrap=True, stderr=stderr)
+
+    def render_str(self, text: str, **options: Any) -> Any:
+        """Return a string, also one in a table, as rich displays it."""
+        return super().render_str("\n".join(map(visible, text.split("\n"))), **options)
+
+    def on_broken_pipe(self) -> None:
+        """End the command, because the reader of its output has ended. Raises SystemExit."""
+        with suppress(SystemExit):
+            super().on_broken_pipe()  # discards all further output
+        raise SystemExit(NO_READER)
+
+
+def python_module(module: str, *arguments: str | Path) -> str:
+    """Return the command that runs a module with the current Python, quoted for a POSIX shell.
+
+    The command begins with `python` or `python3` if that is the current Python, or else with its path.
+    """
+    return shlex.join([_python(), "-m", module, *map(str, arguments)])
+
+
+def _python() -> str:
+    executable, here = Path(sys.executable), Path.cwd()
+    for name in ("python", "python3"):
+        path = Path(shutil.which(name) or "")
+        if path.parent == executable.parent and path.resolve() == executable.resolve():
+            return name
+    return str(executable.relative_to(here) if executable.is_relative_to(here) else executable)

@@ -1,0 +1,267 @@
+"""The bundle: a folder that export writes and the function trusts, with `manifest.json` as the contract.
+
+Opening checks the format version, that the files are there with their sizes, and that the index was embedded by the
+bundle's own model. Only `python -m export verify` compares checksums, because a cold start has no time to read every
+byte.
+"""
+
+import hashlib
+import json
+import reprlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMAT_VERSION = 5
+
+MANIFEST = "manifest.json"
+MODEL = "model.ort"
+TOKENIZER = "tokenizer.txt"
+INDEX = "index.safetensors"
+PASSAGES = "passages.safetensors"
+COLUMNS = "columns.safetensors"
+KEYWORDS = "keywords.safetensors"
+QUERY_TABLE = "queries.safetensors"  # the query table of a bundle with one
+RERANK = "rerank.ort"  # the cross-encoder of a bundle with a reranker
+RERANK_TOKENIZER = "rerank_tokenizer.txt"  # only if the reranker's tokenizer is not TOKENIZER
+TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see semsearch/indexing/vectors/indexer.py
+
+BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries
+
+NO_STEMS = "none"  # instead of the language of a stemmer
+CONVEX, RRF = FUSIONS = ("convex", "rrf")  # semsearch/engine/hybrid.py explains them
+
+
+class BundleError(ValueError):
+    """A bundle that cannot be used: the message says where, what was found, what was expected and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """The length and the hexadecimal SHA-256 of one file of the bundle."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """The embedding model: its source, its input, and how close its 8-bit embeddings are to the float32 ones."""
+
+    name: str
+    revision: str | None
+    source_sha256: str  # checksum of the weights file that the model was exported from
+    pooling: str  # mean, cls or max; inside the graph, like the normalization
+    dim: int
+    max_tokens: int  # special tokens included; longer texts are truncated
+    prompts: dict[str, str]  # "query" and "document": put before a text of that role
+    quantization: str
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see semsearch/conversion/convert.py
+    full_dim: int | None = None  # values of the model's embeddings, if the bundle keeps only the first ones
+    documents: str = ""  # name of the other model, which embeds passages (`name_model`); "" if none does
+
+
+@dataclass(frozen=True, slots=True)
+class RerankInfo:
+    """The cross-encoder that scores a query and a text together, and how search blends its score."""
+
+    name: str
+    revision: str | None
+    source_sha256: str  # checksum of the weights that it was exported from
+    max_tokens: int  # maximum tokens of a pair, special ones included; in a longer pair, the longer text is truncated
+    weight: float  # weight of its score in the blend, 0 to 1; the rest is the weight of the mode's score
+    quantization: str
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see semsearch/conversion/reranker.py
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesInfo:
+    """The query table, which embeds queries instead of the model, and how it was learned."""
+
+    spans: int  # texts that it was fitted to
+    new_rows: int = 0  # passages that updates have added since it was learned
+    accuracy: dict[str, float] = field(default_factory=dict)  # against the model: see indexing/vectors/query_table.py
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordsInfo:
+    """The postings of keyword search, and how hybrid search adds their scores to those of the embeddings."""
+
+    terms: int
+    postings: int
+    stemming: str | None  # the language of the Snowball stemmer, such as "english"
+    k1: float  # parameter of BM25, like b
+    b: float
+    fusion: str  # one of FUSIONS
+    fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
+    # the different stemmers of the texts if a column names the language of each; "none" means texts without stems
+    languages: list[str] = field(default_factory=list)
+    # share of the words of the texts that the tokenizer has as one token; low in another language than the tokenizer's
+    known_words: float = 1.0
+    # the terms that can stand for a term of a query, which --synonyms names: see semsearch/indexing/synonyms.py
+    synonyms: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def stemmers(self) -> list[str | None]:
+        """Return the languages of all stemmers, None for words without stems."""
+        return [None if name == NO_STEMS else name for name in self.languages] or [self.stemming]
+
+
+@dataclass(frozen=True, slots=True)
+class StagesInfo:
+    """How many rows the stages of a search keep; semsearch/engine/semantic/index.py explains them."""
+
+    candidates: int  # rows that are kept after comparing signs
+    rescored: int  # rows that are scored with their codes
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsInfo:
+    """Where Amazon S3 Vectors has the embeddings of the corpus, if the bundle's own files do not."""
+
+    bucket: str
+    index: str
+    region: str
+    keys: str  # how the key of each vector begins; the row follows
+    keeps_texts: bool = False  # whether texts, columns and keywords are in the bundle, and only embeddings there
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """The embedded corpus: its size, its layout and the model that embedded it."""
+
+    rows: int
+    stages: StagesInfo | None  # None: every search looks at all rows
+    recall: dict[str, float]  # against exact search, by the kind of query (`choose_stages`); {}: not measured
+    model_sha256: str  # checksum of the model.ort that embedded the corpus
+    tokenizer_sha256: str
+    corpus: str  # file name of the texts, or what else they are
+    columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
+    keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
+    vectors: VectorsInfo | None = None  # None if the corpus is in the bundle
+    heading_prefix: bool = False  # whether passages were embedded after the path of their headings
+    title: str = ""  # what the corpus is called; "" for the name of its file
+    description: str = ""  # what it is about, for agents that choose a tool
+    boost: dict[str, Any] = field(default_factory=dict)  # default of the field `boost` of a request
+    # options of the export that differ from their defaults, which only an update reads
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """manifest.json. `index` is None in a bundle that holds a model and no corpus yet."""
+
+    model: ModelInfo
+    index: IndexInfo | None
+    files: dict[str, FileInfo]
+    format_version: int = FORMAT_VERSION
+    rerank: RerankInfo | None = None
+    queries: QueriesInfo | None = None
+
+    def to_json(self) -> str:
+        """Return the text of manifest.json, indented so that people can read and compare it."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @property
+    def corpus(self) -> IndexInfo:
+        """Return `index`. Raises BundleError if the bundle holds no corpus yet; `check_bundle` has checked that."""
+        if self.index is None:
+            raise BundleError("the bundle holds a model and no texts; add texts with `python -m export corpus`")
+        return self.index
+
+
+def read_manifest(bundle: Path) -> Manifest:
+    """Read and check the manifest alone. Raises BundleError if it is missing or has another format."""
+    path = bundle / MANIFEST
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        state = "holds no manifest.json" if bundle.is_dir() else "is not a folder"
+        raise BundleError(f"{bundle}: {state}; make a bundle with `semsearch index PATH --out {bundle}`") from None
+    except OSError as error:
+        raise BundleError(f"{path}: {error}; run `python -m export` again") from error
+    return parse_manifest(content, str(path))
+
+
+def parse_manifest(content: bytes, where: str) -> Manifest:
+    """Return the manifest that a file holds. Raises BundleError, which begins with `where`, if it is none."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{where}: {error}; run `python -m export` again") from error
+    version = found.get("format_version") if isinstance(found, dict) else None
+    if version != FORMAT_VERSION:
+        shown = version if isinstance(version, str) else reprlib.repr(version)
+        raise BundleError(
+            f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `python -m export` again"
+        )
+    try:
+        index, rerank, queries = found["index"], found.get("rerank"), found.get("queries")
+        return Manifest(
+            model=ModelInfo(**found["model"]),
+            index=None if index is None else _read_index(index),
+            files={name: FileInfo(**entry) for name, entry in found["files"].items()},
+            rerank=None if rerank is None else RerankInfo(**rerank),
+            queries=None if queries is None else QueriesInfo(**queries),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BundleError(f"{where}: {error} is missing or wrong; run `python -m export` again") from error
+
+
+def _read_index(values: dict[str, Any]) -> IndexInfo:
+    kinds = {"stages": StagesInfo, "keywords": KeywordsInfo, "vectors": VectorsInfo}
+    parts = {name: kind(**values[name]) for name, kind in kinds.items() if values.get(name) is not None}
+    return IndexInfo(**values | parts)
+
+
+def check_bundle(bundle: Path) -> Manifest:
+    """Return the manifest after the checks that a cold start has time for.
+
+    Raises BundleError if a file is missing, if its length differs from the manifest's, or if the index was embedded
+    by a model or a tokenizer that differs from the bundle's.
+    """
+    manifest, remedy = read_manifest(bundle), f"run `python -m export corpus --corpus FILE --out {bundle}`"
+    if manifest.index is None:
+        raise BundleError(f"{bundle}: holds a model and no texts; {remedy}")
+    vectors = manifest.index.vectors
+    has_texts = vectors is None or vectors.keeps_texts
+    needed = {
+        MODEL: True,
+        TOKENIZER: True,
+        RERANK: manifest.rerank is not None,
+        QUERY_TABLE: manifest.queries is not None,
+        RERANK_TOKENIZER: RERANK_TOKENIZER in manifest.files,
+        INDEX: vectors is None,
+        PASSAGES: has_texts,
+        COLUMNS: has_texts and bool(manifest.index.columns),
+        KEYWORDS: has_texts and manifest.index.keywords is not None,
+    }
+    for name in (name for name, is_needed in needed.items() if is_needed):
+        check_size(bundle, name, manifest)
+    for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
+        if manifest.files[name].sha256 != embedded_by:
+            raise BundleError(
+                f"{bundle / INDEX}: was embedded by {name} {embedded_by[:12]}, the bundle holds "
+                f"{manifest.files[name].sha256[:12]}; {remedy}"
+            )
+    return manifest
+
+
+def check_size(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Raise BundleError unless the file is there with the length that the manifest states."""
+    if name not in manifest.files:
+        raise BundleError(f"{bundle / MANIFEST}: lists no {name}; run `python -m export` again")
+    expected = manifest.files[name].bytes
+    try:
+        found = (bundle / name).stat().st_size
+    except FileNotFoundError:
+        raise BundleError(f"{bundle / name}: is missing; run `python -m export` again") from None
+    if found != expected:
+        raise BundleError(f"{bundle / name}: {found} bytes, the manifest says {expected}; run `python -m export` again")
+
+
+def describe_file(path: Path) -> FileInfo:
+    """Read all of a file and return its length and checksum."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return FileInfo(bytes=file.tell(), sha256=digest.hexdigest())

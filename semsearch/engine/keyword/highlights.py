@@ -1,0 +1,236 @@
+"""Where a text answers a query: the words of the query in it, its best sentence, and a snippet around that.
+
+The best sentence is the one that shares the rarest terms with the query. Terms are those of keyword search, and a term
+is rare if few sentences of the reply have it. This needs no model: embedding every sentence of the hits would take
+longer than the search. Imported by the first query that asks for highlights.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from semsearch.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms, stop_words_of
+
+SNIPPET = 240  # maximum characters of a snippet
+# A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
+# brackets, before white space.
+_MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"\u3002\uff01\uff1f"
+SENTENCE = re.compile(
+    rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
+)
+
+# Markdown that a snippet leaves out. The site has the same rules, so none uses ^, $, \s or \w. Only where _FIRST is
+# found, and at the beginning of a text, _MARKUP can match: trying it everywhere takes three times as long.
+_FIRST = re.compile(r"[\\!\[\]<*_~\n]")
+_TICKS = re.compile(r"(?<![\\`])`+")
+_MARKUP = re.compile(
+    r"(?P<escape>\\)[!-/:-@\[-`{-~]"
+    r"|(?P<line>(?:\A|\n)[ \t]*(?:(?:>[ \t]?)+(?:#{1,6}[ \t]+)?|#{1,6}[ \t]+"  # a quotation, a heading
+    r"|[|:=*_-][|:=*_ \t-]{2,}(?![^\n])"  # a line across the page or below a heading, or below the header of a table
+    r"|\[[^\^\[\]\n][^\[\]\n]*\]:[ \t][^\n]*))"  # the address of a link
+    r"|(?P<open>!?\[)"
+    r"|(?P<link>\]\((?:<[^<>\n]*>|[^() \t\n]*(?:\([^() \t\n]*\)[^() \t\n]*)*)(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?\))"
+    r"|(?P<close>\](?:\[[^\[\]\n]*\])?)"
+    r"|(?P<address><(?:https?:|mailto:)[^<> \t\n]*>)"
+    r"|(?P<run>\*+|_+|~~)"
+    r"|(?P<gap>\n[ \t]*(?=\n))"
+)
+
+Run = tuple[int, int, int, bool]  # marks: their end, their number, that at first, whether they could end an emphasis
+Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """Parts of one text: the ranges that answer the query, ascending, and a snippet that begins near the best one."""
+
+    ranges: list[Range]
+    snippet: Range
+
+
+def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool) -> list[Highlight]:
+    """Return the highlights of each text, in time that is linear in their lengths.
+
+    marks_words: the ranges are the words of the query; otherwise, or if there are none, the best sentence.
+    """
+    divided = [_divide(text, terms) for text in texts]
+    counts = Counter(term for _, shared, _ in divided for found in shared for term in found)
+    total = sum(len(sentences) for sentences, _, _ in divided)
+    weights = {term: math.log1p(total / count) for term, count in counts.items()}
+    highlights = []
+    for text, (sentences, shared, words) in zip(texts, divided, strict=True):
+        scores = [math.fsum(weights[term] for term in found) for found in shared]
+        best = sentences[scores.index(max(scores))]
+        first = next((start for start, _ in words if start >= best[0]), best[0])
+        highlights.append(Highlight(words if marks_words and words else [best], _snippet(text, best, first)))
+    return highlights
+
+
+def _divide(text: str, terms: "TermsOfWords") -> tuple[list[Range], list[set[str]], list[Range]]:
+    sentences = [match.span() for match in SENTENCE.finditer(text)] or [(0, len(text))]
+    shared: list[set[str]] = [set() for _ in sentences]
+    words: list[Range] = []
+    place = 0
+    for start, end in terms.words(text):
+        if found := terms[text[start:end]]:
+            words.append((start, end))
+            while sentences[place][1] <= start:
+                place += 1
+            shared[place] |= found
+    return sentences, shared, _merge(words)
+
+
+def _merge(ranges: Iterable[Range]) -> list[Range]:
+    merged: list[Range] = []
+    for start, end in ranges:
+        if merged and start < merged[-1][1]:
+            start = merged.pop()[0]
+        merged.append((start, end))
+    return merged
+
+
+class TermsOfWords(dict[str, frozenset[str]]):
+    """The terms of the query that each word has; a word is read once."""
+
+    def __init__(self, query: str, languages: Sequence[str | None], others: Set[str] = frozenset()) -> None:
+        """Take the query, the languages of the stemmers, and further terms to mark.
+
+        Stop words of the query are left out, unless it has no other words.
+        """
+        self._stems = [find_stemmer(language) for language in languages]
+        ignored = stop_words_of(languages)
+        content = re.sub(WORD, lambda word: " " if word[0].lower() in ignored else word[0], query)
+        self._terms = (self._split(content) or self._split(query)) | others
+
+    def words(self, text: str) -> list[Range]:
+        """Return where the words of a text are, and the pairs of Chinese, Japanese or Thai characters; ascending."""
+        words = [word.span() for word in re.finditer(WORD, text)]
+        if not text.isascii():
+            words = sorted(words + [pair.span(1) for pair in re.finditer(PAIR, text)])
+        return words
+
+    def __missing__(self, word: str) -> frozenset[str]:
+        if word.isascii() and word.isalpha() and len(word) <= SNIPPET:  # what split_terms does, in a tenth of its time
+            lowered = word.lower()
+            found = self._terms.intersection([stem(lowered) if stem else lowered for stem in self._stems])
+        else:
+            found = self._terms & self._split(word)
+        self[word] = found
+        return found
+
+    def _split(self, text: str) -> frozenset[str]:
+        """Return the terms of a text in each language, read as a query: then a pair is no character of it."""
+        return frozenset(term for stem in self._stems for term in split_terms(text, stem, is_query=True))
+
+
+def _snippet(text: str, sentence: Range, word: int) -> Range:
+    """Return at most SNIPPET characters from the sentence on; if it is longer, its part with the word at `word`.
+
+    It begins and ends between words. If the text ends sooner, the snippet begins before the sentence.
+    """
+    start = sentence[0]
+    if word - start > SNIPPET // 2 and sentence[1] - start > SNIPPET:
+        start = _next_word(text, word - SNIPPET // 3)
+    end = min(start + SNIPPET, len(text.rstrip()))
+    if end < len(text) and not text[end].isspace():
+        cut = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
+        end = cut if cut > start + SNIPPET // 2 else end  # a text without blanks is divided anywhere
+    if len(text) - start < SNIPPET:
+        start = min(start, _next_word(text, max(0, end - SNIPPET)))
+    return start, start + len(text[start:end].rstrip())
+
+
+def _next_word(text: str, place: int) -> int:
+    """Return where the first word begins at or after a place in the text, or the place if there is none soon."""
+    if place == 0 or text[place - 1].isspace():
+        return place
+    blank = re.compile(r"\s+").search(text, place, place + SNIPPET // 4)
+    return blank.end() if blank else place
+
+
+def plain_text(markdown: str) -> tuple[str, list[int]]:
+    """Return the text of a passage of Markdown as a page shows it, and the place in the Markdown of each character.
+
+    Left out is the syntax of headings, quotations, code, emphasis, links and images, not that of lists and tables, nor
+    HTML. The rules are those of https://spec.commonmark.org, but a passage can begin and end anywhere.
+    """
+    pieces, places, done = [], list[int](), 0
+    for start, end in sorted([*_find_markup(markdown), (len(markdown), len(markdown))]):
+        pieces.append(markdown[done:start])
+        places += range(done, start)
+        done = max(done, end)
+    return "".join(pieces), places
+
+
+def _find_markup(text: str) -> Iterator[Range]:
+    runs = [match.span() for match in _TICKS.finditer(text)]
+    later: dict[int, int] = {}  # the next run of each length
+    closing: dict[int, int] = {}  # the run that can end the code which a run begins
+    for number, (start, end) in reversed(list(enumerate(runs))):
+        if end - start in later:
+            closing[number] = later[end - start]
+        later[end - start] = number
+    masked, done = [], 0  # the text with back ticks instead of code
+    for number, (start, begin) in enumerate(runs):
+        if start < done:  # in code
+            continue
+        is_block = begin - start > 2 and not text[text.rfind("\n", 0, start) + 1 : start].strip(" \t")
+        if is_block:
+            begin = text.find("\n", begin) + 1 or len(text)
+        end, after = runs[closing[number]] if number in closing else (0, 0)
+        if end >= begin and (is_block or text.find("\n\n", begin, end) < 0):
+            yield from ((start, begin), (end, after))
+            masked += [text[done:start], "`" * (after - start)]
+            done = after
+        elif is_block:
+            yield start, begin
+    brackets: list[Range] = []
+    opened: dict[str, list[Run]] = {}  # those that can begin an emphasis, by their mark
+    text = "".join([*masked, text[done:]])
+    done = 0
+    for place in (0, *(first.start() for first in _FIRST.finditer(text))):
+        if place < done or (match := _MARKUP.match(text, place)) is None:
+            continue
+        start, end = match.span()
+        done = end
+        match match.lastgroup:
+            case "escape":
+                yield start, start + 1
+            case "line":
+                yield start + (text[start] == "\n"), end
+            case "address":
+                yield from ((start, start + 1), (end - 1, end))
+            case "run":
+                yield from _pair(text, start, end, opened.setdefault(text[start], []))
+            case "open":
+                brackets.append((start, end))
+            case "gap":
+                brackets.clear()
+                opened.clear()
+            case kind if brackets:
+                first = brackets.pop()
+                if kind == "link" or (end - start > 1 and not text[first[0] - 1 : first[0]].isalnum()):
+                    yield from (first, (start, end))
+
+
+def _pair(text: str, start: int, end: int, opened: list[Run]) -> Iterator[Range]:
+    """Yield the parts of a run of marks that end an emphasis, each after the part of an earlier run that begins it."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    is_code = text[start] == "_"  # no emphasis in snake_case
+    closes = bool(before.strip()) and (before.isalnum() or not after.isalnum()) and not (is_code and after.isalnum())
+    opens = bool(after.strip()) and (after.isalnum() or not before.isalnum()) and not (is_code and before.isalnum())
+    total = end - start
+    while closes and opened and start < end:
+        first, length, whole, is_both = opened[-1]
+        if (is_both or opens) and (whole + total) % 3 == 0 and total % 3:
+            break  # as in src/**/*.js
+        count = min(length, end - start)
+        yield from ((first - count, first), (start, start + count))
+        start += count
+        opened[-1] = (first - count, length - count, whole, is_both)
+        if length == count:
+            opened.pop()
+    if opens and start < end:
+        opened.append((end, end - start, total, closes))

@@ -1,0 +1,250 @@
+"""Words to hits: BM25 over postings that the export has scored already and that are memory-mapped.
+
+BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) adds up an impact of each of the query's
+terms: idf(term) * tf / (tf + K1 * (1 - B + B * length / mean length)). tf says how often the term occurs in the row,
+and idf is log(1 + (rows - n + 0.5) / (n + 0.5)) for a term that n rows have, as in Lucene. An impact depends on nothing
+in the query, so the export stores it, in 8 bit with a scale for each term.
+
+    terms, terms.offsets        UTF-8 bytes of the terms, sorted by byte, and offsets (terms + 1,) uint64
+    postings.offsets            where the postings of each term begin (terms + 1,) uint64
+    rows, impacts               the row and the impact of each posting, uint32 and uint8; the rows of a term ascend
+    scales                      the scale of each term's impacts (terms,) float32
+    words                       UTF-8 bytes of the different words of three letters or more, without codes and numbers,
+                                sorted, each followed by a line feed: what replaces a misspelled word of a query
+
+A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes,
+or is known from an earlier query.
+semsearch/engine/keyword/matches.py computes the scores.
+"""
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from copy import copy
+from functools import lru_cache, reduce
+from itertools import islice
+from operator import or_
+from pathlib import Path
+
+import numpy as np
+
+from semsearch.engine.bundle import KeywordsInfo
+from semsearch.engine.keyword.analyzer import (
+    MARKS_OF_CODES,
+    Stem,
+    find_codes,
+    find_stemmer,
+    quoted_parts,
+    split_terms,
+    unfinished_words,
+)
+from semsearch.engine.keyword.matches import LARGEST_IMPACT, Matches, Postings, Term
+from semsearch.engine.semantic.index import Mask, largest
+from semsearch.engine.tensors import AnyArray, Strings, map_tensors
+
+K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
+B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
+UNKNOWN = 1.5  # what a word that no text has would add to a score, in idf, for the score that a query can attain
+SHORTEST_BEGINNING = 2  # letters of an unfinished word; nearly every text has a word that begins with a given letter
+MOST_COMPLETIONS = 32  # terms that can complete a word
+COMPLETION = 0.5  # weight of a term that completes a word
+MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
+KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
+LONGEST_KNOWN = 64  # bytes of a term whose number is kept; without a limit, long ones could take a gigabyte
+MOST_CHECKED = 100  # texts of a view that are searched for a word before it replaces a misspelled one
+CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
+SYNONYM_WEIGHT = 0.7  # weight of a synonym: its texts come after those with the word itself
+
+
+class Keywords:
+    """The corpus's terms and their postings, memory-mapped."""
+
+    def __init__(
+        self, path: Path, info: KeywordsInfo, rows: int, split_word: Callable[[str], Sequence[str]] = list
+    ) -> None:
+        """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
+
+        split_word is that of the bundle's embedder, which tells misspelled words from correct ones.
+        Raises TensorsError if the file is not whole.
+        """
+        tensors = map_tensors(path)
+        self.info = info
+        self.split_word = split_word
+        self._tensors = tensors
+        self._terms = Strings(tensors["terms"], tensors["terms.offsets"])
+        self._rows = self._count = rows  # texts of the corpus, and texts that can be found
+        self._view: tuple[Mask, Callable[[int], str]] | None = None
+        self._stems = [find_stemmer(language) for language in info.stemmers]
+        # not a method of `self`, or the mapped file would stay open until the garbage collector runs
+        self._find = lru_cache(KNOWN_TERMS)(self._terms.find)
+
+    def among(self, allowed: Mask, text_of: Callable[[int], str]) -> "Keywords":
+        """Return the keywords of some rows alone; allowed is (rows,) bool, text_of returns the text of a row.
+
+        A term that none of these rows has is unknown, and the weights of the others are those of these rows.
+        """
+        found = copy(self)
+        found._view, found._count = (allowed, text_of), int(np.count_nonzero(allowed))
+        return found
+
+    def match(self, text: str, allowed: Mask | None = None, *, prefix: bool = False, correct: bool = True) -> Matches:
+        """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
+
+        correct replaces misspelled words of the text by those of the corpus, which count half. Synonyms stand for words
+        of the text that are not between quotation marks.
+
+        If the rows have several languages, a word of the text has the stem of each, because a query does not say its
+        language. Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows
+        where it is false are not found; None allows every row. prefix: the last word of the text may be unfinished, so
+        rows with words that begin with it are found too.
+        """
+        quoted = " ".join(quoted_parts(text))
+        required = set(self.terms_of(quoted))
+        languages = [Counter(self._split_by(stem, text)) for stem in self._stems]
+        counts = reduce(or_, languages)
+        terms, unknown, most, synonyms = [], set[str](), dict[str, float](), self.info.synonyms
+        completed = set[str]()
+        for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with quoted parts is too short for more
+            postings = self._postings(term, repeats)
+            choices = [] if postings is None else [postings]
+            if term in synonyms and term not in required:
+                others = self._synonyms(term, repeats, counts)
+                choices += others.values()
+                completed |= others.keys()
+            if choices:
+                terms.append(Term(choices))
+                most[term] = terms[-1].bound
+            else:
+                unknown.add(term)
+        if required:
+            holds = np.logical_or.reduce([self._rows_with(self._split_by(stem, quoted)) for stem in self._stems])
+            allowed = holds if allowed is None else allowed & holds
+        # a row has one language
+        attainable = max(sum(most.get(term, 0.0) for term in own) for own in languages)
+        for beginning in unfinished_words(text) if prefix else ():
+            whole = {beginning}.union(*(self._split_by(stem, beginning)[:1] for stem in self._stems))
+            if completions := self._completions(beginning, whole):
+                terms.append(Term(list(completions.values())))
+                attainable += terms[-1].bound if whole.isdisjoint(most) else 0
+                completed |= completions.keys()
+                unknown -= whole
+        corrected = {}
+        if correct and unknown - required:
+            from semsearch.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
+
+            found = find_corrections(text, unknown - required, sum(map(len, terms)), self)
+            for word, repeats, corrected[word] in found:
+                weight = repeats * CORRECTED_WEIGHT
+                alternatives = [self._postings(term, weight) for each in corrected[word].values() for term in each]
+                terms.append(Term([each for each in alternatives if each is not None]))
+                attainable += terms[-1].bound
+        attainable += self._missing(text, unknown, corrected) * UNKNOWN * _idf(self._count, 0)
+        return Matches(
+            terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected, frozenset(completed), attainable
+        )
+
+    def _synonyms(self, term: str, repeats: int, counts: Collection[str]) -> dict[str, Postings]:
+        """Return the postings of the synonyms of a term that are no terms of the query themselves, which are `counts`.
+
+        None weighs more than SYNONYM_WEIGHT of the term, or, if no text has that, of itself.
+        """
+        own = self._postings(term, 1)
+        most = math.inf if own is None else float(own.weight)
+        others = (other for other in self.info.synonyms[term] if other not in counts)
+        found = {other: self._postings(other, repeats * SYNONYM_WEIGHT, most) for other in others}
+        return {other: postings for other, postings in found.items() if postings is not None}
+
+    def _completions(self, beginning: str, whole: Set[str]) -> dict[str, Postings]:
+        """Return the postings of the most frequent terms that begin with a word, without `whole`, the word's own terms.
+
+        They count half as much as the word, or, if no text has it, as the most frequent completion. Rare ones are
+        never first. Codes complete codes only: most are rare, and their texts have the words in them too.
+        """
+        if len(beginning) < SHORTEST_BEGINNING:
+            return {}
+        terms, key = self._terms, beginning.encode()
+        first, end = bisect_left(terms, key), bisect_left(terms, key + b"\xff")
+        offsets = self._tensors["postings.offsets"][first : end + 1].astype(np.intp)
+        if self._view is not None:
+            is_allowed = self._view[0][self._tensors["rows"][offsets[0] : offsets[-1]]]
+            offsets = np.concatenate([[0], np.cumsum(is_allowed)])[offsets - offsets[0]]
+        uses = np.diff(offsets)
+        if not set(MARKS_OF_CODES).intersection(key):
+            start = int(terms.offsets[first])
+            part = terms.content[start : int(terms.offsets[end])]
+            marks = start + np.flatnonzero(np.isin(part, [*MARKS_OF_CODES]))
+            uses[np.searchsorted(terms.offsets, marks, "right") - 1 - first] = 0
+        own = [place for term in whole if (place := self._number(term)) is not None and len(self.rows_of(term))]
+        uses[[place - first for place in own if first <= place < end]] = 0
+        if not uses.any():
+            return {}
+        most = max(float(self._postings_at(place).weight) for place in own or [first + int(uses.argmax())])
+        places = [first + place for place in largest(uses, MOST_COMPLETIONS).tolist() if uses[place]]
+        return {terms[place].decode(): self._postings_at(place, COMPLETION, most) for place in places}
+
+    def has_word(self, word: str) -> bool:
+        """Return whether a word of `words` is in a text that can be found, as far as the first texts with it show."""
+        if self._view is None:
+            return True
+        rows = (row for term in self.terms_of(word) for row in self.rows_of(term)[:MOST_CHECKED].tolist())
+        return any(word in (part for _, words in find_codes(self._view[1](row)) for part in words) for row in rows)
+
+    def _missing(self, text: str, unknown: set[str], corrected: Collection[str]) -> int:
+        """Return how many words of a text have only unknown terms and are not corrected."""
+        codes = find_codes(text) if unknown else ()
+        words = [word for _, parts in codes for word in parts if word not in corrected]
+        return sum(all(unknown.issuperset(self._split_by(stem, word)) for stem in self._stems) for word in words)
+
+    @property
+    def words(self) -> AnyArray:
+        """The words of the corpus, as the file has them."""
+        return self._tensors["words"]
+
+    def terms_of(self, text: str) -> Mapping[str, int]:
+        """Return the terms of a text in each language of the corpus, and how often the text has each."""
+        return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
+
+    def _split_by(self, stem: Stem | None, text: str) -> list[str]:
+        return split_terms(text, stem, is_query=True)
+
+    def _rows_with(self, terms: Collection[str]) -> Mask:
+        holds = np.ones(self._rows, np.bool_)
+        for term in terms:
+            has_term = np.zeros(self._rows, np.bool_)
+            has_term[self.rows_of(term)] = True
+            holds &= has_term
+        return holds
+
+    def rows_of(self, term: str) -> AnyArray:
+        """Return the rows that have a term, ascending: (n,) uint32."""
+        postings = self._postings(term, 1)
+        return np.empty(0, np.uint32) if postings is None else postings.rows
+
+    def _postings(self, term: str, repeats: float, most: float = math.inf) -> Postings | None:
+        place = self._number(term)
+        found = None if place is None else self._postings_at(place, repeats, most)
+        return found if found is not None and len(found.rows) else None
+
+    def _number(self, term: str) -> int | None:
+        key = term.encode()
+        return self._find(key) if len(key) <= LONGEST_KNOWN else self._terms.find(key)
+
+    def _postings_at(self, place: int, factor: float = 1.0, most: float = math.inf) -> Postings:
+        """Return the postings of the term with a number. Their weight is its scale, at most `most`, times `factor`."""
+        begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()
+        rows, impacts = self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end]
+        scale = float(self._tensors["scales"][place])
+        if self._view is not None:
+            is_allowed = self._view[0][rows]
+            scale /= _idf(self._rows, len(rows))
+            rows, impacts = rows[is_allowed], impacts[is_allowed].astype(np.float32)
+            share = float(impacts.max(initial=0)) / LARGEST_IMPACT  # the largest impact can be that of another row
+            impacts /= share or 1.0
+            scale *= share * _idf(self._count, len(rows))
+        return Postings(rows, impacts, np.float32(min(scale, most) * factor))
+
+
+def _idf(rows: int, count: int) -> float:
+    """Return the weight of a term that `count` of the rows have."""
+    return math.log1p((rows - count + 0.5) / (count + 0.5))

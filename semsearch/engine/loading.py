@@ -1,0 +1,192 @@
+"""A bundle, open and warmed up: everything that a process needs to answer requests."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from semsearch.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    PASSAGES,
+    QUERY_TABLE,
+    BundleError,
+    Manifest,
+    check_bundle,
+    read_manifest,
+)
+from semsearch.engine.embedder import Embedder, QueryTable
+from semsearch.engine.passages import Passages
+from semsearch.engine.semantic.index import Index
+
+if TYPE_CHECKING:
+    from semsearch.engine.keyword.keywords import Keywords
+    from semsearch.engine.metadata.columns import Columns, IdColumn, Mask
+    from semsearch.engine.rerank.reranker import Reranker
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An open bundle: its model. `LoadedTexts` adds the texts, and `LoadedBundle` the index."""
+
+    manifest: Manifest
+    embedder: Embedder
+    folder: Path
+    table: QueryTable | None = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The type of each column that filters compare."""
+        return self.manifest.corpus.columns
+
+
+@dataclass(frozen=True)
+class LoadedTexts(Loaded):
+    """A bundle with its model and texts, whose vectors are in S3 Vectors. Its files stay open as long as it lives.
+
+    Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`. Each raises
+    BundleError if another bundle has taken this one's place since it was loaded, and TensorsError if a file is damaged.
+    """
+
+    passages: Passages
+    # (rows,): the rows that can be found; None, all of them, if no text was removed
+    allowed: "Mask | None" = field(default=None, kw_only=True)
+    whole: "LoadedTexts | None" = field(default=None, kw_only=True)  # the bundle that this one is a view of
+
+    def view(self, condition: dict[str, Any]) -> Self:
+        """Return the bundle as if it had only the texts that a filter keeps: nothing it finds depends on the others.
+
+        Shared are the average length of a text in BM25, and the manifest. Raises FilterError as `allowed_rows` does.
+        """
+        from semsearch.engine.metadata.filters import allowed_rows  # only a caller with a filter needs it
+
+        return replace(self, allowed=self.among_allowed(allowed_rows(condition, self.columns)), whole=self)
+
+    @property
+    def rows(self) -> int:
+        """The number of texts, as replies state it."""
+        return self.manifest.corpus.rows if self.whole is None else self.number(self.manifest.corpus.rows)
+
+    def number(self, row: int) -> int:
+        """Return the number of a row, as replies state it: in a view, its place among the rows of the view."""
+        return row if self.whole is None or self.allowed is None else int(self.allowed[:row].sum())
+
+    def find(self, id: str) -> int | None:
+        """Return the first row that has an id and can be found, None if there is none."""
+        return self.ids.find(id, self.allowed)
+
+    def among_allowed(self, mask: "Mask") -> "Mask":
+        """Return the rows of a mask (rows,) that can be found."""
+        return mask if self.allowed is None else mask & self.allowed
+
+    def among(self, allowed: "Mask") -> Self:
+        """Return the bundle in which only rows of a mask (rows,) can be found, with the parts that are open already."""
+        found = replace(self, allowed=allowed)
+        vars(found).update({name: part for name, part in vars(self).items() if name not in vars(found)})
+        return found
+
+    @cached_property
+    def ids(self) -> "IdColumn":
+        """The ids as a column, by which rows are found."""
+        from semsearch.engine.metadata.columns import IdColumn  # only a request with an id needs it
+
+        if self.whole is not None:
+            return self.whole.ids
+        return IdColumn(self.passages.ids)
+
+    @cached_property
+    def columns(self) -> "Columns":
+        """The columns that filters compare."""
+        from semsearch.engine.metadata.columns import Columns  # only a request with a filter needs them
+
+        if self.whole is not None:
+            return self.whole.columns
+        self._check_place()
+        return Columns(self.folder / COLUMNS, self.manifest.corpus.columns, self.manifest.corpus.rows, lambda: self.ids)
+
+    @cached_property
+    def keywords(self) -> "Keywords | None":
+        """The postings of keyword search, None if the bundle has none."""
+        from semsearch.engine.keyword.keywords import Keywords  # only a request for keywords needs them
+
+        if self.manifest.corpus.keywords is None:
+            return None
+        if self.whole is not None and self.allowed is not None:
+            keywords = self.whole.keywords
+            return None if keywords is None else keywords.among(self.allowed, self.passages.text)
+        self._check_place()
+        info, rows = self.manifest.corpus.keywords, self.manifest.corpus.rows
+        return Keywords(self.folder / KEYWORDS, info, rows, self.embedder.split_word)
+
+    @cached_property
+    def reranker(self) -> "Reranker | None":
+        """The cross-encoder, None if the bundle has none."""
+        if self.manifest.rerank is None:
+            return None
+        if self.whole is not None:
+            return self.whole.reranker
+        from semsearch.engine.rerank.reranker import Reranker  # only a request with rerank needs it
+
+        self._check_place()
+        return Reranker.open(self.folder, self.manifest)
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The type of each column that filters compare, and of `id`."""
+        return {"id": "string"} | self.manifest.corpus.columns
+
+    def open_all(self) -> None:
+        """Open all parts now, because an export may put another bundle in this one's place before they are needed."""
+        _ = self.columns, self.keywords, self.reranker, self.embedder.open_session()
+
+    def _check_place(self) -> None:
+        if read_manifest(self.folder) != self.manifest:
+            raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
+
+
+@dataclass(frozen=True)
+class LoadedBundle(LoadedTexts):
+    """A bundle with all of its parts."""
+
+    index: Index
+
+
+def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
+    """Open a bundle and warm it up. The parts of the corpus are opened too, unless they are in S3 Vectors.
+
+    The model of a bundle with a query table is opened by the first request that needs it.
+    `embedder` is the bundle's own, if it is open already.
+    Raises BundleError or TensorsError if it cannot be used.
+    """
+    manifest = check_bundle(bundle)
+    table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE)
+    embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
+    tokens = embedder.tokenize(["warm up"], role="query")
+    (embedding,) = embedder.embed(tokens) if table is None else table.embed(tokens)
+    vectors = manifest.corpus.vectors
+    if vectors is not None and not vectors.keeps_texts:
+        return Loaded(manifest, embedder, bundle, table=table)
+    passages = Passages(bundle / PASSAGES)
+    if vectors is not None:
+        return LoadedTexts(manifest, embedder, bundle, passages, table=table)
+    index = Index.open(bundle / INDEX, manifest.corpus.stages)
+    found, expected = (len(index), len(passages), index.dim), (*[manifest.corpus.rows] * 2, manifest.model.dim)
+    if found != expected:
+        where = f"{bundle}: rows of the index, rows of the passages and dim"
+        raise BundleError(f"{where} are {found}, the manifest says {expected}; run `python -m export` again")
+    for hit in index.search(embedding, top_k=1):
+        passages.text(hit.row)
+    return LoadedBundle(manifest, embedder, bundle, passages, index, table=table)
+
+
+def load_bundle(bundle: Path | str) -> LoadedBundle:
+    """Open the bundle in a folder, for a program of your own: docs/python.md shows how to use it.
+
+    It has embedded and searched once, so that the first search is not slower.
+    Raises BundleError or TensorsError if it cannot be used, or if its vectors are in S3 Vectors.
+    """
+    loaded = load(Path(bundle))
+    if not isinstance(loaded, LoadedBundle):
+        raise BundleError(f"{bundle}: its vectors are in S3 Vectors, expected them in the bundle; name another bundle")
+    return loaded

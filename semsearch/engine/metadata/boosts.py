@@ -1,0 +1,109 @@
+"""Boosts: add values of columns to the scores of the best hits. A server imports this when a request first needs it.
+
+    {"date": {"half_life": "30d", "weight": 0.2}, "in_stock": {"equals": true, "weight": 0.1},
+     "popularity": {"log": true, "weight": 0.05}}
+
+`half_life` adds weight * 0.5 ** (age / half_life) for a date. `equals` adds weight if the value is equal. `log` adds
+weight * ln(1 + number). A row without a value and a negative number add nothing. A date in the future counts as now.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from semsearch.engine.metadata.columns import Column, Columns, Mask, stored_value
+from semsearch.engine.metadata.filters import FilterError
+from semsearch.engine.ranking import Find
+from semsearch.engine.semantic.index import DECIMALS, Hit, Rows, Scored
+from semsearch.engine.tensors import Array
+
+MOST_BOOSTED = 200  # number of best hits whose scores are boosted
+HEAVIEST = 1_000.0  # maximum weight of a boost
+UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # seconds of each unit of a half-life
+BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": ("string", "number", "boolean", "date", "list")}
+
+
+class Boost(NamedTuple):
+    """A boost by a column. `kind` is a key of BOOSTED_KINDS.
+
+    `operand` is the half-life in seconds, or the value of `equals` as the column stores it, or True for `log`.
+    """
+
+    column: str
+    kind: str
+    operand: Any
+    weight: float
+
+
+def read_boosts(boost: Mapping[str, Any], kinds: Mapping[str, str]) -> list[Boost]:
+    """Check and return the boosts of a request; kinds has the types of the columns. Raises FilterError."""
+    return [_read(f"boost.{name}", name, options, kinds) for name, options in boost.items()]
+
+
+def _read(where: str, name: str, options: object, kinds: Mapping[str, str]) -> Boost:
+    if name not in kinds:
+        raise FilterError("boost", "the name of a column", name)
+    if not isinstance(options, dict) or len(options) != 2 or len(own := BOOSTED_KINDS.keys() & options) != 1:
+        raise FilterError(where, "an object with weight and one of half_life, equals and log", options)
+    (kind,), weight = own, options.get("weight")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= HEAVIEST:
+        raise FilterError(f"{where}.weight", f"a number from 0 to {HEAVIEST:g}", weight)
+    operand: Any = options[kind]
+    if kinds[name] not in BOOSTED_KINDS[kind]:
+        raise FilterError(f"{where}.{kind}", f"a column of type {', '.join(BOOSTED_KINDS[kind])}", kinds[name])
+    if kind == "half_life":
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([hdw])", operand) if isinstance(operand, str) else None
+        if match is None or not float(match[1]):
+            raise FilterError(f"{where}.half_life", "hours, days or weeks, such as 12h, 30d or 2w", operand)
+        operand = float(match[1]) * UNIT_SECONDS[match[2]]
+    elif kind == "equals":
+        try:
+            operand = stored_value(kinds[name], operand)
+        except ValueError:
+            raise FilterError(f"{where}.equals", f"a value of type {kinds[name]}", operand) from None
+    elif operand is not True:
+        raise FilterError(f"{where}.log", "true", operand)
+    return Boost(name, kind, operand, float(weight))
+
+
+def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float) -> Array[np.float64]:
+    """Return what all boosts together add to the score of each row, (n,) float64; now is in seconds since 1970."""
+    total = np.zeros(len(rows))
+    for boost in boosts:
+        column = columns[boost.column]
+        if boost.kind == "equals":
+            total += boost.weight * column.equals_any([boost.operand])[rows]
+            continue
+        assert isinstance(column, Column)  # only the ids have another class, and they are strings
+        numbers = column.ordered[rows]
+        if column.codes is not None:
+            numbers = np.asarray(column.values)[numbers]
+        if boost.kind == "log":
+            added = np.log1p(np.maximum(numbers, 0))
+        else:
+            added = np.exp2(np.minimum((numbers - now * 1e6) / (boost.operand * 1e6), 0))
+        total += boost.weight * (added if column.present is None else added * column.exists()[rows])
+    return total
+
+
+def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Columns, mode: str, now: float) -> Find:
+    """Return a function like `find` that ranks the candidates, the best rows of `find`, by their boosted scores.
+
+    Hits behind the candidates keep their order. mode is the name under which `scores` has the score before the boosts.
+    """
+    rows, scores, parts = candidates
+    added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
+    sums = np.round(scores + added, DECIMALS)
+    best = Scored(rows, sums, {**parts, mode: scores, "boost": added})
+    order = np.argsort(-sums, kind="stable")
+
+    def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
+        places = order if mask is None else order[mask[rows[order]]]
+        first = best.take(places[:count]).hits()
+        if len(first) == count or len(rows) < MOST_BOOSTED:
+            return first
+        return (first + [hit for hit in find(count, mask) if hit.row not in rows])[:count]
+
+    return find_boosted

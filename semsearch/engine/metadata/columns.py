@@ -1,0 +1,249 @@
+"""The metadata that filters compare: typed columns, memory-mapped, each read only when a filter names it.
+
+A column is stored in one of two ways. Either it has a dictionary, `values` in ascending order without repetitions, and
+`codes`, the place of each row's value in it: comparing rows is then comparing small whole numbers. Or, where that takes
+fewer bytes, `values` are those of the rows themselves. Strings always have a dictionary: UTF-8 bytes with `offsets`.
+A list has a code for each of its strings, and `rows` say which row each code belongs to.
+`present` has a bit for each row, set where the row has a value; it is left out if all rows have one.
+"""
+
+import math
+import operator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from semsearch.engine.tensors import AnyArray, Array, Strings, map_tensors
+
+Mask = Array[np.bool_]  # (rows,), true for the rows that are kept
+Stored = bytes | int | float
+
+PARTS = ("values", "offsets", "codes", "rows", "present")  # a tensor's name is that of its column, a dot and a part
+ID = "id"  # the column of the ids, unless the metadata have a column of this name
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
+
+EXPECTED_VALUES = {  # what a value must be that is compared with a column, by the column's type
+    "string": "a string",
+    "number": "a number",
+    "boolean": "true or false",
+    "date": "an ISO 8601 date or time, such as 2024-05-31 or 2024-05-31T12:00:00Z",
+    "list": "a string",
+}
+Compare = Callable[[AnyArray, Any], Mask]
+
+
+class Comparison(NamedTuple):
+    """How an operator compares the values of a column, with a dictionary and without."""
+
+    values: Compare  # each row's own value with a number
+    is_rounded_up: bool  # a number that the values' dtype lacks becomes the next one above instead of below
+    codes: Compare  # each row's code with a place in the dictionary
+    find: Callable[..., int]  # finds that place
+
+
+COMPARED = {
+    "$gt": Comparison(operator.gt, False, operator.ge, bisect_right),
+    "$gte": Comparison(operator.ge, True, operator.ge, bisect_left),
+    "$lt": Comparison(operator.lt, True, operator.lt, bisect_left),
+    "$lte": Comparison(operator.le, False, operator.lt, bisect_right),
+}
+
+
+def stored_value(kind: str, value: object) -> Stored:
+    """Return a JSON value as a column of this type stores it: text as UTF-8, a date as microseconds since 1970 in UTC.
+
+    A date without a time is its first moment, a time without a zone is in UTC. If the column holds lists, value is one
+    of a list's strings. Raises ValueError if the value is not of the type.
+    """
+    match value:
+        case bool():
+            if kind == "boolean":
+                return int(value)
+        case int() | float():
+            if kind == "number" and (isinstance(value, int) or math.isfinite(value)):
+                return value
+        case str():
+            if kind in ("string", "list"):
+                return value.encode("utf-8", "surrogatepass")
+            if kind == "date":
+                moment = datetime.fromisoformat(value)
+                aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+                return (aware - EPOCH) // timedelta(microseconds=1)
+    raise ValueError(f"{value!r} is not {EXPECTED_VALUES[kind]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its type, the corpus's number of rows, and the tensors that the module describes."""
+
+    kind: str
+    count: int
+    values: AnyArray | Strings
+    codes: AnyArray | None
+    rows: AnyArray | None
+    present: AnyArray | None
+
+    def exists(self) -> Mask:
+        """Return the rows that have a value."""
+        if self.present is None:
+            return np.ones(self.count, np.bool_)
+        return np.unpackbits(self.present, count=self.count).view(np.bool_)
+
+    def compare(self, comparison: str, value: Stored) -> Mask:
+        """Return the rows whose value is $gt, $gte, $lt or $lte this one; of a list, one of its strings must be."""
+        how = COMPARED[comparison]
+        if self.codes is None:
+            return self._rows_of(how.values(self._plain, _round(value, self._plain.dtype, how.is_rounded_up)))
+        return self._rows_of(how.codes(self.codes, how.find(self.values, value, key=_exact)))
+
+    def equals_any(self, values: Sequence[Stored]) -> Mask:
+        """Return the rows whose value is one of these; of a list, one of its strings must be."""
+        if self.codes is None:
+            return self._rows_of(_is_any(self._plain, values))
+        places = {(bisect_left(self.values, value, key=_exact), value) for value in values}
+        known = [place for place, value in places if place < len(self.values) and _exact(self.values[place]) == value]
+        return self._rows_of(_is_any(self.codes, known))
+
+    def starts_with(self, start: bytes) -> Mask:
+        """Return the rows whose string begins with this one; of a list, one of its strings must. start is UTF-8."""
+        assert self.codes is not None  # strings always have a dictionary
+        first = bisect_left(self.values, start)
+        end = bisect_left(self.values, start + b"\xff")  # above every character of UTF-8
+        return self._rows_of((self.codes >= first) & (self.codes < end))
+
+    @property
+    def ordered(self) -> AnyArray:
+        """Return the code of each row or, without a dictionary, its value: both ascend as the values do."""
+        return self._plain if self.codes is None else self.codes
+
+    @property
+    def _plain(self) -> AnyArray:
+        assert isinstance(self.values, np.ndarray)  # strings always have a dictionary
+        return self.values
+
+    def _rows_of(self, matches: Mask) -> Mask:
+        if self.rows is not None:
+            mask = np.zeros(self.count, np.bool_)
+            mask[self.rows[matches]] = True
+            return mask
+        return matches if self.present is None else matches & self.exists()
+
+
+def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
+    held = [number for value in wanted if (number := _round(value, stored.dtype, is_up=False)) == value]
+    if stored.dtype.kind != "f":
+        limits = np.iinfo(stored.dtype)
+        held = [number for number in held if limits.min <= number <= limits.max]
+    if len(held) > FEW:
+        return np.isin(stored, np.array(held, stored.dtype))
+    mask = np.zeros(len(stored), np.bool_)
+    for number in held:
+        mask |= stored == number
+    return mask
+
+
+def _exact(value: Any) -> Stored:
+    """Return an entry of a dictionary as Python's own type, which compares an int with a float exactly."""
+    number: Stored = value.item() if isinstance(value, np.generic) else value
+    return number
+
+
+def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
+    """Return the nearest number at or below the value, or at or above it, that an array of this dtype can hold.
+
+    An int may be beyond the dtype's range: NumPy compares it exactly. NumPy would round large ints to compare them with
+    floats.
+    """
+    assert not isinstance(value, bytes)  # strings always have a dictionary
+    if dtype.kind != "f":
+        return math.ceil(value) if is_up else math.floor(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if is_up:
+        return number if number >= value else math.nextafter(number, math.inf)
+    return number if number <= value else math.nextafter(number, -math.inf)
+
+
+class Columns:
+    """The columns of a corpus by name. None is read before it is asked for."""
+
+    def __init__(
+        self, path: Path, kinds: Mapping[str, str], count: int, ids: "Callable[[], IdColumn] | None" = None
+    ) -> None:
+        """Map a columns.safetensors, with the type of each of its columns and the corpus's number of rows.
+
+        Without columns there is no such file. `ids` returns the column of the ids.
+        Raises TensorsError if the file is not whole.
+        """
+        self.kinds = kinds if ids is None else {ID: "string"} | dict(kinds)
+        self.count = count
+        self._ids = ids
+        self._path = path
+        self._tensors = map_tensors(path) if kinds else {}
+
+    def __getitem__(self, name: str) -> "Column | IdColumn":
+        """Return one column. Raises KeyError if there is none."""
+        kind = self.kinds[name]
+        if name == ID and self._ids is not None and f"{ID}.values" not in self._tensors:
+            return self._ids()
+        values, offsets, codes, rows, present = (self._tensors.get(f"{name}.{part}") for part in PARTS)
+        assert values is not None  # the export writes them for each column of the manifest
+        return Column(kind, self.count, values if offsets is None else Strings(values, offsets), codes, rows, present)
+
+
+class IdColumn:
+    """The id of each row, a string; each method returns (rows,) bool, as those of `Column` do."""
+
+    kind = "string"
+
+    def __init__(self, ids: Strings) -> None:
+        self._ids, self.count = ids, len(ids)
+
+    def find(self, id: str, allowed: Mask | None = None) -> int | None:
+        """Return the first row that has an id, None if there is none; allowed is (rows,) bool, None for all rows."""
+        wanted = id.encode("utf-8", "surrogatepass")
+        rows = self._begin_with(np.flatnonzero(np.diff(self._ids.offsets) == len(wanted)), wanted)
+        rows = rows if allowed is None else rows[allowed[rows]]
+        return int(rows[0]) if len(rows) else None
+
+    def exists(self) -> Mask:
+        """Return all rows."""
+        return np.ones(self.count, np.bool_)
+
+    def equals_any(self, values: Sequence[Stored]) -> Mask:
+        """Return the rows whose id is one of these."""
+        wanted = set(values)
+        lengths = np.diff(self._ids.offsets)
+        rows = np.flatnonzero(np.isin(lengths, [len(value) for value in wanted if isinstance(value, bytes)]))
+        return self._mask([row for row in rows.tolist() if self._ids[row] in wanted])
+
+    def starts_with(self, start: bytes) -> Mask:
+        """Return the rows whose id begins with this; start is UTF-8."""
+        rows = np.flatnonzero(np.diff(self._ids.offsets) >= len(start))
+        return self._mask(self._begin_with(rows, start))
+
+    def compare(self, comparison: str, value: Stored) -> Mask:
+        """Return the rows whose id is $gt, $gte, $lt or $lte this one, by the order of their bytes."""
+        compare = COMPARED[comparison].values
+        return self._mask([row for row in range(self.count) if compare(self._ids[row], value)])  # type: ignore[arg-type] # bytes compare as numbers do
+
+    def _begin_with(self, rows: Array[np.intp], start: bytes) -> Array[np.intp]:
+        """Return those of the rows whose id begins with these bytes; none is shorter."""
+        begins = self._ids.offsets[rows].astype(np.int64)
+        for place in reversed(range(len(start))):  # the last bytes of ids differ most
+            same = self._ids.content[begins + place] == start[place]
+            rows, begins = rows[same], begins[same]
+        return rows
+
+    def _mask(self, rows: Sequence[int] | Array[np.intp]) -> Mask:
+        mask = np.zeros(self.count, np.bool_)
+        mask[rows] = True
+        return mask

@@ -1,0 +1,129 @@
+"""How many rows have each value of a column. Imported by the first query that asks for facets."""
+
+import itertools
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta, timezone
+from typing import Any
+
+import numpy as np
+
+from semsearch.engine.metadata.columns import EPOCH, Column, Mask
+from semsearch.engine.tensors import AnyArray
+
+MOST_FACET_VALUES = 100  # maximum values of a facet that are returned
+MOST_RANGES = 10  # maximum ranges of a facet
+UNTIL_1970 = {"D": 3, "M": 12 * 1970}  # days since a Monday, months since the year 0
+YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+DATE_STEPS = (("D", 1), ("D", 7), ("M", 1), ("M", 3), *(("M", 12 * years) for years in YEARS))
+MIDNIGHT = "T00:00:00Z"
+
+
+def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VALUES) -> list[dict[str, Any]]:
+    """Return the most frequent values of a column and the number of rows that have each, most frequent first.
+
+    allowed is (rows,) bool: only rows where it is true are counted; None counts every row. Rows without a value are not
+    counted, and a row whose list has a string twice is counted once. Values with equal counts ascend. A date is
+    returned as ISO 8601 in UTC, without a time if it is midnight.
+
+    More than `most` different numbers or dates are counted in ranges, which ascend and are not empty: `from` is in the
+    range, `to` is not. A border is left out if no float64 or ISO 8601 date is so low or high.
+    """
+    mask = column.exists() if allowed is None else column.exists() & allowed
+    if column.rows is not None:  # a list has an entry for each of its strings
+        assert column.codes is not None
+        entries = mask[column.rows]
+        size = len(column.values)
+        pairs = np.unique(column.rows[entries].astype(np.int64) * size + column.codes[entries])
+        values, counts = np.unique(pairs % max(size, 1), return_counts=True)
+    else:
+        values, counts = np.unique(column.ordered[mask], return_counts=True)
+    if column.kind in ("number", "date") and len(values) > most:
+        found = values if column.codes is None else np.asarray(column.values)[values]
+        return _count_ranges(column.kind, found, counts)
+    order = np.lexsort((values, -counts))[:most]
+    return [{"value": _json_value(column, values[place]), "count": int(counts[place])} for place in order]
+
+
+def _count_ranges(kind: str, values: AnyArray, counts: AnyArray) -> list[dict[str, Any]]:
+    """Return the first ranges that are few. Values (n,) ascend, and each has its count."""
+    low, high = values[0].item(), values[-1].item()
+    totals = np.concatenate([[0], np.cumsum(counts)])
+    for borders in _date_borders(low, high) if kind == "date" else _number_borders(low, high):
+        # bisect compares whole numbers of any size with fractions exactly
+        below = totals[[bisect_left(values, border, key=lambda value: value.item()) for border in borders]]
+        between = zip(itertools.pairwise(borders), np.diff(below).tolist(), strict=True)
+        ranges = [_show_range(kind, *ends) | {"count": count} for ends, count in between if count]
+        if len(ranges) <= MOST_RANGES:
+            break
+    return ranges
+
+
+def _number_borders(low: float, high: float) -> Iterator[list[Any]]:
+    """Yield borders around two numbers, 1, 2 or 5 times a power of ten apart: at first too many."""
+    least = int(f"{high / 10 - low / 10:.16e}".partition("e")[2])
+    for exponent in itertools.count(least):
+        for digit in (1, 2, 5):
+            step = digit * 10**exponent if isinstance(low, int) else float(f"{digit}e{exponent}")
+            places = range(int(low // step) - 1, int(high // step) + 3)  # one more, as fractions are rounded
+            # the text 15e-2 is the float64 closest to 0.15, which 3 * 0.05 is not
+            yield [p * step if isinstance(low, int) else float(f"{p * digit}e{exponent}") for p in places]
+
+
+def _date_borders(low: int, high: int) -> Iterator[list[Any]]:
+    """Yield borders around two moments, in microseconds since 1970: days, Mondays, months, quarters, years."""
+    for unit, step in DATE_STEPS:
+        ends = np.array([low, high], "M8[us]").astype(f"M8[{unit}]").astype(np.int64)
+        first, last = (ends + UNTIL_1970[unit]) // step
+        if last - first < MOST_RANGES:
+            places = np.arange(first, last + 2) * step - UNTIL_1970[unit]
+            yield places.astype(f"M8[{unit}]").astype("M8[us]").astype(np.int64).tolist()
+
+
+def _show_range(kind: str, *ends: Any) -> dict[str, Any]:
+    shown = {}
+    for name, end in zip(("from", "to"), ends, strict=True):
+        if kind == "date":
+            with suppress(OverflowError):  # no date is so early or so late
+                shown[name] = _iso_date(end)
+        elif math.isfinite(end):
+            shown[name] = end
+    return shown
+
+
+def _json_value(column: Column, value: Any) -> Any:
+    if column.codes is not None:
+        value = column.values[int(value)]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogatepass")
+    number = value.item()
+    match column.kind:
+        case "boolean":
+            return bool(number)
+        case "date":
+            return _iso_date(number)
+    return number
+
+
+def _iso_date(microseconds: int) -> str:
+    """Return a moment, in microseconds since 1970, in UTC, or in another zone if UTC's year is not in 1 to 9999."""
+    try:
+        moment = EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        zone = timezone((1 if microseconds < 0 else -1) * timedelta(hours=23, minutes=59))
+        moment = EPOCH.astimezone(zone) + timedelta(microseconds=microseconds)
+    return moment.isoformat().replace("+00:00", "Z").removesuffix(MIDNIGHT)
+
+
+def sort_rows(rows: AnyArray, columns: list[tuple[Column, bool]]) -> AnyArray:
+    """Return rows (n,) ordered by the values of columns, each ascending (False) or descending (True).
+
+    Rows with equal values keep their order, and rows without a value come last.
+    """
+    keys: list[AnyArray] = []
+    for column, is_descending in columns:
+        ranks = np.unique(column.ordered[rows], return_inverse=True)[1].astype(np.int64)
+        keys += [~column.exists()[rows], -ranks if is_descending else ranks]
+    return rows[np.lexsort(keys[::-1])] if keys else rows

@@ -1,0 +1,162 @@
+"""Filters over metadata: a JSON object in the grammar of S3 Vectors becomes a mask of rows.
+
+    {"category": "WORLD", "year": {"$gte": 2015}, "$or": [{"tags": "sea"}, {"tags": {"$exists": false}}]}
+
+All members of an object must hold. A value without an operator means $eq. A list matches if one of its strings does.
+Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
+Two things go further than that page: dates are a type, and $gt, $gte, $lt and $lte compare every type. $startsWith
+compares strings alone, character by character.
+It does not say what becomes of rows without a value. As in MongoDB, only $ne, $nin and {"$exists": false} keep them
+(https://www.mongodb.com/docs/manual/reference/operator/query/ne/), and a list passes $ne if none of its strings is
+equal.
+"""
+
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, Columns, Mask, Stored, stored_value
+
+OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
+STRING_TYPES = ("string", "list")  # types of columns whose values are strings
+MOST_LEVELS = 8  # maximum depth of filters within filters
+MOST_FILTER_VALUES = (
+    1_000  # maximum values of a filter; each takes a pass over the rows, and 6 MB of JSON can hold millions
+)
+
+
+class FilterError(ValueError):
+    """A filter that cannot be used: `where` in it, what was `expected` there and what was `found`."""
+
+    def __init__(self, where: str, expected: str, found: object) -> None:
+        super().__init__(f"{where}: expected {expected}, found {reprlib.repr(found)}")  # it may be nested deeply
+        self.where = where
+        self.expected = expected
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One operator of a filter. `operand` is as columns store it: a list for $in and $nin, 0 or 1 for $exists."""
+
+    where: str
+    name: str
+    operator: str
+    operand: Any
+
+
+Parsed = Condition | tuple[str, list["Parsed"]]  # "$and" or "$or" with its parts
+
+
+def allowed_rows(condition: dict[str, Any], columns: Columns) -> Mask:
+    """Return the rows that a filter keeps, (rows,) bool. Only the columns that it names are read.
+
+    Raises FilterError if the filter is not in the grammar, names an unknown column, compares with another type or holds
+    more than MOST_FILTER_VALUES values.
+    """
+    return _rows(read_filter(condition, columns.kinds), columns)
+
+
+def _count_values(value: object) -> int:
+    """Return how many values a JSON value holds, itself and those of all levels included.
+
+    A number above MOST_FILTER_VALUES is a lower bound, since counting all values of a large filter takes long.
+    """
+    pending, count = [value], 0
+    while pending and count <= MOST_FILTER_VALUES:
+        value = pending.pop()
+        count += 1
+        if isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+    return count + len(pending)
+
+
+def read_filter(condition: object, kinds: Mapping[str, str]) -> Parsed:
+    """Return a filter over columns of these types whose names, operators and values are right.
+
+    Raises FilterError as `allowed_rows` does.
+    """
+    if (count := _count_values(condition)) > MOST_FILTER_VALUES:
+        raise FilterError("filter", f"at most {MOST_FILTER_VALUES} values, lists and objects included", count)
+    return _read("filter", condition, kinds, level=1)
+
+
+def _read(where: str, condition: object, kinds: Mapping[str, str], level: int) -> Parsed:
+    if not isinstance(condition, dict):
+        raise FilterError(where, "an object", condition)
+    if level > MOST_LEVELS:
+        raise FilterError(where, f"at most {MOST_LEVELS} filters within each other", condition)
+    parts: list[Parsed] = []
+    for name, value in condition.items():
+        place = f"{where}.{name}"
+        if name in ("$and", "$or"):
+            several = enumerate(_list(place, value, "filters"))
+            parts.append((name, [_read(f"{place}.{number}", each, kinds, level + 1) for number, each in several]))
+        elif name not in kinds:
+            raise FilterError(where, "the name of a column, $and or $or", name)
+        elif not isinstance(value, dict):
+            operand = _operand(place, kinds[name], value, ", or an object of operators")
+            parts.append(Condition(place, name, "$eq", operand))
+        elif not value:
+            raise FilterError(place, f"at least one of {', '.join(OPERATORS)}", value)
+        else:
+            parts += [
+                Condition(f"{place}.{operator}", name, operator, _operand_of(place, kinds[name], operator, operand))
+                for operator, operand in value.items()
+            ]
+    return "$and", parts
+
+
+def _operand_of(column: str, kind: str, operator: str, value: object) -> Stored | list[Stored]:
+    where = f"{column}.{operator}"
+    match operator:
+        case "$in" | "$nin":
+            several = enumerate(_list(where, value, "values"))
+            return [_operand(f"{where}.{place}", kind, each) for place, each in several]
+        case "$exists":
+            return _operand(where, "boolean", value)
+        case "$startsWith" if kind not in STRING_TYPES:
+            raise FilterError(where, "a column of strings or lists", kind)
+    if operator not in OPERATORS:
+        raise FilterError(column, f"one of {', '.join(OPERATORS)}", operator)
+    return _operand(where, kind, value)
+
+
+def _rows(parsed: Parsed, columns: Columns) -> Mask:
+    if not isinstance(parsed, Condition):
+        name, parts = parsed
+        masks = [_rows(part, columns) for part in parts]
+        return (
+            reduce(np.logical_or, masks)
+            if name == "$or"
+            else reduce(np.logical_and, masks, np.ones(columns.count, np.bool_))
+        )
+    column, operand = columns[parsed.name], parsed.operand
+    match parsed.operator:
+        case "$eq" | "$ne" | "$in" | "$nin":
+            mask = column.equals_any(operand if isinstance(operand, list) else [operand])
+            return mask if parsed.operator in ("$eq", "$in") else ~mask
+        case "$startsWith":
+            return column.starts_with(operand)
+        case "$exists":
+            return column.exists() if operand else ~column.exists()
+    return column.compare(parsed.operator, operand)
+
+
+def _operand(where: str, kind: str, value: object, more: str = "") -> Stored:
+    try:
+        return stored_value(kind, value)
+    except ValueError:
+        raise FilterError(where, EXPECTED_VALUES[kind] + more, value) from None
+
+
+def _list(where: str, values: object, content: str) -> list[object]:
+    if not isinstance(values, list) or not values:
+        raise FilterError(where, f"a list of {content}, not an empty one", values)
+    return values

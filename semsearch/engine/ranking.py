@@ -1,0 +1,118 @@
+"""What a search does with its ranking beyond the first hits: further pages, and groups such as documents.
+
+A ranking is known by a function that finds its first hits, so that no search has to order every row. Each further
+search is twice as deep as the one before, so that even a corpus of one huge document takes few of them. Imported by the
+first query that needs it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from semsearch.engine.metadata.columns import Column
+from semsearch.engine.semantic.index import Hit, Mask
+from semsearch.engine.tensors import AnyArray
+
+# Returns the first hits of a ranking among the rows of a mask, or fewer if there are fewer; None means all its rows.
+Find = Callable[[int, Mask | None], list[Hit]]
+
+HITS_PER_GROUP = 4  # hits that the first search finds for each group
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The best hits of the rows that share a value, best first. value is None for a row without one."""
+
+    value: str | None
+    hits: list[Hit]
+
+
+def find_page(find: Find, offset: int, count: int) -> list[Hit]:
+    """Return `count` hits after the first `offset`, or fewer if the ranking ends.
+
+    Pages of the same count continue each other: a deeper search only adds hits behind those of the searches before it,
+    even if it finds better ones that an approximate search has missed.
+    """
+    found: dict[int, Hit] = {}
+    depth = count
+    while True:
+        hits = find(depth, None)
+        for hit in hits:
+            found.setdefault(hit.row, hit)
+        if len(found) >= offset + count or len(hits) < depth:
+            return list(found.values())[offset : offset + count]
+        depth *= 2
+
+
+def find_groups(find: Find, column: Column, allowed: Mask | None, offset: int, count: int, size: int) -> list[Group]:
+    """Return `count` groups after the first `offset`, in the order of their best hits, or fewer if there are fewer.
+
+    The rows of a group share a string of the column; a row without a value is a group by itself. Each group has its
+    best `size` hits. allowed is (rows,) bool, the rows that the ranking has, None for all. Pages of the same count
+    continue each other.
+    """
+    assert column.codes is not None  # strings always have a dictionary
+    numbers: AnyArray = column.codes  # code of each row's group
+    if column.present is not None:
+        numbers = np.where(column.exists(), numbers.astype(np.int64), -1 - np.arange(column.count))
+    best: dict[int, Hit] = {}  # by the number of the group
+    mask, depth = allowed, HITS_PER_GROUP * count
+    while True:
+        hits = find(depth, mask)
+        new: dict[int, Hit] = {}
+        for hit in hits:
+            new.setdefault(int(numbers[hit.row]), hit)
+        best |= new
+        if len(best) >= offset + count or len(hits) < depth:
+            break
+        remaining = ~_rows_of(new, numbers, column)
+        mask = remaining if mask is None else mask & remaining
+        depth *= 2
+    chosen = dict(list(best.items())[offset : offset + count])
+    others = _other_hits(find, numbers, column, chosen, allowed, size - 1)
+    return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
+
+
+def group_hits(hits: Sequence[Hit], values: Sequence[Any], size: int) -> list[Group]:
+    """Return the groups of these hits alone, best first; values has the string of each hit, None for none."""
+    groups: dict[object, list[Hit]] = {}
+    for hit, value in zip(hits, values, strict=True):
+        groups.setdefault(hit.row if value is None else value, []).append(hit)
+    return [Group(value if isinstance(value, str) else None, found[:size]) for value, found in groups.items()]
+
+
+def _other_hits(
+    find: Find, numbers: AnyArray, column: Column, best: dict[int, Hit], allowed: Mask | None, size: int
+) -> dict[int, list[Hit]]:
+    """Return up to `size` hits of each group besides its best one, best first, by the number of the group."""
+    others: dict[int, list[Hit]] = {number: [] for number in best}
+    complete = {number for number in best if number < 0 or size == 0}  # groups of which no more hits are needed
+    seen, depth = [hit.row for hit in best.values()], HITS_PER_GROUP * (size + 1) * len(best)
+    while len(complete) < len(best):
+        mask = _rows_of(best.keys() - complete, numbers, column)
+        mask[seen] = False
+        if allowed is not None:
+            mask &= allowed
+        hits = find(depth, mask) if mask.any() else []
+        for hit in hits:
+            if len(group := others[int(numbers[hit.row])]) < size:
+                group.append(hit)
+        if len(hits) < depth:
+            break
+        complete |= {number for number, group in others.items() if len(group) == size}
+        seen += [hit.row for hit in hits]
+        depth *= 2
+    return others
+
+
+def _rows_of(groups: Iterable[int], numbers: AnyArray, column: Column) -> Mask:
+    """Return the rows of some groups; numbers is (rows,), the group of each row, negative for one without a value."""
+    wanted = np.zeros(len(column.values) + column.count, np.bool_)  # a negative number is a place from the end
+    wanted[list(groups)] = True
+    return wanted[numbers]
+
+
+def _string(column: Column, number: int) -> str | None:
+    return None if number < 0 else bytes(column.values[number]).decode("utf-8", "surrogatepass")

@@ -1,0 +1,150 @@
+"""nDCG@10, recall@5, @10 and @100 and MRR@10 of one question, as trec_eval computes them.
+
+A grade of 1 or more is relevant, and 0 is not. The gain of nDCG is the grade itself (Järvelin and Kekäläinen, 2002),
+not a power of 2. Hits with equal scores are in descending order of their ids, and scores are compared as float32: so
+does trec_eval, and a run that it reads from a file has the same figures. Source: https://github.com/usnistgov/trec_eval
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from semsearch.engine.tensors import Array
+
+SEED = 7
+CONFIDENCE = 0.95
+RESAMPLES = 2_000  # resamples of the bootstrap
+PERMUTATIONS = 10_000  # permutations of the randomization test
+ROUNDS_AT_ONCE = 100  # divides both numbers; rounds that are drawn together
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A mean over questions, and its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def figure(values: Array[np.float64]) -> Figure:
+    """Return the mean of (n,) values, and the percentile bootstrap interval of it (Efron and Tibshirani, 1993)."""
+    count = len(values)
+    random = np.random.default_rng(SEED)
+    rounds = range(RESAMPLES // ROUNDS_AT_ONCE)
+    means = np.concatenate([values[random.integers(count, size=(ROUNDS_AT_ONCE, count))].mean(1) for _ in rounds])
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Figure(float(values.mean()), float(low), float(high))
+
+
+def randomization_test(differences: Array[np.float64]) -> float:
+    """Return the share of random signs of the (n,) differences whose mean is as far from 0 as the mean is or further.
+
+    This is the two-sided p of the paired randomization test (Smucker, Allan and Carterette, 2007).
+    """
+    count = len(differences)
+    random = np.random.default_rng(SEED)
+    observed = abs(differences.sum()) - 1e-9  # sums of the same numbers in another order differ in their last bits
+    reached = 0
+    for _ in range(PERMUTATIONS // ROUNDS_AT_ONCE):
+        sums = (random.integers(2, size=(ROUNDS_AT_ONCE, count)) * 2 - 1) @ differences
+        reached += int(np.count_nonzero(np.abs(sums) >= observed))
+    return (reached + 1) / (PERMUTATIONS + 1)
+
+
+FUSION_WEIGHTS = tuple(step / 10 for step in range(11))
+FOLDS = 5
+REPEATS = 10  # repetitions of the cross-validation, each with other folds
+FEWEST = 2 * FOLDS  # questions
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Another weight, and what it would change.
+
+    ndcg has the mean nDCG@10 of each weight over all questions. gain is the difference in nDCG@10 to what the bundle
+    has, measured on questions that the weight was not chosen with.
+    """
+
+    current: float | None  # None if the bundle fuses ranks
+    best: float
+    gain: Figure
+    ndcg: dict[float, float]
+
+    @property
+    def is_noise(self) -> bool:
+        """Return whether chance alone could explain the gain."""
+        return self.gain.low <= 0
+
+
+def weights_with(current: float | None) -> list[float]:
+    """Return the weights to compare, the nearest to the current one first; of equally good ones the first is best."""
+    near = 0.5 if current is None else current
+    return sorted({*FUSION_WEIGHTS, near}, key=lambda weight: (abs(weight - near), weight))
+
+
+def advise(
+    by_weight: Array[np.float64], weights: Sequence[float], hybrid: Array[np.float64], current: float | None
+) -> Advice | None:
+    """Return the best weight and its cross-validated gain, None if there are too few questions.
+
+    by_weight is (n, weights): the nDCG@10 of each question with each weight. hybrid is (n,): what the bundle reaches.
+    Each fold is measured with the weight that is best for the others.
+    """
+    count = len(hybrid)
+    if count < FEWEST:
+        return None
+    random = np.random.default_rng(SEED)
+    held_out = np.zeros(count)
+    for _ in range(REPEATS):
+        folds = random.permutation(count) % FOLDS
+        for fold in range(FOLDS):
+            here = folds == fold
+            held_out[here] += by_weight[here, _best(by_weight[~here])] / REPEATS
+    means = by_weight.mean(0)
+    ndcg = {weight: float(mean) for weight, mean in sorted(zip(weights, means, strict=True))}
+    return Advice(current, weights[_best(by_weight)], figure(held_out - hybrid), ndcg)
+
+
+def _best(by_weight: Array[np.float64]) -> int:
+    return int(np.argmax(np.round(by_weight.mean(0), 9)))  # rounded: the first of equal means is the best
+
+
+SEMANTIC, KEYWORD, HYBRID = SEARCHES = ("semantic", "keyword", "hybrid")  # modes of a request
+RERANKED = {mode: f"{mode}+rerank" for mode in SEARCHES}  # modes of a request with `rerank`
+MODELED = {mode: f"{mode}+model" for mode in (SEMANTIC, HYBRID)}  # the same of a bundle with a query table
+MEASURED_MODES = (*SEARCHES, *MODELED.values(), *RERANKED.values())  # all modes, in the order of tables
+MEASURES = ("ndcg@10", "recall@5", "recall@10", "recall@100", "mrr@10")
+TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # how tables write them
+CUT = 10  # hits that nDCG and MRR look at
+RECALL_CUTS = (5, 10, 100)
+DEPTH = max(RECALL_CUTS)  # hits of a question that are measured
+
+Grades = Mapping[str, int]  # grade of each judged text by its id
+
+
+def rank(scores: Mapping[str, float]) -> list[str]:
+    """Return the ids of scored hits, best first; equal scores are in descending order of the ids."""
+    return sorted(sorted(scores, reverse=True), key=lambda name: -float(np.float32(scores[name])))
+
+
+def measure(found: Sequence[str], relevant: Grades) -> Array[np.float64]:
+    """Return the MEASURES of the ids that a search found, best first: (5,) float64 from 0 to 1.
+
+    Raises ValueError if no grade is above 0, because the measures are not defined then.
+    """
+    grades = np.array([relevant.get(name, 0) for name in found[:DEPTH]], np.float64)
+    count = sum(grade > 0 for grade in relevant.values())
+    if not count:
+        raise ValueError("no grade is above 0")
+    hits = np.flatnonzero(grades)
+    recalls = [np.count_nonzero(hits < cut) / count for cut in RECALL_CUTS]
+    reciprocal_rank = 1 / (hits[0] + 1) if len(hits) and hits[0] < CUT else 0.0
+    ideal = np.sort(np.array(list(relevant.values()), np.float64))[::-1]
+    return np.array([_discounted(grades) / _discounted(ideal), *recalls, reciprocal_rank])
+
+
+def _discounted(grades: Array[np.float64]) -> float:
+    top = grades[:CUT]
+    return float((top / np.log2(np.arange(2, len(top) + 2))).sum())

@@ -1,0 +1,270 @@
+"""The searches of a bundle for all questions, as requests to /similar make them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semsearch.engine.bundle import BY_MODEL, CONVEX, BundleError
+from semsearch.engine.embedder import Embedder, TokenIds
+from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.metadata.columns import Mask
+from semsearch.engine.metadata.filters import FilterError, allowed_rows
+from semsearch.engine.quantization import Embeddings
+from semsearch.engine.rerank.reranker import Logits, Reranker
+from semsearch.engine.semantic.index import MOST_HITS, Hit
+from semsearch.engine.tensors import Array
+from semsearch.evaluation.measures import (
+    DEPTH,
+    HYBRID,
+    MEASURED_MODES,
+    MODELED,
+    RERANKED,
+    SEARCHES,
+    SEMANTIC,
+    Advice,
+    advise,
+    measure,
+    rank,
+    weights_with,
+)
+from semsearch.evaluation.questions import Question
+from semsearch.indexing.corpus.columns import id_of_number
+from semsearch.indexing.progress import OnProgress
+from semsearch.search.executor import Executor, finish
+from semsearch.search.query import Query, Search
+from semsearch.search.search import make_search
+
+RERANK_CANDIDATES = 20  # texts that the reranker scores if a request does not say how many
+LISTED_IDS = 3  # missing ids that a message lists
+ROWS_BETWEEN = 1_000  # two reports of how many ids are read
+
+BestHits = dict[str, Hit]  # the best DEPTH names, best first, each with its best hit
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBundle:
+    """An open bundle and what its rows are compared by: their ids, or their values in the column of --group-by."""
+
+    folder: Path
+    loaded: LoadedBundle
+    names: Sequence[str]  # name of each row
+    rows: Mapping[str, int]  # the first row of each name
+
+    @property
+    def fusion_weight(self) -> float | None:
+        """Return the weight of the meaning, None if the bundle fuses ranks or has no keywords."""
+        info = None if self.loaded.keywords is None else self.loaded.keywords.info
+        return info.fusion_weight if info is not None and info.fusion == CONVEX else None
+
+    @property
+    def reranked(self) -> str | None:
+        """Return the mode with rerank whose weights are compared: hybrid if there is one; None without a reranker."""
+        if self.loaded.manifest.rerank is None:
+            return None
+        return RERANKED[SEMANTIC if self.loaded.keywords is None else HYBRID]
+
+
+@dataclass(frozen=True, slots=True)
+class ModeResults:
+    """What the searches found for n questions.
+
+    measures has (n, 5) float64 for each mode, in the order of MEASURES. advice is about the weights "fusion", of the
+    mode hybrid, and "rerank", of `OpenBundle.reranked`, if these modes were measured without a filter.
+    """
+
+    questions: Sequence[Question]
+    rankings: dict[str, list[BestHits]]
+    measures: dict[str, Array[np.float64]]
+    advice: dict[str, Advice | None]
+
+
+def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> OpenBundle:
+    """Open a bundle and read the names of its rows. A row without a value in the column has its id as its name.
+
+    Raises BundleError if the bundle cannot be used, or if no row has a single value in the column.
+    """
+    bundle = load_bundle(folder)
+    passages, step = bundle.passages, f"read the ids of {folder}"
+    names: list[str] = []
+    rows: dict[str, int] = {}
+    has_column = group_by is None
+    for row in range(len(passages)):
+        if row % ROWS_BETWEEN == 0:
+            on_progress(step, row / len(passages))
+        name = passages.id(row)
+        if group_by is not None and (value := passages.metadata(row).get(group_by)) is not None:
+            if not isinstance(value, str | int | float):
+                found = f"a list or an object in the column {group_by!r} of {name!r}"
+                raise BundleError(f"{folder}: found {found}, expected one value; name another column with --group-by")
+            name, has_column = value if isinstance(value, str) else id_of_number(value), True
+        names.append(name)
+        rows.setdefault(name, row)
+    on_progress(step, 1)
+    if not has_column:
+        known = ", ".join(bundle.columns.kinds) or "none"
+        expected = f"one that texts have, such as one that filters compare ({known})"
+        raise BundleError(f"{folder}: found no column {group_by!r}, expected {expected}; correct --group-by")
+    return OpenBundle(folder, bundle, names, rows)
+
+
+def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
+    """Return the modes that were named, or else all that the bundle has. Raises BundleError if it lacks a named one."""
+    has: tuple[str, ...] = SEARCHES if opened.loaded.keywords is not None else (SEMANTIC,)
+    plain = has
+    if opened.reranked is not None:
+        has += tuple(RERANKED[mode] for mode in plain)
+    if opened.loaded.table is not None:
+        has += tuple(MODELED[mode] for mode in plain if mode in MODELED)
+    for mode in named:
+        if mode not in has:
+            expected = f"one of its modes {', '.join(has)}; name one, or export the bundle with what {mode} needs"
+            raise BundleError(f"{opened.folder}: found the mode {mode!r}, expected {expected}")
+    return [mode for mode in MEASURED_MODES if mode in (named or has)]
+
+
+def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) -> None:
+    """Raise BundleError if the bundle lacks ids that answer questions."""
+    expected = {name: question for question in questions for name, grade in question.relevant.items() if grade}
+    if missing := [name for name in expected if name not in opened.rows]:
+        first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:LISTED_IDS])
+        more = ", ..." if len(missing) > LISTED_IDS else ""
+        remedy = "correct them, name their column with --group-by, or count them as not found with --allow-missing"
+        raise BundleError(
+            f"{where}: found {len(missing):,} of {len(expected):,} relevant ids that {opened.folder} does not have: "
+            f"{first}{more}; expected such as {next(iter(opened.rows))!r}; {remedy}"
+        )
+
+
+def filter_questions(
+    opened: OpenBundle, questions: Sequence[Question], condition: dict[str, Any]
+) -> tuple[list[Question], Mask]:
+    """Return the questions that texts within a filter answer, without their other texts, and the filter's rows.
+
+    Raises BundleError if the filter cannot be used, or if it leaves no question.
+    """
+    shown = json.dumps(condition, ensure_ascii=False)
+    try:
+        allowed = allowed_rows(condition, opened.loaded.columns)
+    except FilterError as error:
+        known = ", ".join(f"{name} ({kind})" for name, kind in opened.loaded.columns.kinds.items()) or "none"
+        raise BundleError(f"--filter {shown}: {error}; correct it: the columns are {known}") from error
+    inside = {opened.names[row] for row in np.flatnonzero(allowed).tolist()}
+    limited = (
+        replace(each, relevant={name: grade for name, grade in each.relevant.items() if name in inside})
+        for each in questions
+    )
+    kept = [question for question in limited if any(question.relevant.values())]
+    if not kept:
+        found = f"no question whose relevant texts pass it, in {allowed.sum():,} texts that do"
+        raise BundleError(f"--filter {shown}: found {found}, expected at least one; name another filter")
+    return kept, allowed
+
+
+def search_all(
+    opened: OpenBundle,
+    questions: Sequence[Question],
+    modes: Sequence[str],
+    on_progress: OnProgress,
+    allowed: Mask | None = None,
+    candidates: int = RERANK_CANDIDATES,
+    *,
+    correct: bool = True,
+    boost: dict[str, Any] | None = None,
+) -> ModeResults:
+    """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure.
+
+    candidates is how many texts the reranker scores. correct replaces misspelled words. boost replaces the bundle's.
+    """
+    bundle = opened.loaded if allowed is None else opened.loaded.among(allowed)
+    info = bundle.manifest.rerank
+    weighed = {
+        "fusion": (HYBRID, opened.fusion_weight),
+        "rerank": (opened.reranked, None if info is None else info.weight),
+    }
+    weighed = {kind: each for kind, each in weighed.items() if each[0] in modes and allowed is None}
+    weights = {kind: weights_with(current) for kind, (_, current) in weighed.items()}
+    by_weight: dict[str, list[list[float]]] = {kind: [] for kind in weighed}
+    rankings: dict[str, list[BestHits]] = {mode: [] for mode in modes}
+    step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
+    for place, question in enumerate(questions):
+        on_progress(step, place / len(questions))
+        executor, plain = _OnceExecutor(bundle.embedder), Query(question.text, include=(), correct=correct, boost=boost)
+        search = make_search(bundle, executor)
+        ndcg = partial(_ndcg, opened, question)
+        for mode in modes:
+            base, _, by = mode.partition("+")
+            query = replace(plain, mode=base, rerank=candidates if by == "rerank" else None)
+            query = replace(query, queries=BY_MODEL if by == BY_MODEL else None)
+            rankings[mode].append(_rank(opened, search, query))
+        if "fusion" in weighed:
+            query, convex = replace(plain, mode=HYBRID), make_search(_with_convex(bundle), executor)
+            by_weight["fusion"].append([ndcg(convex, replace(query, fusion_weight=each)) for each in weights["fusion"]])
+        if "rerank" in weighed:
+            query = replace(plain, mode=SEMANTIC if bundle.keywords is None else HYBRID, rerank=candidates)
+            by_weight["rerank"].append([ndcg(search, replace(query, rerank_weight=each)) for each in weights["rerank"]])
+    on_progress(step, 1)
+    measures = {
+        mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
+        for mode, found in rankings.items()
+    }
+    advice = {
+        kind: advise(np.array(by_weight[kind]), weights[kind], measures[mode or ""][:, 0], current)
+        for kind, (mode, current) in weighed.items()
+    }
+    return ModeResults(questions, rankings, measures, advice)
+
+
+def _ndcg(opened: OpenBundle, question: Question, search: Search, query: Query) -> float:
+    return float(measure(list(_rank(opened, search, query)), question.relevant)[0])
+
+
+class _OnceExecutor(Executor):
+    """Embeds the text of a question and scores its pairs once for all of its searches."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__(embedder)
+        self._embeddings: dict[tuple[int, ...], Embeddings] = {}
+        self._logits: dict[tuple[int, ...], float] = {}
+
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        (text,) = tokens
+        if (key := tuple(text.ids)) not in self._embeddings:
+            self._embeddings[key] = await super().embed(tokens)
+        return self._embeddings[key]
+
+    async def score(self, reranker: Reranker, pairs: Sequence[TokenIds]) -> Logits:
+        keys = [tuple(pair.ids) for pair in pairs]
+        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self._logits}
+        self._logits.update(zip(missing, reranker.score(list(missing.values())).tolist(), strict=True))
+        return np.array([self._logits[key] for key in keys], np.float32)
+
+
+def _with_convex(bundle: LoadedBundle) -> LoadedBundle:
+    """Return the bundle with scores that are added, which a request can weight, also if its own are ranks."""
+    found = replace(bundle)
+    keywords = copy(bundle.keywords)
+    assert keywords is not None  # choose_modes checked it
+    keywords.info = replace(keywords.info, fusion=CONVEX)
+    vars(found).update(vars(bundle) | {"keywords": keywords})
+    return found
+
+
+def _rank(opened: OpenBundle, search: Search, query: Query) -> BestHits:
+    """Return the best DEPTH names. Hits beyond those of a request are searched until DEPTH names are found."""
+    count = MOST_HITS
+    while True:
+        results = finish(search(replace(query, num_results=count), lambda phase: None)).results
+        best: BestHits = {}
+        for result in results:
+            best.setdefault(opened.names[result["index"]], Hit(result["index"], result["score"]))
+        if len(results) < count or len(best) >= DEPTH:
+            break
+        count *= 4
+    scores = {name: hit.score for name, hit in list(best.items())[:DEPTH]}
+    return {name: best[name] for name in rank(scores)}

@@ -1,0 +1,1 @@
+"""Texts become a bundle."""

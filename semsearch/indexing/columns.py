@@ -1,0 +1,233 @@
+"""The metadata of a corpus as typed columns that filters can compare: which types they have, and their tensors.
+
+A column has a type if all its values have it: strings, numbers, booleans, lists of strings, or dates, which are strings
+that all begin like 2024-05-31 and are ISO 8601. Other columns cannot be filtered. A CSV holds only strings, so there a
+column of strings that are all numbers has the type number. Numbers that no dtype holds exactly are refused, since a
+filter would find the wrong rows. `semsearch/engine/metadata/columns.py` reads the tensors and describes them.
+"""
+
+import json
+import re
+import reprlib
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+
+import numpy as np
+
+from semsearch.engine.metadata.columns import EXPECTED_VALUES, Stored, stored_value
+from semsearch.engine.tensors import AnyArray
+from semsearch.indexing.corpus import Corpus, CorpusError
+from semsearch.indexing.corpus.columns import EXACT_FLOATS, require_column
+from semsearch.indexing.corpus.corpus import corpus_error
+
+NONE = "none"  # the type of a column that filters cannot name
+COLUMN_TYPES = (*EXPECTED_VALUES, NONE)
+LIST_OF_STRINGS = "a list of strings"
+TYPES_OF_JSON: dict[type, tuple[str, ...]] = {
+    str: ("string", "date"),
+    int: ("number",),
+    float: ("number",),
+    bool: ("boolean",),
+    list: ("list",),
+}
+NUMBER_TYPE = frozenset(["number"])
+DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+class NumberRange:
+    """The range of a column's numbers, and the dtype that holds all of them exactly."""
+
+    def __init__(self) -> None:
+        self.rounded: int | None = None  # the first whole number that float64 would round
+        self._least = self._most = 0  # the range of the whole numbers, 0 included
+        self._has_fraction = False
+
+    def add(self, number: int | float) -> None:
+        """Add a number that is neither NaN nor infinite."""
+        if isinstance(number, float) and not number.is_integer():
+            self._has_fraction = True
+            return
+        whole = int(number)
+        self._least, self._most = min(self._least, whole), max(self._most, whole)
+        if self.rounded is None and abs(whole) > EXACT_FLOATS:
+            is_float = abs(whole) <= sys.float_info.max and float(whole) == whole
+            self.rounded = None if is_float else whole
+
+    @property
+    def dtype(self) -> "np.dtype[np.generic] | None":
+        """The first that fits of int64, uint64 and float64; None if none does."""
+        if not self._has_fraction and self._least >= -(2**63) and self._most < 2**63:
+            return np.dtype(np.int64)
+        if not self._has_fraction and self._least == 0 and self._most < 2**64:
+            return np.dtype(np.uint64)
+        return np.dtype(np.float64) if self.rounded is None else None
+
+
+def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> dict[str, str]:
+    """Return the type of each column of the metadata, in alphabetical order: the requested one, else one that fits.
+
+    Raises CorpusError, which names the source, if a requested column is missing, if a value does not fit, if
+    numbers cannot be stored exactly, or if filters could not name a column.
+    """
+    kinds: dict[str, frozenset[str]] = {}  # the types that all values of a column have
+    ranges: dict[str, NumberRange] = {}
+    for row, metadata in enumerate(map(json.loads, corpus.metadata)):
+        for name, value in metadata.items():
+            kind = requested.get(name)
+            if kind in (None, NONE):
+                fitting = _types_of(value) if kind is None else frozenset([NONE])
+            elif stored_values(kind, value) is not None:
+                fitting = frozenset([kind])
+            else:
+                place = f"text {row} (from 0, id {corpus.ids[row]!r})"
+                expected = LIST_OF_STRINGS if kind == "list" else EXPECTED_VALUES[kind]
+                remedy = f"correct it, or choose another type with --column {name}=TYPE"
+                raise corpus_error(source, place, f"{reprlib.repr(value)} in the column {name!r}", expected, remedy)
+            kinds[name] = kinds.get(name, fitting) & fitting
+            if kinds[name] == NUMBER_TYPE:
+                ranges.setdefault(name, NumberRange()).add(*stored_values("number", value) or ())
+    for name in sorted(name for name in requested if requested[name] != NONE):
+        require_column(source, sorted(kinds), name, "--column")
+    types = {name: "date" if "date" in kinds[name] else next(iter(kinds[name]), NONE) for name in sorted(kinds)}
+    for name, kind in types.items():
+        left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"
+        if kind != NONE and name.startswith("$"):
+            raise CorpusError(
+                f"{source}: found the column {name!r}, expected no $ at its beginning; rename it, or {left_out}"
+            )
+        if kind == "number" and ranges[name].dtype is None:
+            found = f"{reprlib.repr(ranges[name].rounded)} in the column {name!r}"
+            expected = "numbers that 64 bits hold exactly"
+            remedy = f"compare the column as strings with --column {quote(f'{name}=string')}, or {left_out}"
+            raise corpus_error(source, None, found, expected, remedy)
+    return types
+
+
+def numeric_strings(corpus: Corpus, types: Mapping[str, str]) -> list[str]:
+    """Return which columns of strings have only numbers that can be stored exactly, as all numbers of a CSV are."""
+    found = {name: NumberRange() for name, kind in types.items() if kind == "string"}
+    for metadata in corpus.metadata:
+        if not found:  # after the first rows, unless there is such a column
+            break
+        row = json.loads(metadata)
+        for name in found.keys() & row.keys():
+            if (values := stored_values("number", row[name])) is None:
+                del found[name]
+            else:
+                found[name].add(*values)  # type: ignore[arg-type] # no bytes
+    return sorted(name for name, numbers in found.items() if numbers.dtype is not None)
+
+
+def _types_of(value: object) -> frozenset[str]:
+    if isinstance(value, str) and not DATE_PATTERN.match(value):
+        return frozenset(["string"])
+    return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if stored_values(kind, value) is not None)
+
+
+def stored_values(kind: str, value: object) -> list[Stored] | None:
+    """Return what a column of this type stores for a value, None if the value does not fit the type.
+
+    A list has its different strings, another type one value. A string can be the JSON of a number, a boolean (also
+    capitalized, as Python writes it) or a list, because a CSV has no other way to state one. A number fits a column of
+    strings as its JSON.
+    """
+    try:
+        if kind == "string" and type(value) in (int, float):
+            value = json.dumps(value)
+        if isinstance(value, str) and kind in ("number", "boolean", "list"):
+            value = json.loads(value.lower() if kind == "boolean" else value)
+        if kind != "list":
+            return [stored_value(kind, value)]
+        if not isinstance(value, list):
+            return None
+        return list(dict.fromkeys(stored_value(kind, each) for each in value if each is not None))
+    except (ValueError, RecursionError):
+        return None
+
+
+class _Column:
+    """The values of a column, collected row by row; equal values share their memory."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._rows = array("I")  # rows that have a value
+        self._values: list[Stored] = []
+        self._owners = array("I")  # the row of each value; a row can have several strings of a list, or none
+        self._known: dict[Stored, Stored] = {}
+
+    def add(self, row: int, values: Sequence[Stored]) -> None:
+        """Add what `stored_values` returns for the next row that has a value."""
+        self._rows.append(row)
+        for value in values:
+            self._owners.append(row)
+            self._values.append(self._known.setdefault(value, value))
+
+    def tensors(self, count: int) -> dict[str, AnyArray]:
+        """Return the tensors of a column of `count` rows: with a dictionary where that takes fewer bytes."""
+        rows = np.asarray(self._rows)
+        tensors = self._words(count) if self._kind in ("string", "list") else self._numbers(count)
+        if len(rows) < count:
+            tensors["present"] = np.packbits(_spread(np.ones(len(rows), np.uint8), rows, count))
+        return tensors
+
+    def _words(self, count: int) -> dict[str, AnyArray]:
+        words = sorted(word for word in self._known if isinstance(word, bytes))
+        places: dict[Stored, int] = {word: place for place, word in enumerate(words)}
+        codes = np.fromiter(map(places.__getitem__, self._values), _smallest_dtype(len(words)), len(self._values))
+        owners = np.asarray(self._owners)
+        tensors: dict[str, AnyArray] = {
+            "values": np.frombuffer(b"".join(words), np.uint8),
+            "offsets": np.cumsum([0, *map(len, words)], dtype=np.uint64),
+        }
+        if self._kind == "list":
+            return tensors | {"codes": codes, "rows": owners}
+        return tensors | {"codes": _spread(codes, owners, count)}
+
+    def _numbers(self, count: int) -> dict[str, AnyArray]:
+        numbers = NumberRange()
+        for number in self._known:
+            assert not isinstance(number, bytes)
+            numbers.add(number)
+        rows, values = (
+            np.asarray(self._rows),
+            np.array(self._values, np.uint8 if self._kind == "boolean" else numbers.dtype),
+        )
+        each = _spread(values, rows, count)
+        distinct, places = np.unique(values, return_inverse=True)
+        codes = _spread(places.astype(_smallest_dtype(len(distinct))), rows, count)
+        is_smaller = distinct.nbytes + codes.nbytes < each.nbytes
+        return {"values": distinct, "codes": codes} if is_smaller else {"values": each}
+
+
+def column_tensors(metadata: Iterable[Mapping[str, object]], types: Mapping[str, str]) -> dict[str, AnyArray]:
+    """Return the tensors of a columns.safetensors, which semsearch/engine/metadata/columns.py describes.
+
+    The metadata, a mapping for each row, is read once, and `choose_types` returned the types.
+    Raises ValueError if a value does not fit its column's type.
+    """
+    columns = {name: _Column(kind) for name, kind in types.items()}
+    count = 0
+    for count, values in enumerate(metadata, 1):
+        for name in columns.keys() & values.keys():
+            stored = stored_values(types[name], values[name])
+            if stored is None:
+                raise ValueError(f"row {count - 1}: {reprlib.repr(values[name])} in the column {name!r}")
+            columns[name].add(count - 1, stored)
+    tensors: dict[str, AnyArray] = {}
+    for name in types:
+        parts = columns.pop(name).tensors(count)
+        tensors |= {f"{name}.{part}": tensor for part, tensor in parts.items()}
+    return tensors
+
+
+def _spread(values: AnyArray, rows: AnyArray, count: int) -> AnyArray:
+    spread = np.zeros(count, values.dtype)
+    spread[rows] = values
+    return spread
+
+
+def _smallest_dtype(count: int) -> "np.dtype[np.generic]":
+    return np.min_scalar_type(max(count - 1, 0))

@@ -1,0 +1,92 @@
+"""Which column of a file holds the texts, and which the ids."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from semsearch.indexing.corpus.corpus import corpus_error
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedColumns:
+    """The columns to read, None for the usual names; text_option is the option of the text column, for messages.
+
+    `text` can name several columns, apart by commas. separator and decimal_comma are for CSV and TSV.
+    """
+
+    text: str | None
+    id: str | None
+    has_ids: bool = True  # False: ids are not read, and a column called id is like any other
+    text_option: str = "--text-column"
+    separator: str | None = None
+    decimal_comma: bool = False
+
+
+def require_names(path: Path, place: str, columns: Collection[str]) -> None:
+    """Raise CorpusError if a column's name is empty or blank, because no request could name it."""
+    if any(not column.strip() for column in columns):
+        remedy = "name it, or leave the column out (pandas: to_csv(..., index=False))"
+        raise corpus_error(path, place, "a column without a name", "a name for each", remedy)
+
+
+def text_names(requested: str, columns: Collection[str]) -> list[str]:
+    """Return the names of the columns that hold the text; a column can have a comma in its name."""
+    return [requested] if requested in columns else requested.split(",")
+
+
+def find_text_columns(path: Path, columns: Collection[str], requested: RequestedColumns) -> list[str]:
+    """Return the columns that hold the text: the requested ones, else "text", else the only one.
+
+    Raises CorpusError if there is no such column, or if one is requested twice.
+    """
+    if requested.text is not None:
+        names = text_names(requested.text, columns)
+        for name in names:
+            require_column(path, columns, name, requested.text_option)
+        if len({*names}) < len(names):
+            found = f"{requested.text_option} {requested.text}"
+            raise corpus_error(path, None, found, "each column once", "leave out the second one")
+        return names
+    if "text" in columns:
+        return ["text"]
+    if len(columns) == 1:
+        return list(columns)
+    found = f"the columns {_listed(columns)}"
+    raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {requested.text_option}")
+
+
+def find_id_column(
+    path: Path, columns: Collection[str], texts: Collection[str], requested: RequestedColumns
+) -> str | None:
+    """Return the column that holds the ids; raises CorpusError if the requested one is missing.
+
+    If none was requested, it is "id" even if columns lacks it: later rows can have keys that the first rows lack.
+    """
+    if requested.id is not None:
+        require_column(path, columns, requested.id, "--id-column")
+        return requested.id
+    return "id" if requested.has_ids and "id" not in texts else None
+
+
+def require_column(path: Path, columns: Collection[str], requested: str, option: str) -> None:
+    """Raise CorpusError, which names the option and suggests the most similar name, if a column is missing."""
+    if requested not in columns:
+        by_lower = {column.lower(): column for column in columns}
+        close = get_close_matches(requested.lower(), by_lower, n=1)
+        remedy = f"did you mean {option} {by_lower[close[0]]!r}?" if close else f"name another with {option}"
+        raise corpus_error(path, None, f"the columns {_listed(columns)}", f"a column {requested!r}", remedy)
+
+
+def _listed(columns: Collection[str]) -> str:
+    return ", ".join(repr(column) for column in columns) or "(none)"
+
+
+EXACT_FLOATS = 2**53  # up to here a float holds every whole number (IEEE 754, 53 bits of significand)
+
+
+def id_of_number(number: float) -> str:
+    """Return a number, int or float, as an id. Whole numbers get no decimal point: 1, 1.0 and "1" are the same id."""
+    if isinstance(number, float) and number.is_integer() and abs(number) < EXACT_FLOATS:
+        return str(int(number))
+    return str(number)

@@ -1,0 +1,144 @@
+"""The corpus, and the error for a file that is not one."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semsearch.engine.tensors import Array
+
+Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
+READ = "read texts"  # the step that reports its progress while a corpus is read
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Entries of a folder that were skipped for one reason: their number, and one path relative to the folder."""
+
+    reason: str
+    count: int
+    example: str
+
+    def __str__(self) -> str:
+        return f"{self.count:,} skipped: {self.reason}, such as {self.example}"
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Passages ready to embed: texts, ids and metadata have one entry for each passage, in the file's order.
+
+    They are lists, or columns of a passages.safetensors, which reads them when they are used.
+
+    A row is any record of the source, counted from 0; blank lines are not rows. Ids may repeat.
+    Metadata leaves out columns that are null in that row; an empty CSV field counts as null, and so does a
+    number that is NaN or infinite.
+    """
+
+    texts: Sequence[str]  # never empty or blank, otherwise exactly as in the file
+    ids: Sequence[str]  # the id column as text; the row number where the id is missing or blank
+    metadata: Sequence[str]  # a compact JSON object of the other columns, "{}" when there are none
+    empty_texts: int  # rows skipped because their text was empty, blank or null
+    blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
+    non_finite: int = 0  # values that are NaN or infinite, which JSON cannot hold
+    files: int = 1
+    skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
+    columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns (`choose_types`)
+    is_csv: bool = field(default=False, compare=False)  # whether the source has only strings
+    # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
+    numeric_strings: tuple[str, ...] = ()
+    split_texts: int = 0  # texts of a table that are more than one passage
+    documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
+    unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
+    incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
+    running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
+    options: dict[str, Any] = field(default_factory=dict)  # those of the export that an update uses again
+    heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see EmbeddedTexts
+
+    @property
+    def embedded_texts(self) -> Collection[str]:
+        """Return the texts as the model and keyword search read them."""
+        return EmbeddedTexts(self.texts, self.metadata) if self.heading_prefix else self.texts
+
+    @property
+    def repeated_ids(self) -> int:
+        """Return how many passages have the id of an earlier one."""
+        return len(self.ids) - count_distinct(self.ids)
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read: the message says where, what was found, what was expected and what to do."""
+
+
+def corpus_error(path: Path, place: str | None, found: str, expected: str, remedy: str) -> CorpusError:
+    """Return the error whose message has these four parts; place is "line 7" or the like, if it is known."""
+    where = str(path) if place is None else f"{path}, {place}"
+    return CorpusError(f"{where}: found {found}, expected {expected}; {remedy}")
+
+
+PREFIX_CHARACTERS = 300  # maximum length of a path; the end of a longer one is kept, so that the text still fits
+
+
+def heading_prefix(metadata: Mapping[str, Any]) -> str:
+    """Return the prefix of a passage: a line with its title and headings, and one with its table's header."""
+    path = list(metadata.get("headings", ()))
+    if metadata.get("title") and metadata["title"] not in path[:1]:
+        path.insert(0, metadata["title"])
+    lines = [" > ".join(path)[-PREFIX_CHARACTERS:], metadata.get("table", "")]
+    return "".join(f"{line}\n" for line in lines if line)
+
+
+class EmbeddedTexts(Collection[str]):
+    """The texts of passages with their prefixes, made when they are used. metadata is the JSON of each passage."""
+
+    def __init__(self, texts: Sequence[str], metadata: Sequence[str]) -> None:
+        self._texts, self._metadata = texts, metadata
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __iter__(self) -> Iterator[str]:
+        for text, metadata in zip(self._texts, self._metadata, strict=True):
+            yield heading_prefix(json.loads(metadata)) + text
+
+    def __contains__(self, text: object) -> bool:
+        return any(text == each for each in self)
+
+
+BYTES = 16
+
+Digests = Array[np.bytes_]  # (n,), each 16 bytes long
+Positions = Array[np.intp]
+
+
+def digest_texts(texts: Iterable[str]) -> Digests:
+    """Return the digest of each text, (n,), each 16 bytes long."""
+    content = bytearray()
+    for text in texts:
+        content += blake2b(text.encode(), digest_size=BYTES).digest()
+    return np.frombuffer(content, f"S{BYTES}")
+
+
+def count_distinct(texts: Iterable[str]) -> int:
+    """Return the number of different texts."""
+    return len(np.unique(digest_texts(texts)))
+
+
+def mark_first(digests: Digests) -> Array[np.bool_]:
+    """Return which digests differ from all earlier ones: (n,) bool."""
+    is_first = np.zeros(len(digests), bool)
+    is_first[np.unique(digests, return_index=True)[1]] = True
+    return is_first
+
+
+def find_digests(wanted: Digests, known: Digests) -> Positions:
+    """Return the first place of each wanted digest among the known ones, -1 where it is not: (len(wanted),) intp."""
+    if not len(known):
+        return np.full(len(wanted), -1, np.intp)
+    order = np.argsort(known, kind="stable")
+    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    places[known[places] != wanted] = -1
+    return places

@@ -1,0 +1,102 @@
+"""The files of a folder that is one corpus, its skipped entries, and files that change while they are read."""
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER
+from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
+
+SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
+HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip these too, such as _SUCCESS
+REPEATED = "a link leads to what is read already"
+SPECIAL = "neither a file nor a folder"
+BUNDLE = "a bundle, which an export has made"
+STATIC_SITE = "a site that searches in the browser"
+
+
+def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
+    """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
+
+    Symbolic links are followed. A file or folder with several paths is read once, under the path without a link if
+    there is one, so a link to a folder above it is no endless loop.
+    Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
+    leads nowhere.
+    """
+    if _is_bundle(folder):
+        remedy = (
+            f"name the texts that it was made of; --update {folder}, or `export corpus --out {folder}`, keeps its model"
+        )
+        raise corpus_error(folder, None, "a bundle", "a folder of texts", remedy)
+    files: list[Path] = []
+    skipped: dict[str, list[Path]] = {}
+    seen: set[str] = set()
+    waiting, links = [folder], deque[Path]()
+    while waiting or links:
+        path = waiting.pop() if waiting else links.popleft()  # links come last: each file is read under its own path
+        real = os.path.realpath(path, strict=True)
+        if real in seen:
+            skipped.setdefault(REPEATED, []).append(path)
+        elif _is_bundle(path):
+            skipped.setdefault(BUNDLE, []).append(path)
+        elif _is_site(path) and path != folder:
+            skipped.setdefault(STATIC_SITE, []).append(path)
+        elif path.is_dir():
+            for child in sorted(path.iterdir()):
+                if child.name[0] in "._":
+                    skipped.setdefault(HIDDEN, []).append(child)
+                else:
+                    (links if child.is_symlink() else waiting).append(child)
+        elif path.is_file():
+            files.append(path)
+        else:
+            skipped.setdefault(SPECIAL, []).append(path)
+        seen.add(real)
+    described = tuple(
+        Skipped(reason, len(paths), as_text(str(min(paths).relative_to(folder))))
+        for reason, paths in sorted(skipped.items())
+    )
+    if not files:
+        found = "; ".join(["a folder without files", *map(str, described)])
+        raise corpus_error(folder, None, found, f"files ending in {SUFFIXES}", "check the path")
+    return sorted(files), described
+
+
+def as_text(name: str) -> str:
+    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does."""
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
+def _is_bundle(folder: Path) -> bool:
+    """Return whether an export has made this folder. Other programs write a manifest.json too."""
+    return all((folder / name).is_file() for name in (MANIFEST, MODEL, TOKENIZER))
+
+
+def _is_site(folder: Path) -> bool:
+    """Return whether `export site` has written this folder."""
+    return (folder / "service-worker.js").is_file() and all((folder / name).is_dir() for name in ("code", "data"))
+
+
+@contextmanager
+def refusing_changes(path: Path) -> Iterator[None]:
+    """Raise CorpusError if the file was written or replaced during the block: its rows would be half old and half new.
+
+    A CorpusError of the block becomes that error's cause.
+    """
+    before, error = _state(path), None
+    try:
+        yield
+    except CorpusError as raised:
+        error = raised
+    if _state(path) != before:
+        remedy = "run the command again when nothing writes the file, or copy it first"
+        raise corpus_error(path, None, "another file than at the start", "the same until it is read", remedy) from error
+    if error is not None:
+        raise error
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

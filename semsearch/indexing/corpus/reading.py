@@ -1,0 +1,267 @@
+"""Read a corpus from a file, in the format that its suffix says, or from the files of a folder."""
+
+import argparse
+import json
+import math
+import os
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from semsearch.aws.s3.published import S3
+from semsearch.indexing.corpus.columns import (
+    RequestedColumns,
+    find_id_column,
+    find_text_columns,
+    id_of_number,
+    require_names,
+    text_names,
+)
+from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error
+from semsearch.indexing.corpus.folder import find_files, refusing_changes
+from semsearch.indexing.corpus.formats import NumberedRows, compact_json, is_csv, rows_of
+from semsearch.indexing.corpus.passages import stored_columns, writing_passages
+from semsearch.indexing.errors import first_line, require_packages
+from semsearch.indexing.progress import OnProgress, no_progress
+
+ROW_NUMBER = re.compile(r"0|[1-9][0-9]{,17}")  # an id that can be the number of a row, which has 64 bits
+
+
+def corpus_place(words: str) -> Path:
+    """Return the argument of --corpus as a path; s3://bucket/key stays recognizable as `s3:/bucket/key`.
+
+    Raises ArgumentTypeError for s3:// without a bucket and a key.
+    """
+    if words.startswith(S3) and len(Path(words).parts) < 3:
+        raise argparse.ArgumentTypeError(f"found {words!r}, expected s3://BUCKET/KEY of a file or a folder")
+    return Path(words)
+
+
+@contextmanager
+def fetching_corpus(path: Path) -> Iterator[Path]:
+    """Yield a path on this machine that holds the corpus: the path itself, or for s3:// a copy that is deleted later.
+
+    Credentials, region and endpoint are those of the environment, as for Arrow: AWS_PROFILE, AWS_REGION,
+    AWS_ENDPOINT_URL. The copy is in the folder for temporary files (TMPDIR).
+    Raises CorpusError if it cannot be fetched.
+    """
+    if path.parts[:1] != ("s3:",):
+        yield path
+        return
+    url = S3 + "/".join(path.parts[1:])
+    require_packages(url, "cluster", "pyarrow")
+    from pyarrow.fs import FileType, S3FileSystem, copy_files
+
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        try:
+            endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))  # Arrow's options are its two parts
+            source = S3FileSystem(endpoint_override=endpoint.netloc or None, scheme=endpoint.scheme or None)
+            key = "/".join(path.parts[1:])
+            if source.get_file_info(key).type == FileType.Directory:
+                copy.mkdir()
+            copy_files(key, str(copy), source_filesystem=source)
+        except OSError as error:
+            raise CorpusError(
+                f"{url}: found no corpus that can be read ({first_line(error)}), expected a file or a folder; check "
+                "the address and the credentials"
+            ) from error
+        try:
+            yield copy
+        except CorpusError as error:  # the message names the address, since the copy is deleted
+            raise CorpusError(str(error).replace(str(copy), url)) from error
+
+
+SPLIT_COLUMNS = ("path", "start", "end", "passage")  # the metadata that --split adds
+
+Split = Callable[[str], list[tuple[int, int]]]  # returns the start and the end of each passage of a text
+
+
+def read_corpus(
+    path: Path,
+    passages: Path,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    on_progress: OnProgress = no_progress,
+    split: Split | None = None,
+    separator: str | None = None,
+    decimal_comma: bool = False,
+) -> Corpus:
+    """Return the texts of a file whose suffix says its format, after writing them into `passages`.
+
+    That passages.safetensors is written while the file is read, so that no more than some rows of the corpus are in
+    memory, and the returned corpus reads from it. `split` divides each text into passages.
+
+    The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
+    next. semsearch/indexing/corpus/folder.py says which are skipped.
+    The text column is the one named, else "text", else the only one. Of several, apart by commas, the texts are joined
+    by line breaks, and the first one is metadata too. The id column is the one named, else "id" if there is one. Names
+    are case-sensitive. separator and decimal_comma are for CSV and TSV.
+    Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
+    uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
+    """
+    divided = 0
+    with writing_passages(passages) as append:
+
+        def append_split(text: str, id: str, metadata: str) -> None:
+            nonlocal divided
+            assert split is not None
+            divided += _append_passages(append, split(text), text, id, metadata)
+
+        requested = RequestedColumns(text_column, id_column, separator=separator, decimal_comma=decimal_comma)
+        found, files, skipped = _read(path, requested, append_split if split else append, on_progress)
+    texts, ids, metadata = stored_columns(passages)
+    counts = found.rows - found.passages, found.blank_ids, found.non_finite
+    return Corpus(texts, ids, metadata, *counts, files, skipped, split_texts=divided, is_csv=found.is_csv)
+
+
+def _append_passages(append: Append, ranges: list[tuple[int, int]], text: str, id: str, metadata: str) -> bool:
+    """Append the passages of a row and return whether they are several.
+
+    Their metadata also has the row's id as `path`, their first and last character, and their number from 0. The id of
+    one of several passages ends with its number from 1. Raises CorpusError if the row has such a column already.
+    """
+    others = json.loads(metadata)
+    if taken := [name for name in SPLIT_COLUMNS if name in others]:
+        raise CorpusError(f"--split: found a column {taken[0]!r}, expected none, since --split adds it; rename it")
+    for number, (start, end) in enumerate(ranges):
+        name = id if len(ranges) == 1 else f"{id}:{number + 1}"
+        added = dict(zip(SPLIT_COLUMNS, (id, start, end, number), strict=True))
+        append(text[start:end], name, compact_json(others | added))
+    return len(ranges) > 1
+
+
+def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:
+    """Return only the texts of a file; messages call the option that names the column `text_option`.
+
+    Raises CorpusError like read_corpus.
+    """
+    texts: list[str] = []
+    requested = RequestedColumns(text_column, None, has_ids=False, text_option=text_option)
+    _read(path, requested, lambda text, *others: texts.append(text), no_progress)
+    return texts
+
+
+@dataclass(slots=True)
+class _Found:
+    rows: int = 0
+    passages: int = 0
+    blank_ids: int = 0
+    non_finite: int = 0
+    is_csv: bool = False
+    unnamed: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows without an id
+    numbers: "array[int]" = field(default_factory=lambda: array("Q"))  # ids that can be the number of a row
+
+
+def _read(
+    path: Path, requested: RequestedColumns, append: Append, on_progress: OnProgress
+) -> tuple[_Found, int, tuple[Skipped, ...]]:
+    """Append the passages of a file or a folder; return what was found, the number of files, and what was skipped."""
+    files, skipped = find_files(path) if path.is_dir() else ([path], ())
+    found = _Found(is_csv=all(map(is_csv, files)))
+    for number, file in enumerate(files):
+
+        def on_file(step: str, share: float, texts: int = 0, before: int = number) -> None:
+            on_progress(step, (before + share) / len(files))
+
+        with refusing_changes(file):
+            _read_file(file, requested, append, found, on_file)
+    if not found.passages:
+        no_text, remedy = f"no text in any of {found.rows:,} rows", f"name another column with {requested.text_option}"
+        raise corpus_error(path, None, no_text, "at least one", remedy)
+    both = np.intersect1d(np.array(found.unnamed), np.array(found.numbers))
+    if requested.has_ids and len(both):
+        twice = f"a row without an id whose number, {both[0]}, is the id of another row"
+        remedy = "write an id in each row, or name another column with --id-column"
+        raise corpus_error(path, None, twice, "a different id for each", remedy)
+    return found, len(files), skipped
+
+
+def _read_file(path: Path, requested: RequestedColumns, append: Append, found: _Found, on_progress: OnProgress) -> None:
+    read_rows, place = rows_of(path, requested.separator, requested.decimal_comma)
+    columns, identifier = _find_columns(path, read_rows(path, no_progress), requested)
+    left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
+    unnamed_before, has_ids, known = len(found.unnamed), False, set[str]()
+    for number, row in read_rows(path, on_progress):
+        where, row_number = place.format(number), found.rows
+        found.rows += 1
+        if not row.keys() <= known:
+            require_names(path, where, row)
+            known |= row.keys()
+        has_ids = has_ids or identifier in row
+        parts = [(column, row[column]) for column in columns if row.get(column) is not None]
+        for column, part in parts:
+            if not isinstance(part, str):
+                raise _wrong_type(path, where, column, part, "a string")
+        passage = "\n".join(part for _, part in parts if isinstance(part, str) and part.strip())
+        if not passage:
+            continue
+        name = "" if identifier is None else _id_of_row(path, where, row, identifier)
+        if not name.strip():
+            name = str(row_number)
+            found.unnamed.append(row_number)
+        elif ROW_NUMBER.fullmatch(name):
+            found.numbers.append(int(name))
+        others = {key: _plain(row[key], found) for key in row if key not in left_out}
+        try:
+            metadata = compact_json({key: value for key, value in others.items() if value is not None})
+        except TypeError as error:
+            raise corpus_error(path, where, str(error), "values that JSON can hold", "leave the column out") from error
+        append(passage, name, metadata)
+        found.passages += 1
+    found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
+
+
+def _find_columns(path: Path, rows: NumberedRows, requested: RequestedColumns) -> tuple[list[str], str | None]:
+    columns: dict[str, None] = {}
+    for _, row in rows:
+        columns.update(dict.fromkeys(row))
+        wanted = {*text_names(requested.text or "text", columns), *filter(None, [requested.id])}
+        if wanted <= columns.keys():
+            break  # nearly always after the first row
+    if not columns:
+        remedy = "check that the file was written completely"
+        raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
+    texts = find_text_columns(path, columns, requested)
+    return texts, find_id_column(path, columns, texts, requested)
+
+
+def _plain(value: object, found: _Found) -> object:
+    """Return a value as JSON can hold it; NaN and infinity, which it cannot, are counted and become null."""
+    if value is None or isinstance(value, str | int | bytes):
+        return value
+    if isinstance(value, float):
+        found.non_finite += not math.isfinite(value)
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_plain(each, found) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each, found) for key, each in value.items()}
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _id_of_row(path: Path, place: str, row: dict[str, object], identifier: str) -> str:
+    """Return the id of a row as text, "" where it is null, NaN or missing; raises CorpusError for other types."""
+    value = row.get(identifier)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, float) and not math.isfinite(value):  # pandas stores whole numbers beside a blank as floats
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return id_of_number(value)
+    if isinstance(value, bool | bytes | list | dict):
+        raise _wrong_type(path, place, identifier, value, "a string or a number")
+    return str(value)
+
+
+def _wrong_type(path: Path, place: str, column: str, value: object, expected: str) -> CorpusError:
+    found = f"{value!r:.40} in the column {column!r}"
+    return corpus_error(path, place, found, expected, "correct that row, or name another column")

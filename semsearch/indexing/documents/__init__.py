@@ -1,0 +1,10 @@
+"""Documents become passages: a piece of one section each, with its place in the document and the path of its headings.
+
+A reader of each format returns the text, headings and blocks of a document. `passages` and `splitter` divide them.
+Left out: text in images (OCR), the layout of a PDF beyond its lines, and comments and footnotes of a DOCX.
+"""
+
+from semsearch.indexing.documents.passages import Splitter
+from semsearch.indexing.documents.reading import Reading, is_documents, read_documents
+
+__all__ = ["Reading", "Splitter", "is_documents", "read_documents"]

@@ -1,0 +1,325 @@
+"""HTML: the text of a page without navigation and other boilerplate, a line for each row of a table.
+
+A DOCX is read as the HTML that mammoth makes of it.
+
+The text is extracted, so offsets count characters of the text and not of the file.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, UnreadableError
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+BODY, IGNORED = "[data-search-body]", "data-search-ignore"  # what authors mark
+CANONICAL, ROBOTS = "link[rel=canonical i][href]", "meta[name=robots i][content*=noindex i]"
+MAIN = (BODY, "[role=main]", "main article", "main", "article")  # the text is in the first that occurs once in a page
+BOILERPLATE = "|nav|footer|form|svg|iframe|object|video|audio|canvas|button|select|"
+INVISIBLE = "|script|style|noscript|template|head|annotation|annotation-xml|rp|"
+CONTENT = "|article|main|section|"  # they contain headers and asides that are content
+OUTSIDE = "|header|aside|"  # boilerplate outside of these
+PAGE_ELEMENTS = "main, article, h1, h2, p"  # a form with one of these is the whole page, as ASP.NET writes it
+ROLES = "|navigation|search|banner|contentinfo|"
+PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link)(?!\S)")  # "¶" after headings
+GENERATED = re.compile(r"(?<!\S)(viewcode-link|(gen)?indextable)(?!\S)")  # Sphinx: "[source]", tables of its index
+INLINE = """\
+|a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|nobr|q|rb|ruby|s|samp|small|span|\
+strike|strong|sub|sup|time|tt|u|var|wbr|"""
+BLANK = """\
+|img|picture|source|map|area|input|textarea|meter|progress|embed|rt|\
+svg|iframe|object|video|audio|canvas|button|select|"""  # in a line, between words
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+NO_HEADING = "p, ul, ol, dl, table, pre, blockquote, section, article"  # a heading with one of these was not closed
+LONGEST_HEADING = 300  # characters; a longer one was not closed
+DEEPEST = 12  # level of headings; a described name within another one is one level below it
+LINE_BREAK = "\v"
+BEGIN, END, GAP = range(3)  # the edges of an element; a gap is an element that is left out
+
+STATED_WITHIN = 16_384  # bytes in which a page states its encoding; browsers read at least 1,024
+STATED_CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)  # in the content of a meta element
+XML_DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"'>]+)")
+# What https://encoding.spec.whatwg.org/#names-and-labels lists, by Python's names: some labels mean another encoding
+# there, which has more characters. A page that states UTF-16 in ASCII is none.
+WEB_CODECS = re.compile(r"utf-8|cp(866|874|932|949|125\d)|iso8859-\d+|koi8-[ru]|gb18030|big5hkscs|euc_jp|iso2022_jp")
+WEB_ENCODINGS = {
+    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),
+    "iso8859-9": "cp1254",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+
+
+def read_html(path: Path) -> Document:
+    """Return an HTML file as a document, in the encoding in which browsers read it."""
+    content = path.read_bytes()
+    text, problem = _decode(content)
+    content = text.encode()
+    del text  # each copy of a page of 100 MB counts
+    return replace(read_html_text(content, path), problem=problem)
+
+
+BREAKS = "br[type='page'] => br\nbr[type='column'] => br"  # mammoth leaves them out, and no blank in their place
+OLE = b"\xd0\xcf\x11\xe0"  # first bytes of an encrypted file, and of files of Word before 2007
+
+
+def read_docx(path: Path) -> Document:
+    """Return a DOCX file as a document, without images.
+
+    Raises UnreadableError for an encrypted file, and what mammoth raises for a broken one.
+    """
+    import mammoth
+
+    content = path.read_bytes()
+    if content.startswith(OLE):
+        raise UnreadableError("encrypted, or a .doc of an older Word")
+    without_images = mammoth.images.img_element(lambda image: {})
+    html = mammoth.convert_to_html(BytesIO(content), style_map=BREAKS, convert_image=without_images).value
+    return read_html_text(html, path, has_anchors=False)
+
+
+def _decode(content: bytes) -> tuple[str, str]:
+    """Return the text of a page and what of it could not be read.
+
+    A byte order mark decides, then the first known encoding that the page states. Without one it is UTF-8 or, if that
+    is impossible, Windows-1252.
+    """
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        codec: str | None = "utf-16"
+    elif content.startswith(codecs.BOM_UTF8):
+        codec = "utf-8-sig"
+    else:
+        codec = next(filter(None, map(_find_codec, _stated(content))), None)
+    try:
+        return content.decode(codec or "utf-8"), ""
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason} at byte {error.start}"
+    if codec is None:
+        problem = f"states no known encoding and is not UTF-8, read as Windows-1252: {reason}"
+        return content.decode("cp1252", "replace"), problem
+    return content.decode(codec, "replace"), f"not in the encoding that it states: {reason}"
+
+
+def _stated(content: bytes) -> Iterator[str]:
+    from selectolax.lexbor import LexborHTMLParser
+
+    for meta in LexborHTMLParser(content[:STATED_WITHIN]).css("meta[charset], meta[http-equiv=content-type i]"):
+        found = STATED_CHARSET.search(meta.attributes.get("content") or "")
+        yield meta.attributes.get("charset") or (found[1] if found else "")
+    if declared := XML_DECLARATION.match(content):
+        yield declared[1].decode("ascii", "replace")
+
+
+def _find_codec(label: str) -> str | None:
+    try:
+        known = codecs.lookup(label.strip()).name
+    except (LookupError, ValueError):  # an unknown one; a NUL
+        return None
+    found = WEB_ENCODINGS.get(known, known)
+    return found if WEB_CODECS.fullmatch(found) else None
+
+
+def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> Document:
+    """Return HTML as a document, whose title is its first h1, else its <title>, else the file's name.
+
+    Bytes are UTF-8.
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(html)
+    found = (tree.css(place) for place in MAIN)
+    root = next((nodes[0] for nodes in found if len(nodes) == 1), tree.body)
+    reader = _Reader(has_anchors)
+    if root is not None:
+        reader.read(root)
+    first = next((each.text for each in reader.blocks if isinstance(each, Heading) and each.level == 1), "")
+    named = tree.css_first("title")
+    title = first or (" ".join(named.text().split()) if named is not None else "") or path.stem
+    link = tree.css_first(CANONICAL)
+    canonical = "" if link is None else (link.attributes["href"] or "").strip()
+    parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
+    return Document(title, parts, canonical=canonical, is_unlisted=tree.css_first(ROBOTS) is not None)
+
+
+class _Reader:
+    def __init__(self, has_anchors: bool) -> None:
+        self.pieces: list[str] = []
+        self.blocks: list[Heading | Block] = []
+        self._has_anchors = has_anchors
+        self._length = 0
+        self._inline: list[str] = []  # the text since the last block
+        self._mark = ""  # "- " at the start of a list item
+        self._unclosed: LexborNode | None = None  # a heading whose text ends at the next block
+        self._depth = 0  # description lists around the current place
+
+    def read(self, root: "LexborNode") -> None:
+        whole = None  # an element that is read already; its content is skipped
+        for node, event in _walk(root):
+            if whole is not None:
+                whole = None if event == END and node.mem_id == whole else whole
+            elif node.tag == "-text":
+                self._inline.append(_text(node))
+            elif node.tag == "br":
+                self._inline += [LINE_BREAK] if event == BEGIN else []
+            elif node.tag == "math" and event == BEGIN:
+                self._inline.append(f" {_line(node)} ")
+                whole = node.mem_id
+            elif f"|{node.tag}|" in BLANK:
+                self._inline.append(" ")
+            elif f"|{node.tag}|" not in INLINE:
+                self._end_block()
+                if event == BEGIN and self._read_whole(node):
+                    whole = node.mem_id
+                elif event == END and self._unclosed is not None and node.mem_id == self._unclosed.mem_id:
+                    self._unclosed = None
+                elif node.tag == "dl" and event != GAP:
+                    if event == END:
+                        self.blocks.append(Heading(self._length, self._length, self._level(), "", ""))
+                    self._depth += -1 if event == END else 1
+                elif node.tag == "li":
+                    self._mark = "- " if event == BEGIN else ""
+
+    def _end_block(self) -> None:
+        lines = (" ".join(line.split()) for line in "".join(self._inline).split(LINE_BREAK))
+        self._inline.clear()
+        text = "\n".join(lines).strip()
+        if text and self._unclosed is not None:
+            first, _, text = text.partition("\n")
+            self._head(self._unclosed, first)
+            self._unclosed = None
+        if text:
+            self._write(self._mark + text)
+            self._mark = ""
+
+    def _read_whole(self, node: "LexborNode") -> bool:
+        """Read an element if it is one block; return False if not."""
+        if node.tag in HEADINGS or (node.tag == "dt" and node.id):
+            text = _line(node) or _line(node, with_buttons=True)
+            if node.tag != "dt" and (len(text) > LONGEST_HEADING or node.css_first(NO_HEADING) is not None):
+                self._unclosed = node
+                return False
+            if text:
+                self._head(node, text)
+        elif node.tag == "pre":
+            self._write(_inner_text(node).strip())
+        elif node.tag == "table" and not node.css("table table, h1, h2, h3, h4, h5, h6, pre"):
+            caption = node.css_first("caption")
+            self._write(_line(caption) if caption is not None else "")
+            cells = (([_line(cell) for cell in row.css("th, td")], row) for row in node.css("tr"))
+            lines = [(" | ".join(texts), row) for texts, row in cells if any(texts)]
+            rows = tuple(Block(*self._append(text, "\n" if n else "\n\n")) for n, (text, _) in enumerate(lines))
+            if rows:
+                header = "" if lines[0][1].css("td") else lines[0][0]
+                self.blocks.append(Block(rows[0].start, rows[-1].end, rows, header))
+        else:
+            return False
+        return True
+
+    def _head(self, node: "LexborNode", text: str) -> None:
+        anchor = _anchor(node) if self._has_anchors else ""
+        self.blocks.append(Heading(*self._append(text), HEADINGS.get(node.tag or "", self._level()), text, anchor))
+
+    def _level(self) -> int:
+        return min(len(HEADINGS) + self._depth, DEEPEST)
+
+    def _append(self, text: str, gap: str = "\n\n") -> tuple[int, int]:
+        self.pieces += [gap, text] if self.pieces else [text]
+        self._length += len(text) + (len(gap) if len(self.pieces) > 1 else 0)
+        return self._length - len(text), self._length
+
+    def _write(self, text: str) -> None:
+        if text:
+            self.blocks.append(Block(*self._append(text, "\n" if self._mark else "\n\n")))
+
+
+def _walk(root: "LexborNode", with_buttons: bool = False, inside: int = 0) -> Iterator[tuple["LexborNode", int]]:
+    """Yield each node below an element at its BEGIN and, unless it is text, at its END.
+
+    A visible element that is boilerplate is one GAP. `inside` counts the elements around the root that make headers
+    content. Pages can be nested deeply, so nothing is recursive. The last end is the element's own.
+    """
+    inside += _is_content(root, root.attributes)
+    stack = [(root, True, 0), (root.first_child, False, 0)]
+    while stack:
+        node, is_end, left = stack.pop()
+        if node is None:
+            continue
+        if is_end:
+            inside -= left
+            yield node, END
+            continue
+        if node is not root:
+            stack.append((node.next, False, 0))
+        if node.tag == "-text":
+            yield node, BEGIN
+            continue
+        named = node.attributes if node.is_element_node else {"hidden": None}
+        if f"|{node.tag}|" in INVISIBLE or named.get("hidden", "until-found") != "until-found":
+            continue
+        is_outside = f"|{node.tag}|" in OUTSIDE and not inside
+        if is_outside or (_is_boilerplate(node, named) and not (with_buttons and node.tag == "button")):
+            yield node, GAP
+            continue
+        entered = _is_content(node, named)
+        inside += entered
+        yield node, BEGIN
+        stack += [(node, True, entered), (node.first_child, False, 0)]
+
+
+def _is_content(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
+    return f"|{node.tag}|" in CONTENT or named.get("role") == "main"
+
+
+def _is_boilerplate(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
+    if IGNORED in named:
+        return True
+    if f"|{node.tag}|" in BOILERPLATE:
+        return node.tag != "form" or node.css_first(PAGE_ELEMENTS) is None
+    if f"|{named.get('role')}|" in ROLES:
+        return True
+    classes = named.get("class")
+    return bool(classes and (GENERATED.search(classes) or (node.tag == "a" and PERMALINK.search(classes))))
+
+
+def _text(node: "LexborNode") -> str:
+    return (node.text_content or "").replace("\xad", "")  # soft hyphens
+
+
+def _inner_text(node: "LexborNode", with_buttons: bool = False) -> str:
+    """Return the text in an element, with a line break at each element that is not inline, so that words stay apart."""
+    pieces = [""]
+    for each, event in _walk(node, with_buttons, inside=1):
+        if each.tag == "-text":
+            pieces.append(_text(each))
+        elif each.tag == "br":
+            pieces += ["\n"] if event == BEGIN else []
+        elif f"|{each.tag}|" not in INLINE and not pieces[-1].endswith("\n"):
+            pieces.append("\n")
+    return "".join(pieces)
+
+
+def _line(node: "LexborNode", with_buttons: bool = False) -> str:
+    return " ".join(_inner_text(node, with_buttons).split())
+
+
+def _anchor(heading: "LexborNode") -> str:
+    """Return the id of a heading: its own, the id of the section that it begins, or one within it."""
+    place, parent = heading, None if heading.id else heading.parent
+    while parent is not None and parent.tag in ("section", "div", "article", "header", "hgroup"):
+        first = next((child for child in parent.iter() if child.tag != "span"), None)
+        if first is None or first.mem_id != place.mem_id:
+            break
+        if parent.id:
+            return str(parent.id)
+        place, parent = parent, parent.parent if parent.tag in ("header", "hgroup") else None
+    within = heading if heading.id else heading.css_first("[id], a[name]")
+    return (within.id or within.attributes.get("name") or "") if within is not None else ""

@@ -1,0 +1,198 @@
+"""Read a folder of documents, or one, into the passages of a corpus."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import quote
+
+from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
+from semsearch.indexing.corpus.folder import as_text, find_files, refusing_changes
+from semsearch.indexing.corpus.formats import compact_json
+from semsearch.indexing.corpus.passages import stored_columns, writing_passages
+from semsearch.indexing.documents.document import HTML, MARKDOWN, Document, UnreadableError, page_address, read_plain
+from semsearch.indexing.documents.html import read_docx, read_html
+from semsearch.indexing.documents.markdown import read_markdown
+from semsearch.indexing.documents.passages import Splitter, divide
+from semsearch.indexing.documents.pdf import read_pdf
+from semsearch.indexing.errors import first_line
+from semsearch.indexing.processes import KilledError, Limits, in_workers
+from semsearch.indexing.progress import OnProgress, no_progress
+
+FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
+    **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
+    **dict.fromkeys(HTML, ("HTML", lambda path, anchors: read_html(path))),
+    ".pdf": ("PDF", lambda path, anchors: read_pdf(path)),
+    ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
+    ".txt": ("plain text", lambda path, anchors: read_plain(path)),
+}
+# pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
+EXCLUDED_OF_SITE = (
+    "404.html",
+    "search.html",
+    "search/index.html",
+    "genindex.html",
+    "py-modindex.html",
+    "*LICENSE*.txt",
+)
+LARGEST_FILE = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
+# what reading a file can take: bytes of memory and seconds of processor time, and how much more for its size
+MEMORY, MEMORY_OF_BYTE, MEMORY_OF_ZIPPED_BYTE = 256_000_000, 15, 100
+READING_SECONDS, SECONDS_OF_MB = 10, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How documents are read."""
+
+    splitter: Splitter
+    base_url: str = ""  # address at which the folder is published
+    anchors: str = "github"  # style of the anchors in Markdown: one of ANCHORS
+    exclude: tuple[str, ...] = ()  # patterns of paths, at any depth, that are not read
+    is_strict: bool = False  # whether a document that cannot be read is an error
+    seconds: int = READING_SECONDS  # see READING_SECONDS
+    memory: int = MEMORY  # see MEMORY
+
+    def limits(self, file: Path) -> Limits:
+        """Return what reading this file can take."""
+        size = file.stat().st_size
+        factor = MEMORY_OF_ZIPPED_BYTE if file.suffix.lower() == ".docx" else MEMORY_OF_BYTE
+        return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
+
+
+def is_documents(path: Path) -> bool:
+    """Return whether a path is a document or a folder with one. Raises CorpusError for a folder without files."""
+    files = find_files(path)[0] if path.is_dir() else [path]
+    return any(file.suffix.lower() in FORMATS for file in files)
+
+
+def read_documents(path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress) -> Corpus:
+    """Return the passages of a document, or of all documents of a folder, after writing them into `passages`.
+
+    The files are read in the order of their paths, by processes of their own, one for each core, whose memory and time
+    are limited. Documents that cannot be read are in the corpus's `unreadable`, and those of which a part could not be
+    in its `incomplete`; other files are counted in `skipped`, by suffix.
+    Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
+    first document that cannot be read, or not as a whole.
+    """
+    found, skipped = find_files(path) if path.is_dir() else ([path], ())
+    folder = path if path.is_dir() else path.parent
+    others: dict[str, list[str]] = {}
+    patterns = (*reading.exclude, *(EXCLUDED_OF_SITE if folder / "index.html" in found else ()))
+    files = []
+    for file in found:
+        name = as_text(file.relative_to(folder).as_posix())
+        if any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns):
+            others.setdefault("an excluded path", []).append(name)
+        elif (suffix := file.suffix.lower()) not in FORMATS:
+            others.setdefault(f"the suffix {suffix!r}", []).append(name)
+        else:
+            files.append(file)
+    unreadable: list[str] = []
+    incomplete: list[str] = []
+    formats: Counter[str] = Counter()
+    running_lines = 0
+    calls = [((file,), reading.limits(file)) for file in files]
+    results = in_workers(
+        min(os.cpu_count() or 1, len(files)),
+        read_document,
+        (folder, reading),
+        calls,
+    )
+    with writing_passages(passages) as append, closing(results):
+        for number, (((file,), limits), result) in enumerate(zip(calls, results, strict=True)):
+            on_progress(READ, number / len(files))
+            name = as_text(file.relative_to(folder).as_posix())
+            if isinstance(result, ReadDocument) and result.is_unlisted:
+                others.setdefault("a page with noindex", []).append(name)
+                continue
+            if isinstance(result, ReadDocument):
+                for row in result.rows:
+                    append(*row)
+                formats[FORMATS[file.suffix.lower()][0]] += 1
+                running_lines += result.running_lines
+                incomplete += [f"{name}: {result.problem}"] if result.problem else []
+                continue
+            if not isinstance(result, UnreadableError | MemoryError | KilledError):
+                raise result
+            reason = _reason(result, limits)
+            if reading.is_strict:
+                remedy = "repair or remove it, or leave --strict out"
+                raise corpus_error(file, None, reason, "a document with text", remedy) from result
+            unreadable.append(f"{name}: {reason}")
+    texts, ids, metadata = stored_columns(passages)
+    if not texts:
+        raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
+    by_reason = [Skipped(reason, len(names), names[0]) for reason, names in sorted(others.items())]
+    corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_reason))
+    corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
+    return replace(corpus, documents=dict(formats), heading_prefix=True)
+
+
+def _reason(error: Exception, limits: Limits) -> str:
+    memory = f"more than {limits.memory // 1_000_000:,} MB of memory"
+    match error:
+        case KilledError(code=code) if code == -signal.SIGXCPU:
+            return f"it takes more than {limits.seconds:,} s of processor time"
+        case KilledError(code=code):
+            return f"its reader crashed (exit code {code}): it is broken, or takes {memory}"
+        case MemoryError():
+            return f"it takes {memory}"
+    return str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """What was read of a document."""
+
+    rows: list[tuple[str, str, str]]  # text, id and metadata of each passage
+    running_lines: int
+    problem: str  # what of it could not be read
+    is_unlisted: bool = False  # it asks not to be found
+
+
+def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
+    """Return the passages of a document below this folder.
+
+    Raises UnreadableError if it has none, OSError if the file cannot be read, and CorpusError if it changes meanwhile.
+    """
+    suffix = path.suffix.lower()
+    if suffix != ".pdf" and (size := path.stat().st_size) > LARGEST_FILE:
+        raise UnreadableError(f"{size:,} bytes, more than {LARGEST_FILE:,}: divide it")
+    try:
+        with refusing_changes(path):
+            document = FORMATS[suffix][1](path, reading.anchors)
+            if document.is_unlisted:
+                return ReadDocument([], 0, "", is_unlisted=True)
+            if document.problem and reading.is_strict:
+                raise UnreadableError(document.problem)
+            rows = _rows(document, path.relative_to(folder).as_posix(), reading)
+    except (UnreadableError, CorpusError, OSError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file can raise anything in a parser
+        raise UnreadableError(f"broken: {first_line(error)}") from error
+    if not rows:
+        raise UnreadableError("empty")
+    return ReadDocument(rows, document.running_lines, document.problem)
+
+
+def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str]]:
+    rows = []
+    address = page_address(name, reading.base_url, reading.anchors, document.canonical)
+    name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
+    numbers: Counter[str] = Counter()
+    for number, passage in enumerate(divide(document, reading.splitter)):
+        anchor = passage.anchor if passage.page is None else f"page={passage.page}"
+        fragment = f"#{anchor}" if anchor else ""
+        numbers[anchor] += 1
+        stated: dict[str, object] = {"path": name, "url": address + quote(fragment, safe="#=:@!$&'()*+,;/?")}
+        stated |= {"title": document.title, "headings": passage.headings, "page": passage.page}
+        stated |= {"start": passage.start, "end": passage.end, "passage": number, "table": passage.table or None}
+        others = {column: value for column, value in document.fields.items() if column not in stated}
+        stated = {column: value for column, value in stated.items() if value is not None}
+        rows.append((passage.text, f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)))
+    return rows

@@ -1,0 +1,46 @@
+"""Errors in one line: of libraries, and of packages and clusters that a command needs."""
+
+from importlib.util import find_spec
+
+from semsearch.commands.options import install_command
+
+QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
+EXTRAS = {  # the modules that each extra is for
+    "export": ("optimum", "transformers", "onnx", "flatbuffers", "torch", "polars", "rich"),
+    "documents": ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
+    "cluster": ("ray", "pyarrow"),
+    "publish": ("boto3",),
+}
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot be used. It is here so that the command line catches it without importing what embeds."""
+
+
+class PackagesError(RuntimeError):
+    """Packages are missing: the message has the command that installs them."""
+
+
+def require_packages(where: str, extra: str, *modules: str) -> None:
+    """Raise PackagesError unless the packages of an extra are installed, or those of some of its modules."""
+    if missing := [module for module in modules or EXTRAS[extra] if find_spec(module) is None]:
+        found = f"the package {missing[0]} is not installed"
+        raise PackagesError(f"{where}: {found}, expected the extra `{extra}`; install it: {install_command(extra)}")
+
+
+def explain_import(error: ImportError) -> str:
+    """Return the message of an import that failed because an extra is not installed. Raises any other error again."""
+    module = (error.name or "").partition(".")[0]
+    for extra, modules in EXTRAS.items():
+        if module in modules:
+            try:
+                require_packages("python -m export", extra)
+            except PackagesError as missing:
+                return str(missing)
+    raise error
+
+
+def first_line(error: BaseException) -> str:
+    """Return the error's type and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__

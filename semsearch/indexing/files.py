@@ -1,0 +1,224 @@
+"""Replace all files of a bundle's folder, or none of them, and keep the finished pieces of a stopped export.
+
+An export writes into the folder `.partial` inside the bundle's folder, which it locks. The system releases the lock of
+a killed process, and the next export into the folder reuses the finished pieces, such as shards. A piece is written
+beside its final place, flushed to the disk and renamed, so every piece in `.partial/finished` is complete.
+
+When the disk has stored all new files, the marker `.partial/complete` is written, and the files move into the bundle's
+folder one by one. The old manifest.json is removed first and the new one moves last, so a half-replaced bundle never
+opens. If an export is stopped while files move, the next export moves the rest.
+
+The bundle's folder itself is never renamed. It can be a mount point or a shell's current folder, its parent can be
+read-only, and a container that mounted it sees the new files.
+"""
+
+import fcntl
+import json
+import math
+import mmap
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from semsearch.engine import bundle as layout
+from semsearch.engine.bundle import BundleError
+from semsearch.engine.tensors import DTYPES, AnyArray, map_of
+
+BUNDLE_FILES = {
+    *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
+    *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
+    *(layout.QUERY_TABLE, layout.RERANK, layout.RERANK_TOKENIZER),
+}
+PARTIAL = ".partial"  # in the bundle's folder: everything that an unfinished export has written
+FINISHED = "finished"  # in PARTIAL: the pieces that the next export reuses
+LOCK_FILE = "lock"
+COMPLETE = "complete"  # the marker in PARTIAL: all files are stored and only have to move
+LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """Yield a folder whose files replace those in `out` when the block ends without an error.
+
+    The folder is empty except for the finished pieces of a stopped export. After an error or an interruption of the
+    block, the old bundle is unchanged, and finished pieces stay for the next export.
+    Raises BundleError if `out` holds anything but a bundle or another export writes into it, OSError if it cannot be
+    written.
+    """
+    out = out.resolve()  # the block can change the current folder
+    is_new = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    if is_new:
+        out.chmod(0o755)  # with any umask, because a container has another user
+    _check_is_bundle(out)
+    with _locking(out) as partial:
+        _finish_move(partial, out)
+        _empty(partial)
+        try:
+            yield partial
+            flush(partial)
+            (partial / COMPLETE).touch()
+            flush_one(partial)
+        except BaseException:  # also Ctrl-C and SIGTERM; raised again
+            _empty(partial)
+            raise
+        _finish_move(partial, out)
+
+
+@contextmanager
+def finishing(fresh: Path, name: str) -> Iterator[Path]:
+    """Yield a path in the folder `fresh` for a new piece; if no error is raised, keep the piece under this name."""
+    path = fresh / f"{name}.unfinished"
+    yield path
+    if path.is_dir():
+        flush(path)
+    else:
+        flush_one(path)
+    (fresh / FINISHED).mkdir(exist_ok=True)
+    path.rename(fresh / FINISHED / name)
+    flush_one(fresh / FINISHED)
+
+
+def find_kept(out: Path) -> Path | None:
+    """Return the folder with the finished pieces of a stopped export into `out`, None if it left none."""
+    return out / PARTIAL if any((out / PARTIAL / FINISHED).glob("*")) else None
+
+
+def flush(folder: Path) -> None:
+    """Wait until the disk has stored the folder and each file in it, except finished pieces, which are flushed."""
+    for path in [*folder.iterdir(), folder]:
+        if path.name != FINISHED:
+            flush_one(path)
+
+
+def flush_one(path: Path) -> None:
+    """Wait until the disk has stored a file, or a folder's list of files."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_is_bundle(out: Path) -> None:
+    names = {path.name for path in out.iterdir()} - {PARTIAL, LOST_AND_FOUND}
+    if others := sorted(names - BUNDLE_FILES):
+        raise BundleError(f"{out}: holds {others[0]}, so it is not a bundle; choose an empty or new folder")
+    if names and layout.MODEL not in names and not (out / PARTIAL / COMPLETE).exists():
+        raise BundleError(f"{out}: holds {min(names)} and no {layout.MODEL}, so it is not a bundle; empty it yourself")
+
+
+@contextmanager
+def _locking(out: Path) -> Iterator[Path]:
+    """Yield the folder PARTIAL of `out`, locked. At the end, remove it unless it holds finished pieces or has to move.
+
+    Raises BundleError if another export holds the lock.
+    """
+    partial = out / PARTIAL
+    partial.mkdir(exist_ok=True)
+    with (partial / LOCK_FILE).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_locked = os.path.samestat(os.fstat(lock.fileno()), (partial / LOCK_FILE).stat())
+        except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other export has just removed the file
+            is_locked = False
+        if not is_locked:
+            raise BundleError(f"{out}: another export writes into it, expected none; wait, or name another --out")
+        try:
+            yield partial
+        finally:
+            if find_kept(out) is None and not (partial / COMPLETE).exists():
+                shutil.rmtree(partial, ignore_errors=True)  # the next export removes what stays
+
+
+def _empty(partial: Path) -> None:
+    for path in partial.iterdir():
+        if path.name in (LOCK_FILE, FINISHED):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _finish_move(partial: Path, out: Path) -> None:
+    if not (partial / COMPLETE).exists():
+        return
+    if (partial / layout.MANIFEST).exists():
+        listed = layout.read_manifest(partial).files.keys()
+        (out / layout.MANIFEST).unlink(missing_ok=True)
+        flush_one(out)  # before anything else moves, since a bundle without manifest never opens
+        for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):
+            if name not in listed:
+                (out / name).unlink(missing_ok=True)
+            elif (partial / name).exists():
+                (partial / name).replace(out / name)
+        flush_one(out)
+        (partial / layout.MANIFEST).replace(out / layout.MANIFEST)
+        flush_one(out)
+    shutil.rmtree(partial / FINISHED, ignore_errors=True)  # first, so that a stop here leaves nothing to reuse
+    (partial / COMPLETE).unlink()
+
+
+COPIED_AT_ONCE = 1 << 22  # bytes that are copied at a time
+ALIGNMENT = 8  # bytes: where the tensors begin
+ORDER = ("U64", "I64", "F64", "F32", "U32", "U16", "I8", "U8")  # order of the tensors in a file: the library's
+
+
+def save_tensors(path: Path, tensors: Mapping[str, AnyArray]) -> None:
+    """Write a safetensors file that every user may read, with the same bytes as the library's save_file.
+
+    An array has one dimension or more and can be memory-mapped; its pages are released when they are written. No more
+    than COPIED_AT_ONCE bytes, or one row, are copied at a time. Raises ValueError for a dtype that no bundle has, and
+    OSError if the file cannot be written.
+    """
+    dtypes = {name: _dtype_name(name, tensor) for name, tensor in tensors.items()}
+    ordered = sorted(tensors, key=lambda name: (ORDER.index(dtypes[name]), name.encode()))
+    header: dict[str, object] = {}
+    begin = 0
+    for name in ordered:
+        shape = tensors[name].shape
+        end = begin + math.prod(shape) * tensors[name].dtype.itemsize
+        header[name] = {"dtype": dtypes[name], "shape": shape, "data_offsets": (begin, end)}
+        begin = end
+    encoded = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    encoded += b" " * (-len(encoded) % ALIGNMENT)
+    with path.open("wb") as file:
+        file.write(len(encoded).to_bytes(8, "little") + encoded)
+        for tensor in map(tensors.__getitem__, ordered):
+            rows, *row_shape = tensor.shape
+            step = max(1, COPIED_AT_ONCE // max(1, math.prod(row_shape) * tensor.dtype.itemsize))
+            for begin in range(0, rows, step):
+                file.write(np.ascontiguousarray(tensor[begin : begin + step]).data)
+                release(tensor)
+    path.chmod(0o644)  # with any umask, because a container has another user
+
+
+def _dtype_name(name: str, tensor: AnyArray) -> str:
+    for known, kind in DTYPES.items():
+        if tensor.dtype == kind:
+            return known
+    raise ValueError(f"tensor {name!r}: dtype {tensor.dtype}, expected one of {', '.join(DTYPES)}")
+
+
+def map_file(file: IO[bytes]) -> AnyArray:
+    """Return the bytes of an open file, (n,) uint8, memory-mapped: they stay readable when the file is closed."""
+    if not file.seek(0, 2):
+        return np.empty(0, np.uint8)
+    file.flush()
+    return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+
+
+def release(array: AnyArray) -> None:
+    """Take all pages of the file that an array is mapped from out of the process's memory.
+
+    Pages that were read count as its memory until then. The system keeps them in its page cache while it has room, so
+    that reading them again is quick. An array that is not mapped, or can be written, stays as it is.
+    """
+    if (mapped := map_of(array)) and not array.flags.writeable:
+        mapped.madvise(mmap.MADV_DONTNEED)

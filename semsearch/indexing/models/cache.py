@@ -1,0 +1,170 @@
+"""Converted models: a model is converted once on a machine, or only on another one, with PyTorch.
+
+A converted model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on.
+It is in the user's cache, or in the unfinished bundle if its calibration texts are the user's own. A stopped export
+leaves it there for the next one. Where PyTorch is not installed, the digest cannot be computed, and a model of the
+cache is found by its name and options.
+"""
+
+import argparse
+import errno
+import hashlib
+import json
+import shutil
+import tarfile
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from semsearch.commands.console import python_module
+from semsearch.commands.options import cache_folder
+from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
+from semsearch.indexing.corpus.corpus import digest_texts
+from semsearch.indexing.errors import EXTRAS
+from semsearch.indexing.files import FINISHED
+from semsearch.indexing.models.source import DEFAULT_MODEL, RECIPE, Source
+from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.vectors.indexer import take_model, write_model
+from semsearch.indexing.vectors.shards import name_model
+
+if TYPE_CHECKING:
+    from semsearch.conversion.calibration import CalibrationTexts
+
+PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
+MODEL_CODE = (
+    "semsearch/conversion",
+    "semsearch/indexing/models",
+    "semsearch/indexing/corpus/python_*.py",
+    "semsearch/engine",
+)
+DOCUMENTS_MODEL = "documents"  # in a converted model and an unfinished bundle: the folder of the model for passages
+
+
+def models_folder() -> Path:
+    """Return the folder of the user's cache."""
+    return cache_folder() / "models"
+
+
+def cached_folder(source: Source, fresh: Path, own_texts: "CalibrationTexts | None") -> Path:
+    """Return where the model of a source is kept, also if it is not there yet.
+
+    This is in the user's cache, or in the unfinished bundle `fresh` if the user's own texts calibrate the model. The
+    name depends on the model's files and settings, the code that converts it, the versions of its libraries and the
+    own texts.
+    """
+    stated = json.dumps(asdict(source), sort_keys=True, default=lambda path: None)  # folders have no influence
+    digest = hashlib.sha256(stated.encode())
+    for package in PACKAGES:
+        digest.update(f"{package} {version(package)}".encode())
+    root = Path(__file__).parents[3]
+    code = [path for part in MODEL_CODE for path in [*root.glob(part), *root.glob(f"{part}/**/*.py")]]
+    folders = [one.folder for one in (source, source.documents) if one is not None]
+    stated_in = [path for folder in folders for end in ("json", "txt") for path in sorted(folder.glob(f"*.{end}"))]
+    for path in [*sorted(path for path in code if path.is_file()), *stated_in]:
+        digest.update(path.read_bytes())
+    if own_texts is not None:
+        digest.update(digest_texts([*own_texts.calibration, *own_texts.held_out]).tobytes())
+    place = models_folder() if own_texts is None else fresh / FINISHED
+    return place / f"{source.name.rpartition('/')[2]}-{digest.hexdigest()[:32]}"
+
+
+def can_convert() -> bool:
+    """Return whether the packages that convert a model are installed."""
+    return all(find_spec(module) is not None for module in EXTRAS["export"])
+
+
+def find_cached(options: argparse.Namespace) -> Path | None:
+    """Return a model of the user's cache that has the name and the options of a command line, None if there is none."""
+    stated = {"name": options.model or DEFAULT_MODEL, "revision": options.revision, "pooling": options.pooling}
+    stated |= {"dim": options.dimensions, "quantization": RECIPE}
+    prompts = {"query": options.query_prompt, "document": options.document_prompt}
+    for path in models_folder().glob(f"*/{MANIFEST}"):
+        model = read_manifest(path.parent).model
+        is_it = all(value in (None, getattr(model, name)) for name, value in stated.items())
+        if is_it and all(text in (None, model.prompts.get(role, "")) for role, text in prompts.items()):
+            return path.parent
+    return None
+
+
+def make_model(
+    source: Source, texts: "CalibrationTexts", folder: Path, fresh: Path, on_progress: OnProgress = no_progress
+) -> Manifest:
+    """Convert a model, keep it in this folder, copy it into an unfinished bundle and return the manifest.
+
+    Raises ModelError as `export_model` does.
+    """
+    from semsearch.conversion.convert import export_model  # imports torch
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
+        made = Path(scratch) / folder.name
+        made.mkdir()
+        info = export_model(source, texts, made, on_progress)
+        if source.documents is not None:
+            documents = made / DOCUMENTS_MODEL
+            documents.mkdir()
+            named: OnProgress = lambda step, share, texts=0: on_progress(f"{step} (documents)", share)  # noqa: E731
+            described = export_model(source.documents, texts, documents, named)
+            info = replace(info, documents=name_model(write_model(documents, described)))
+        write_model(made, info)
+        shutil.rmtree(folder, ignore_errors=True)
+        made.rename(folder)
+    return _take(folder, fresh)
+
+
+def take_cached(folder: Path | None, fresh: Path) -> Manifest | None:
+    """Copy a converted model into an unfinished bundle and return the manifest; None if it is missing or damaged."""
+    try:
+        return None if folder is None else _take(folder, fresh)
+    except BundleError:
+        return None
+
+
+def _take(folder: Path, fresh: Path) -> Manifest:
+    manifest = take_model(folder, fresh)
+    if manifest.model.documents:
+        (fresh / DOCUMENTS_MODEL).mkdir(exist_ok=True)
+        take_model(folder / DOCUMENTS_MODEL, fresh / DOCUMENTS_MODEL)
+    return manifest
+
+
+def find_documents_model(fresh: Path, manifest: Manifest) -> tuple[Path, Manifest]:
+    """Return the folder of the model that embeds passages, and its manifest; often it is the unfinished bundle's own.
+
+    fresh is the unfinished folder, manifest that of its model.
+    """
+    if not manifest.model.documents:
+        return fresh, manifest
+    return fresh / DOCUMENTS_MODEL, read_manifest(fresh / DOCUMENTS_MODEL)
+
+
+def pack(file: Path) -> None:
+    """Write all cached models into a tar file."""
+    if not list(models_folder().glob("*")):
+        raise FileNotFoundError(errno.ENOENT, "there is no model; run `semsearch index` first", str(models_folder()))
+    with tarfile.open(file, "w") as archive:
+        archive.add(models_folder(), ".")
+
+
+def unpack(file: Path) -> None:
+    """Add the models of a tar file to the cache. Each is checked against its manifest when it is used."""
+    try:
+        with tarfile.open(file) as archive:
+            archive.extractall(models_folder(), filter="data")
+    except tarfile.TarError as error:
+        expected = f"{error}, expected a file that `semsearch model pack` has written"
+        raise OSError(errno.EINVAL, expected, str(file)) from error
+
+
+def require_own_documents_model(bundle: Path) -> None:
+    """Raise BundleError if the bundle lacks the model that embedded its passages, so that it cannot embed others."""
+    model = read_manifest(bundle).model
+    if model.documents:
+        command = python_module("export", "MODEL", "--update", bundle, "--corpus", "FILE", "--out", bundle)
+        raise BundleError(
+            f"{bundle}: holds the model for queries of {model.name}, and its passages were embedded by another one; "
+            f"expected MODEL, which has both; name it again: {command}"
+        )

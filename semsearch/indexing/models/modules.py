@@ -1,0 +1,181 @@
+"""The files of a sentence-transformer: its modules, prompts and weights.
+
+The export adds Dense, LayerNorm and Normalize to the graph. Models with other modules (a StaticEmbedding, the pooling
+of a sparse encoder, LSTM, CNN) are refused by name. What else is wrong with a file, the library that reads it reports.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.indexing.errors import first_line
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WEIGHTS_FILE = "model.safetensors"
+SHARDS = "model.safetensors.index.json"  # lists the files if the weights are in several
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in order of preference
+MODULES = "modules.json"
+BEFORE = ["Transformer", "Pooling"]
+AFTER_POOLING = ("Dense", "LayerNorm", "Normalize")
+ROUTER, ROUTES = "Router", ("query", "document")
+PACKAGE = "sentence_transformers."  # a class of another package can compute anything
+# Classes of torch.nn with their defaults, and the ONNX operator of each. The domain of Gelu is ONNX Runtime's.
+ONNX_ACTIVATIONS = {"ELU": "Elu", "GELU": "Gelu", "Hardswish": "HardSwish", "LeakyReLU": "LeakyRelu", "ReLU": "Relu"}
+ONNX_ACTIVATIONS |= {"SELU": "Selu"} | {
+    each: each for each in ("Identity", "Mish", "Sigmoid", "Softplus", "Softsign", "Tanh")
+}
+EMBEDDING = "sentence_embedding"  # what these modules read and write; another name would be token vectors
+SCORES = "scores"  # what the last module of a cross-encoder writes
+
+Modules = list[tuple[str, Path]]  # the class and the folder of each
+
+
+class ModelError(ValueError):
+    """A model that cannot be exported: the message says where, what was found, what was expected and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One module after pooling. A LayerNorm's epsilon is torch's default, because its config has none."""
+
+    kind: str  # Dense, LayerNorm or Normalize
+    folder: Path
+    outputs: int  # values of the embedding after this step
+    activation: str = "Identity"  # activation of a Dense: a key of ONNX_ACTIVATIONS
+
+
+@contextmanager
+def reading(place: Path) -> Iterator[None]:
+    """Raise ModelError, with the message of the library, for whatever the files in this place make it raise."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:  # a bad value can fail anywhere in transformers, tokenizers and safetensors
+        raise ModelError(
+            f"{place}: cannot be read as a model ({first_line(error)}); expected a sentence-transformer of the BERT "
+            "family with a fast tokenizer; check the path, or download or save the model again"
+        ) from error
+
+
+def read_json(path: Path, optional: bool = False) -> Any:
+    """Return what a JSON file holds; an optional file that is missing counts as an empty object."""
+    if optional and not path.exists():
+        return {}
+    with reading(path):
+        return json.loads(path.read_bytes())
+
+
+def read_prompts(folder: Path) -> dict[str, str]:
+    """Return the prompts in config_sentence_transformers.json by role ("query", "document"), without the empty ones.
+
+    A role has the prompt of its own name, or else the file's default prompt. A missing file means no prompts.
+    """
+    config = read_json(folder / "config_sentence_transformers.json", optional=True)
+    prompts, named = config.get("prompts") or {}, config.get("default_prompt_name")
+    default = prompts[named] if named else ""
+    document = next((prompts[name] for name in DOCUMENT_PROMPTS if prompts.get(name)), default)
+    stated = {"query": prompts.get("query") or default, "document": document}
+    return {role: text for role, text in stated.items() if text}
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files that transformers reads weights from: model.safetensors, or the shards that its index names."""
+    if (folder / WEIGHTS_FILE).is_file():
+        return [folder / WEIGHTS_FILE]
+    if not (folder / SHARDS).is_file():
+        raise ModelError(f"{folder}: has no {WEIGHTS_FILE}, expected one; save the model with safe_serialization=True")
+    return [folder / name for name in sorted(set(read_json(folder / SHARDS)["weight_map"].values()))]
+
+
+def hash_weights(*folders: Path) -> str:
+    """Return the SHA-256 of the weights in these folders, over the files of each in the order of their names."""
+    digest = hashlib.sha256()
+    for path in (path for folder in folders for path in weight_files(folder)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def read_modules(folder: Path) -> dict[str, Modules]:
+    """Return the modules of each route: "query" and "document" of a Router, else "query" alone.
+
+    Returns an empty dict for a plain transformers model. Raises ModelError for modules that cannot be exported.
+    """
+    if not (folder / MODULES).exists():
+        return {}
+    modules = list_modules(folder)
+    routes = {ROUTES[0]: modules}
+    if modules[0][0] == ROUTER:
+        router = modules[0][1]
+        config = read_json(router / "router_config.json")
+        kinds, structure = config["types"], config["structure"]
+        routes = {
+            route: [*(_located(router, kinds[name], name) for name in structure[route]), *modules[1:]]
+            for route in ROUTES
+        }
+    for listed in routes.values():
+        names = [name for name, _ in listed]
+        if names[:2] != BEFORE or not set(names[2:]) <= set(AFTER_POOLING):
+            raise ModelError(
+                f"{folder / MODULES}: lists {', '.join(names)}; expected Transformer, Pooling and then, in any order, "
+                f"{', '.join(AFTER_POOLING)} or none of them; choose a model made of those"
+            )
+    return routes
+
+
+def list_modules(folder: Path) -> Modules:
+    """Return the modules that modules.json lists."""
+    return [_located(folder, entry["type"], entry["path"]) for entry in read_json(folder / MODULES)]
+
+
+def _located(folder: Path, kind: str, inside: str) -> tuple[str, Path]:
+    """Return a module's class, which keeps the name of its package if that is not PACKAGE, and its folder."""
+    return kind.rpartition(".")[2] if kind.startswith(PACKAGE) else kind, folder / inside
+
+
+def read_steps(modules: Modules, inputs: int, last_output: str = EMBEDDING) -> tuple[Step, ...]:
+    """Return the steps after pooling, whose result has `inputs` values; the last one can write `last_output`.
+
+    Normalize modules at the end are left out, because every exported graph ends with a normalization.
+    """
+    steps: list[Step] = []
+    for place, (kind, folder) in enumerate(modules, 1):
+        output = last_output if place == len(modules) else EMBEDDING
+        steps.append(_read_dense(folder, output) if kind == "Dense" else Step(kind, folder, inputs))
+        inputs = steps[-1].outputs
+    while steps and steps[-1].kind == "Normalize":
+        steps.pop()
+    return tuple(steps)
+
+
+def _read_dense(folder: Path, output: str) -> Step:
+    config = read_json(folder / "config.json")
+    package, _, activation = config.get("activation_function", "torch.nn.Tanh").rpartition(".")  # the library's default
+    named = {config.get("module_input_name") or EMBEDDING, config.get("module_output_name") or output}
+    is_known = package.startswith("torch.nn") and activation in ONNX_ACTIVATIONS
+    if not is_known or not named <= {EMBEDDING, output} or config.get("use_residual"):
+        raise ModelError(
+            f"{folder}: found a Dense with {config}; expected an activation of torch.nn "
+            f"({', '.join(ONNX_ACTIVATIONS)}), {EMBEDDING} as its only input, and no residual; choose another model"
+        )
+    return Step("Dense", folder, int(config["out_features"]), activation)
+
+
+def load_tensors(step: Step) -> "dict[str, Tensor]":
+    """Return a step's weights as float32 tensors of torch, by the name of the parameter.
+
+    A Dense has "weight" (outputs, inputs) and perhaps "bias" (outputs,), a LayerNorm both as (outputs,), a Normalize
+    none.
+    """
+    from safetensors.torch import load_file
+
+    if step.kind == "Normalize":
+        return {}
+    (path,) = weight_files(step.folder)
+    return {name.rpartition(".")[2]: tensor.float() for name, tensor in load_file(path).items()}

@@ -1,0 +1,186 @@
+"""Write the files of a bundle into a folder: first the model, then the corpus, and the manifest last."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+
+from semsearch.engine import bundle as layout
+from semsearch.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, StagesInfo, describe_file
+from semsearch.engine.metadata.boosts import read_boosts
+from semsearch.engine.quantization import Codes, Embeddings, Scales
+from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.columns import NONE, column_tensors
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.files import release, save_tensors
+from semsearch.indexing.keywords import KeywordOptions, keyword_tensors, row_languages, share_of_known_words
+from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
+from semsearch.indexing.vectors.shards import Truncated
+
+KEYWORDS_BY_DEFAULT = KeywordOptions()
+ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
+
+
+def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
+    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it."""
+    names = [layout.MODEL, layout.TOKENIZER]
+    if rerank is not None:
+        names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
+    files = {name: describe_file(folder / name) for name in names}
+    manifest = Manifest(model=model, index=None, files=files, rerank=rerank)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def write_index(
+    folder: Path,
+    manifest: Manifest,
+    corpus: Corpus,
+    rows: tuple[Codes, Scales],
+    spans: Embeddings,
+    name: str,
+    keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+) -> Manifest:
+    """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
+
+    A truncated.jsonl that is in the folder is listed in the manifest.
+    rows are codes (rows, dim) int8 and scales (rows,) float32 in the corpus's order, and can be memory-mapped. spans,
+    (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured. keywords is None for a
+    bundle without them.
+    """
+    exact = search_samples(spans, *rows)
+    stages, recalls = write_index_file(folder / layout.INDEX, *rows, exact)
+    shares = {kind: each.at_10 for kind, each in recalls.items()}
+    shares |= {f"{kind}_first": each.first for kind, each in recalls.items()}
+    written = [layout.INDEX, layout.PASSAGES]
+    columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
+    if columns:
+        save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
+        written.append(layout.COLUMNS)
+    read_boosts(corpus.options.get("boost", {}), columns)  # refuses wrong ones
+    described = None
+    if keywords is not None:
+        titles, languages = None, None
+        if keywords.title_column is not None:
+            found = (json.loads(metadata).get(keywords.title_column) for metadata in corpus.metadata)
+            titles = (title if isinstance(title, str) else "" for title in found)
+        if keywords.language_column is not None:
+            languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
+        postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles, languages)
+        if described is not None:
+            known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
+            described = replace(described, known_words=known)
+            save_tensors(folder / layout.KEYWORDS, postings)
+            written.append(layout.KEYWORDS)
+    if (folder / layout.TRUNCATED).exists():
+        written.append(layout.TRUNCATED)
+    index = IndexInfo(
+        rows=len(corpus.texts),
+        stages=stages,
+        recall={"queries": len(exact[SPANS].queries)} | {kind: round(share, 4) for kind, share in shares.items()},
+        model_sha256=manifest.files[layout.MODEL].sha256,
+        tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
+        corpus=name,
+        columns=columns,
+        keywords=described,
+        heading_prefix=corpus.heading_prefix,
+        title=corpus.options.get("title", ""),
+        description=corpus.options.get("description", ""),
+        boost=corpus.options.get("boost", {}),
+        options=corpus.options,
+    )
+    files = {file: describe_file(folder / file) for file in written}
+    manifest = replace(manifest, index=index, files=manifest.files | files)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def write_index_file(
+    path: Path, codes: Codes, scales: Scales, exact: ExactSearches
+) -> tuple[StagesInfo | None, dict[str, Recall]]:
+    """Write the rows of a corpus; return the stages of a search, and their recall by the kind of query.
+
+    codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both can be memory-mapped.
+    """
+    stages = None
+    if len(codes) > EXHAUSTIVE_ROWS:
+        save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
+        stages = choose_stages(path, exact)
+    if stages is None:
+        save_tensors(path, {"codes": codes, "scales": scales})
+    index = Index.open(path, stages)
+    return stages, {kind: each.recall_of(index) for kind, each in exact.items()}
+
+
+def _signs(codes: Codes) -> Words:
+    blocks = []
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        blocks.append(signs(codes[begin : begin + ROWS_AT_ONCE]))
+        release(codes)
+    return np.concatenate(blocks)
+
+
+def write_truncated(folder: Path, ids: Sequence[str], is_truncated: Truncated) -> None:
+    """Write truncated.jsonl into an unfinished bundle, for its maker, if a text is longer than the model reads.
+
+    It has a line for each of these texts, in the order of the corpus: {"index": 12, "id": "…"}. No function reads it.
+    is_truncated is (rows,), as many as ids.
+    """
+    if not is_truncated.any():
+        return
+    with (folder / layout.TRUNCATED).open("w", encoding="utf-8") as file:
+        for index, name in compress(enumerate(ids), is_truncated):
+            file.write(json.dumps({"index": index, "id": name}, ensure_ascii=False) + "\n")
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, when all its files are there."""
+    (folder / layout.MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+
+
+def take_model(bundle: Path, folder: Path) -> Manifest:
+    """Copy model, tokenizer and reranker of a bundle into a folder, and return the manifest written there.
+
+    Raises BundleError if the bundle's manifest or one of these files is damaged.
+    """
+    manifest = layout.read_manifest(bundle)
+    for name in (layout.MODEL, layout.TOKENIZER):
+        take(bundle, manifest, name, folder / name)
+    return take_reranker(bundle, folder, write_model(folder, manifest.model))
+
+
+def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
+    """Copy the reranker of a bundle, if it has one, beside the model in a folder, and return the folder's manifest.
+
+    manifest is that of the folder until now. Raises BundleError if the bundle's manifest or a file is damaged.
+    """
+    older = layout.read_manifest(bundle)
+    if older.rerank is None:
+        return manifest
+    take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
+    if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
+        take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+    return write_model(folder, manifest.model, older.rerank)
+
+
+def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+    """Copy a file of a bundle. Raises BundleError if it is damaged."""
+    layout.check_size(bundle, name, manifest)
+    check_checksum(bundle, name, manifest)
+    shutil.copyfile(bundle / name, copy)
+
+
+def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Raise BundleError if a file of a bundle is damaged, which reads all of it."""
+    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
+    if found != expected:
+        raise BundleError(
+            f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
+            "`python -m export` again, with the model"
+        )

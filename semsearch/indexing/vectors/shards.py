@@ -1,0 +1,99 @@
+"""Shards: the 8-bit rows of some thousand texts, each in a file that is kept until its export is done.
+
+A shard has the digest of each text, so the next export reuses every row whose text it needs, in any order of its own
+texts. The rows of an older bundle are reused in the same way.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import numpy as np
+
+from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
+from semsearch.engine.quantization import Codes, Scales
+from semsearch.engine.tensors import Array, TensorsError, map_tensors
+from semsearch.indexing.corpus.corpus import BYTES, Digests, Positions
+from semsearch.indexing.files import FINISHED, finishing, save_tensors
+
+GATHERED_AT_ONCE = 65_536  # rows in memory while they are gathered: 25 MB at 384 dimensions
+
+Truncated = Array[np.bool_]  # (n,): whether a text was truncated
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """Rows that exist already: the digests of their texts, and a function that reads the rows at some places."""
+
+    digests: Digests
+    is_truncated: Truncated
+    read: Callable[[Positions], tuple[Codes, Scales]]
+
+
+def name_model(manifest: Manifest) -> str:
+    """Return a short name for everything except its text that an embedding depends on: model files and settings."""
+    model = manifest.model
+    if model.documents:
+        return model.documents
+    files = [manifest.files[name].sha256 for name in (MODEL, TOKENIZER)]
+    stated = json.dumps([*files, model.prompts.get("document", ""), model.max_tokens])
+    return hashlib.sha256(stated.encode()).hexdigest()[:16]
+
+
+def save_shard(fresh: Path, model: str, digests: Digests, codes: Codes, scales: Scales, truncated: Truncated) -> None:
+    """Keep the rows of some texts as a finished piece of the unfinished folder; the four arrays have n rows each."""
+    name = f"{model}-{hashlib.sha256(digests.tobytes()).hexdigest()[:16]}.safetensors"
+    texts = np.frombuffer(digests.tobytes(), np.uint8).reshape(-1, BYTES)
+    with finishing(fresh, name) as path:
+        save_tensors(
+            path, {"texts": texts, "codes": codes, "scales": scales, "is_truncated": truncated.astype(np.uint8)}
+        )
+
+
+def read_shards(fresh: Path, model: str) -> list[KnownRows]:
+    """Return the finished shards of this model; delete those of other models, and damaged ones."""
+    found = []
+    for path in sorted((fresh / FINISHED).glob("*.safetensors")):
+        tensors = {}
+        if path.name.startswith(f"{model}-"):
+            with suppress(TensorsError):  # the disk lost it: its texts are embedded again
+                tensors = map_tensors(path)
+        if not tensors:
+            path.unlink()
+            continue
+        texts = np.frombuffer(tensors["texts"].tobytes(), f"S{BYTES}")
+        found.append(KnownRows(texts, tensors["is_truncated"].astype(bool), partial(_read_rows, path)))
+    return found
+
+
+def _read_rows(path: Path, places: Positions) -> tuple[Codes, Scales]:
+    tensors = map_tensors(path)  # mapped for each use, so that the shard does not stay in memory
+    return tensors["codes"][places], tensors["scales"][places]
+
+
+def join_digests(known: Sequence[KnownRows]) -> Digests:
+    """Return the digests of all rows, joined."""
+    return np.concatenate([np.empty(0, f"S{BYTES}"), *(rows.digests for rows in known)])
+
+
+def gather_rows(known: Sequence[KnownRows], places: Positions, dim: int, folder: Path) -> tuple[Codes, Scales]:
+    """Return the rows at these places of all known rows, joined: codes (n, dim) int8, scales (n,) float32.
+
+    The codes are memory-mapped from a temporary file without a name in the folder: its space on the disk is free again
+    when they are no longer used.
+    """
+    scales, begin = np.empty(len(places), np.float32), 0
+    with TemporaryFile(dir=folder) as file:
+        codes = np.memmap(file, np.int8, "w+", shape=(len(places), dim))
+    for rows in known:
+        here = np.flatnonzero((places >= begin) & (places < begin + len(rows.digests)))
+        for block in np.split(here, range(GATHERED_AT_ONCE, len(here), GATHERED_AT_ONCE)):
+            codes[block], scales[block] = rows.read(places[block] - begin)
+        begin += len(rows.digests)
+    codes.flags.writeable = False  # so that its pages can be released
+    return codes, scales

@@ -1,0 +1,99 @@
+"""Check a bundle: its checksums, its embeddings against their texts, and its search against exact search."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from semsearch.engine import bundle as layout
+from semsearch.engine.bundle import check_bundle, describe_file
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.passages import Passages
+from semsearch.engine.quantization import dequantize
+from semsearch.engine.rerank.reranker import Reranker
+from semsearch.engine.semantic.index import Index
+from semsearch.engine.tensors import map_tensors
+from semsearch.indexing.corpus.corpus import heading_prefix
+from semsearch.indexing.corpus.passages import stored_columns
+from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.vectors.embed import embed_texts
+from semsearch.indexing.vectors.recall import LEAST, TOP_K, Recall, sample_spans, search_samples
+
+VERIFIED_PASSAGES = 256  # passages that are embedded again
+LEAST_VERIFIED = 16  # the same at the end of an export
+VERIFIED_SHARE = 8  # an export embeds one in this number of its new passages again
+LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
+OTHER_PROCESSOR = 0.005  # the recall differs by less if another kind of processor embeds the spans
+SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report."""
+
+    name: str
+    found: str
+    expected: str
+    passed: bool
+
+
+def verify(
+    bundle: Path,
+    on_progress: OnProgress = no_progress,
+    embedder: Embedder | None = None,
+    verified: int = VERIFIED_PASSAGES,
+) -> Iterator[Check]:
+    """Check a bundle, yielding each result as soon as it is known. Without texts of its own, only the model is checked.
+
+    embedder is the one that embedded the passages, None for the bundle's own. If the bundle lacks the model that
+    embedded its passages, and none is stated, no passage is embedded again; otherwise `verified` ones are.
+    A file with a wrong checksum ends the checks. Raises BundleError or TensorsError if the bundle does not open.
+    """
+    manifest, is_damaged = layout.read_manifest(bundle), False
+    for count, (name, expected) in enumerate(manifest.files.items()):
+        on_progress("check files", count / len(manifest.files))
+        layout.check_size(bundle, name, manifest)
+        sha256 = describe_file(bundle / name).sha256
+        is_damaged |= sha256 != expected.sha256
+        yield Check(f"checksum of {name}", sha256[:12], expected.sha256[:12], sha256 == expected.sha256)
+    on_progress("check files", 1)
+    if is_damaged:  # the other checks could fail anywhere
+        return
+    own = Embedder.open(bundle, manifest.model)
+    if manifest.rerank is not None:
+        Reranker.open(bundle, manifest)
+    info = manifest.index
+    if info is None or info.vectors is not None:
+        return
+    check_bundle(bundle)
+    index, passages = Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
+    lengths = len(index), len(passages), info.rows
+    is_whole = len(set(lengths)) == 1
+    yield Check("rows in index, texts, manifest", ", ".join(map(str, lengths)), "the same", is_whole)
+    if not is_whole:
+        return
+    rows = [int(row) for row in np.random.default_rng(SEED).permutation(len(index))[:verified]]
+    prefixes = [heading_prefix(passages.metadata(row)) if info.heading_prefix else "" for row in rows]
+    texts = [prefix + passages.text(row) for prefix, row in zip(prefixes, rows, strict=True)]
+    written = map_tensors(bundle / layout.INDEX)
+    codes, scales = written["codes"], written["scales"]
+    if embedder is not None or not manifest.model.documents:
+        on_progress("embed a sample again", 0)
+        again = embed_texts(embedder or own, texts, role="document")
+        on_progress("embed a sample again", 1, len(texts))
+        cosine = float((again * dequantize(codes[rows], scales[rows])).sum(axis=1).min())
+        name = f"least cosine of {len(rows):,} rows to their texts"
+        yield Check(name, f"{cosine:.5f}", f">= {LEAST_STORED_COSINE}", cosine >= LEAST_STORED_COSINE)
+    if embedder is not None and info.stages is None:  # a new index whose search looks at every row is exact
+        return
+    on_progress("measure recall", 0)
+    spans = embed_texts(own, sample_spans(stored_columns(bundle / layout.PASSAGES)[0]), role="query")
+    exact = search_samples(spans, codes, scales)
+    recalls = {kind: each.recall_of(index) for kind, each in exact.items()}
+    on_progress("measure recall", 1)
+    least = Recall(LEAST.at_10 - OTHER_PROCESSOR, LEAST.first - OTHER_PROCESSOR)
+    for kind, recall in recalls.items():
+        name = f"recall@{TOP_K}, first hits of {len(exact[kind].queries)} {kind}"
+        found, limit = (f"{each.at_10:.4f}, {each.first:.4f}" for each in (recall, least))
+        yield Check(name, found, f">= {limit}", recall.reaches(least))

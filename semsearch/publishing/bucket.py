@@ -1,0 +1,142 @@
+"""The objects under one prefix of an S3 bucket, through boto3's client. What S3 refuses is a PublishError."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+from boto3.exceptions import S3UploadFailedError
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from semsearch.aws.s3.published import split_s3_url
+from semsearch.engine.bundle import BundleError
+from semsearch.indexing.progress import OnProgress
+
+ATTEMPTS = 10  # the most that boto3 makes of each call, with growing pauses
+
+
+class PublishError(BundleError):
+    """A version that cannot be published or switched to: the message says where, what was found and what to do."""
+
+
+def connect(service: str, endpoint: str | None = None, profile: str | None = None, region: str | None = None) -> Any:
+    """Return a client of a service, such as "s3". An option that is None is found as the AWS CLI finds it.
+
+    Raises PublishError if boto3 takes no such profile, region or endpoint.
+    """
+    retries: Any = {"mode": "adaptive", "max_attempts": ATTEMPTS}  # adaptive: sends less while a service is too busy
+    try:
+        # boto3 itself does not read AWS_REGION, which the function and the other SDKs do
+        session = boto3.Session(profile_name=profile, region_name=region or os.environ.get("AWS_REGION"))
+        return session.client(service, endpoint_url=endpoint, config=Config(retries=retries))
+    except (BotoCoreError, ValueError) as error:
+        raise PublishError(f"AWS: {error}; check --profile, --region and --endpoint") from error
+
+
+ALWAYS: Mapping[str, str] = {}  # no condition
+DELETED_AT_ONCE = 1000  # the most objects that one DeleteObjects takes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object of a listing."""
+
+    name: str  # after the prefix
+    bytes: int
+    changed: datetime
+
+
+class Bucket:
+    """One prefix of a bucket."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        """Take a client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
+        try:
+            self._bucket, prefix = split_s3_url(url)
+        except ValueError as error:
+            raise PublishError(f"found {error}") from error
+        self.url = url.rstrip("/")
+        self._client = client
+        self._prefix = f"{prefix}/" if prefix else ""
+
+    def read(self, name: str) -> tuple[bytes, str] | None:
+        """Return a small object and its ETag, None if it is not there. Raises PublishError."""
+        with self._explained(name):
+            try:
+                reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+            except self._client.exceptions.NoSuchKey:
+                return None
+            return reply["Body"].read(), reply["ETag"]
+
+    def read_part(self, name: str, begin: int, length: int) -> bytes:
+        """Return `length` bytes of an object. Raises PublishError."""
+        if not length:  # no range of bytes is empty
+            return b""
+        with self._explained(name):
+            place = {"Bucket": self._bucket, "Key": self._prefix + name, "Range": f"bytes={begin}-{begin + length - 1}"}
+            content: bytes = self._client.get_object(**place)["Body"].read()
+            return content
+
+    def fetch_file(self, name: str, path: Path) -> None:
+        """Write an object into a file, from several parts at once. Raises PublishError."""
+        with self._explained(name):
+            self._client.download_file(self._bucket, self._prefix + name, str(path))
+
+    def entries(self, folder: str) -> Iterator[StoredObject]:
+        """Yield the objects whose names begin with `folder`. Raises PublishError."""
+        with self._explained(folder):
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self._bucket, Prefix=self._prefix + folder):
+                for found in page.get("Contents", ()):
+                    yield StoredObject(found["Key"].removeprefix(self._prefix), found["Size"], found["LastModified"])
+
+    def send_file(self, path: Path, name: str, sha256: str, on_progress: OnProgress) -> None:
+        """Send one file in parts, several at once; S3 checks the SHA-256 of each. Raises PublishError."""
+        size, sent = path.stat().st_size, 0
+
+        def count(more: int) -> None:
+            nonlocal sent
+            sent += more
+            on_progress(f"send {path.name}", sent / max(1, size))
+
+        with self._explained(name):
+            extra = {"ChecksumAlgorithm": "SHA256", "Metadata": {"sha256": sha256}}
+            self._client.upload_file(str(path), self._bucket, self._prefix + name, ExtraArgs=extra, Callback=count)
+
+    def write(self, name: str, content: bytes, condition: Mapping[str, str] = ALWAYS) -> None:
+        """Write a document of JSON. Raises PublishError, also if the condition of S3 does not hold."""
+        with self._explained(name):
+            self._client.put_object(
+                Bucket=self._bucket,
+                Key=self._prefix + name,
+                Body=content,
+                ContentType="application/json",
+                ChecksumAlgorithm="SHA256",
+                **condition,
+            )
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects, in this order. Raises PublishError."""
+        for begin in range(0, len(names), DELETED_AT_ONCE):
+            objects = [{"Key": self._prefix + name} for name in names[begin : begin + DELETED_AT_ONCE]]
+            with self._explained(names[begin]):
+                reply = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
+            if failed := reply.get("Errors"):
+                raise PublishError(f"{self.url}: {failed[0]['Key']}: {failed[0].get('Message')}; prune again")
+
+    @contextmanager
+    def _explained(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except ClientError as error:
+            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message")
+            if code in ("PreconditionFailed", "ConditionalRequestConflict"):
+                message = "another command changed it at the same time; run the command again"
+            raise PublishError(f"{self.url}: {name}: {code}: {message}") from error
+        except (BotoCoreError, S3UploadFailedError) as error:
+            raise PublishError(f"{self.url}: {name}: {error}") from error

@@ -1,0 +1,297 @@
+"""Versions of a bundle under one prefix of an S3 bucket, and the pointer that names the one to serve.
+
+semsearch/aws/s3/published.py says how they are stored. The objects of a version never change.
+
+A version's manifest is sent last, so a version without one is unfinished. The pointer is only replaced if it is still
+the one that was read before: of two commands that switch it, one wins and the other reports an error.
+
+Commands may run at the same time: `prune` deletes no version of which an object was written during the last day, and
+`publish` writes the manifest of its version again before it switches the pointer.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from semsearch.aws.s3.published import BUNDLES, POINTER, is_version, parse_pointer
+from semsearch.engine.bundle import (
+    FORMAT_VERSION,
+    MANIFEST,
+    PASSAGES,
+    BundleError,
+    Manifest,
+    check_bundle,
+    parse_manifest,
+    read_manifest,
+)
+from semsearch.engine.metadata.columns import IdColumn
+from semsearch.engine.tensors import Array, Strings
+from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.vectors.indexer import check_checksum
+from semsearch.publishing.bucket import Bucket, PublishError, StoredObject
+
+MOST_REMOVED = 10_000  # ids: with their rows some 300 KB, which every function reads whenever the pointer changes
+SHOWN_IDS = 5  # maximum ids that a message names
+
+SHORT = 12  # characters of a version in messages
+YOUNG = timedelta(days=1)  # `prune` deletes no version with a younger object: another command may be about to use it
+
+Removed = Mapping[str, tuple[int, ...]]  # the rows of each removed id in the current version
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One published bundle."""
+
+    name: str  # SHA-256 of its manifest.json, in hexadecimal
+    published: datetime
+    bytes: int
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none."""
+
+    version: str | None = None
+    previous: str | None = None
+    etag: str | None = None
+    removed: Removed = field(default_factory=dict)
+
+
+class Store:
+    """The versions under one prefix of a bucket."""
+
+    def __init__(self, client: Any, url: str, young: timedelta = YOUNG) -> None:
+        """Take boto3's client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
+        self._bucket = Bucket(client, url)
+        self._young = young
+        self.url = self._bucket.url
+
+    def pointer(self) -> Current:
+        """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is damaged."""
+        reply = self._bucket.read(POINTER)
+        if reply is None:
+            return Current()
+        content, etag = reply
+        pointer = parse_pointer(content, f"{self.url}/{POINTER}")
+        return Current(pointer.version, pointer.previous, etag, pointer.removed)
+
+    def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
+        """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
+
+        Raises BundleError if the bundle does not open, is damaged or is replaced meanwhile, PublishError if S3 refuses.
+        """
+        manifest = check_bundle(bundle)
+        content = (bundle / MANIFEST).read_bytes()
+        version = hashlib.sha256(content).hexdigest()
+        missing = self._missing(version, manifest)
+        for name in missing:
+            check_checksum(bundle, name, manifest)
+            self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
+        if (bundle / MANIFEST).read_bytes() != content:
+            raise BundleError(f"{bundle}: was replaced while it was published; publish it again when no export runs")
+        # sent again even if it is there: history orders versions by the time of this object
+        self._bucket.write(_key(version, MANIFEST), content)
+        return version, len(missing), sum(manifest.files[name].bytes for name in missing)
+
+    def fetch(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
+        """Fetch the current version into an empty folder. Raises PublishError, and BundleError if it is damaged."""
+        version = self.pointer().version
+        if version is None:
+            raise PublishError(f"{self.url}: holds no published bundle; publish one first, or leave --update out")
+        self._bucket.fetch_file(_key(version, MANIFEST), folder / MANIFEST)
+        manifest = read_manifest(folder)
+        for place, name in enumerate(manifest.files, start=1):
+            self._bucket.fetch_file(_key(version, name), folder / name)
+            check_checksum(folder, name, manifest)
+            on_progress(f"fetch {self.url}", place / len(manifest.files))
+
+    def make_current(self, version: str, before: Current) -> None:
+        """Let the pointer name a complete version, unless it names another one than `before`.
+
+        Raises PublishError if the version is not whole, and BundleError if the manifest is of another release.
+        """
+        self._check_whole(version)
+        self.switch(version, before)
+
+    def switch(self, version: str, before: Current) -> None:
+        """Let the pointer name a version, unless it names another one than `before`. Removed ids stay removed.
+
+        Raises PublishError if another command has switched it to another version since.
+        """
+        now = self.pointer()
+        if now.version == version:
+            return
+        if (now.version, now.previous) != (before.version, before.previous):
+            raise PublishError(
+                f"{self.url}/{POINTER}: another command switched it to {now.version and now.version[:SHORT]} in the "
+                f"meantime; it stays so. If it should name {version[:SHORT]}, run "
+                f"`python -m export rollback {self.url} {version[:SHORT]}`"
+            )
+        self._write_pointer(version, now.version, now.etag, _find_rows(self._bucket, version, now.removed))
+
+    def remove(self, ids: Sequence[str]) -> Removed:
+        """Let functions skip the texts with these ids, and return all removed ids.
+
+        Raises PublishError, and changes nothing, if the current version lacks one of the ids.
+        """
+        now = self.pointer()
+        if now.version is None:
+            raise PublishError(f"{self.url}: holds no current version; publish a bundle first")
+        removed = _find_rows(self._bucket, now.version, [*now.removed, *ids])
+        if unknown := [id for id in ids if not removed[id]]:
+            raise PublishError(
+                f"{self.url}: found {first_ids(unknown)}, expected ids of the current version; nothing was removed"
+            )
+        if len(removed) > MOST_REMOVED:
+            raise PublishError(
+                f"{self.url}: {len(removed):,} ids would be removed, expected at most {MOST_REMOVED:,}; publish a "
+                "bundle without their texts, then restore these ids"
+            )
+        self._write_pointer(now.version, now.previous, now.etag, removed)
+        return removed
+
+    def restore(self, ids: Sequence[str]) -> None:
+        """Let functions find the texts with these removed ids again.
+
+        Raises PublishError, and changes nothing, if one of the ids is not removed.
+        """
+        now = self.pointer()
+        if now.version is None or not now.removed.keys() >= set(ids):
+            found = first_ids([id for id in ids if id not in now.removed])
+            raise PublishError(f"{self.url}: found {found}, expected removed ids; `history` lists them")
+        kept = {id: rows for id, rows in now.removed.items() if id not in set(ids)}
+        self._write_pointer(now.version, now.previous, now.etag, kept)
+
+    def _write_pointer(self, version: str, previous: str | None, etag: str | None, removed: Removed) -> None:
+        fields = {
+            "version": version,
+            "previous": previous,
+            "format_version": FORMAT_VERSION,
+            "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
+        } | ({"removed": removed} if removed else {})
+        condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
+        self._bucket.write(POINTER, (json.dumps(fields) + "\n").encode(), condition)
+
+    def _check_whole(self, version: str) -> None:
+        where, advice = f"{self.url}: {version[:SHORT]} is not whole", "publish its bundle again"
+        found = self._bucket.read(_key(version, MANIFEST))
+        if found is None or hashlib.sha256(found[0]).hexdigest() != version:
+            state = "missing" if found is None else "damaged"
+            raise PublishError(f"{where}: {MANIFEST} is {state}; {advice}")
+        missing = self._missing(version, parse_manifest(found[0], f"{self.url}/{_key(version, MANIFEST)}"))
+        if missing:
+            raise PublishError(f"{where}: {missing[0]} is missing or of another length; {advice}")
+
+    def _missing(self, version: str, manifest: Manifest) -> list[str]:
+        there = {entry.name: entry.bytes for entry in self._bucket.entries(_key(version, ""))}
+        return [name for name, info in manifest.files.items() if there.get(_key(version, name)) != info.bytes]
+
+    def versions(self) -> list[Version]:
+        """Return the finished versions, the one that was published last first."""
+        return _finished(self._folders(), self.pointer().version)
+
+    def find(self, start: str | None, pointer: Current) -> Version:
+        """Return the version whose name begins with `start`; without `start`, the one before the current one.
+
+        Raises PublishError if there is no such version, or more than one.
+        """
+        start = start or pointer.previous
+        if start is None:
+            raise PublishError(f"{self.url}: no version was served before; name one that `history` lists")
+        matching = [version for version in self.versions() if version.name.startswith(start.lower())]
+        if len(matching) != 1:
+            found = f"{len(matching)} versions begin with {start!r}"
+            raise PublishError(f"{self.url}: {found}, expected one; `history` lists them")
+        return matching[0]
+
+    def prune(self, keep: int) -> tuple[list[str], int]:
+        """Delete all but the newest versions, the young ones and those that the pointer names.
+
+        Return the deleted versions and their bytes. Raises PublishError if S3 refuses, BundleError if the pointer is
+        damaged.
+        """
+        folders, oldest_young = self._folders(), datetime.now(UTC) - self._young
+        newest = {version.name for version in _finished(folders, None)[:keep]}
+        deleted, freed = [], 0
+        for version, files in folders.items():
+            is_young = max(entry.changed for entry in files.values()) >= oldest_young
+            if is_young or version in newest:
+                continue
+            pointer = self.pointer()  # read again for each version: deleting the others took a while
+            if version not in (pointer.version, pointer.previous):
+                # first the manifest: without it, a version is unfinished
+                in_order = sorted(files, key=lambda name: name != MANIFEST)
+                self._bucket.delete([_key(version, name) for name in in_order])
+                deleted.append(version)
+                freed += _bytes_of(files)
+        return deleted, freed
+
+    def _folders(self) -> dict[str, dict[str, StoredObject]]:
+        found: dict[str, dict[str, StoredObject]] = {}
+        for entry in self._bucket.entries(f"{BUNDLES}/"):
+            version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
+            if is_version(version):
+                found.setdefault(version, {})[name] = entry
+        return found
+
+
+def _key(version: str, name: str) -> str:
+    return f"{BUNDLES}/{version}/{name}"
+
+
+def _finished(folders: dict[str, dict[str, StoredObject]], current: str | None) -> list[Version]:
+    found = [
+        Version(name, files[MANIFEST].changed, _bytes_of(files), name == current)
+        for name, files in folders.items()
+        if MANIFEST in files
+    ]
+    return sorted(found, key=lambda version: version.published, reverse=True)
+
+
+def _bytes_of(files: dict[str, StoredObject]) -> int:
+    return sum(entry.bytes for entry in files.values())
+
+
+def _find_rows(bucket: Bucket, version: str, ids: Iterable[str]) -> Removed:
+    """Return the rows of each id in a version: none for an id that the version lacks. Raises PublishError.
+
+    Without ids, nothing is read. A version whose texts are in S3 Vectors has no rows.
+    """
+    wanted = {id: id.encode("utf-8", "surrogatepass") for id in ids}
+    if not wanted:
+        return {}
+    stored = Strings(*_read_ids(bucket, version))
+    rows_of: dict[bytes, list[int]] = {encoded: [] for encoded in wanted.values()}
+    for row in np.flatnonzero(IdColumn(stored).equals_any([*rows_of])).tolist():
+        rows_of[stored[row]].append(row)
+    return {id: tuple(rows_of[encoded]) for id, encoded in wanted.items()}
+
+
+def first_ids(ids: Sequence[str]) -> str:
+    """Return the first of some ids for a message: "'a', 'b' and 3 more"."""
+    shown = ", ".join(map(repr, ids[:SHOWN_IDS]))
+    return shown + (f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else "")
+
+
+def _read_ids(bucket: Bucket, version: str) -> tuple[Array[np.uint8], Array[np.uint64]]:
+    """Return the ids of a version as UTF-8 (n,) and offsets (rows + 1,). semsearch/engine/tensors.py has the format."""
+    found = bucket.read(_key(version, MANIFEST))
+    if found is None:
+        raise PublishError(f"{bucket.url}/{_key(version, MANIFEST)}: is missing; publish its bundle again")
+    info = parse_manifest(found[0], f"{bucket.url}/{_key(version, MANIFEST)}").index
+    if info is None or info.vectors is not None:
+        return np.empty(0, np.uint8), np.zeros(1, np.uint64)
+    name = _key(version, PASSAGES)
+    begin = 8 + int.from_bytes(bucket.read_part(name, 0, 8), "little")
+    header = json.loads(bucket.read_part(name, 8, begin - 8))
+    (first, middle), (last, end) = (header[column]["data_offsets"] for column in ("ids", "ids.offsets"))
+    ids = bucket.read_part(name, begin + first, middle - first)
+    return np.frombuffer(ids, np.uint8), np.frombuffer(bucket.read_part(name, begin + last, end - last), np.uint64)

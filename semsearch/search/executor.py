@@ -1,0 +1,58 @@
+"""The executor runs the work of requests. Routes await it, and work with any subclass."""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from semsearch.engine.embedder import Embedder, TokenIds
+from semsearch.engine.quantization import Embeddings
+
+if TYPE_CHECKING:
+    from semsearch.engine.rerank.reranker import Logits, Reranker
+
+Returned = TypeVar("Returned")
+
+
+class Executor:
+    """How routes use the model and the processor: here, all work is done at once in the calling thread.
+
+    That is enough in Lambda, where a process has one request at a time.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        # when texts were last embedded without an error: load has just done so, unless the model is not open yet
+        self.embedded_at = monotonic() if embedder.is_open else math.inf
+
+    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
+        """Return what Embedder.tokenize returns."""
+        return self._embedder.tokenize(texts, role)
+
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        """Return what Embedder.embed returns, (n, dim) float32. A check is not refused by a full queue."""
+        embeddings = self._embedder.embed(tokens)
+        self.embedded_at = monotonic()
+        return embeddings
+
+    async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
+        """Return what Reranker.score returns, (n,) float32."""
+        return reranker.score(pairs)
+
+    async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
+        """Return what `work` returns. is_long means that it can take more than about a millisecond."""
+        return work()
+
+    async def wait(self, work: Callable[[], Returned]) -> Returned:
+        """Return what `work` returns; it spends its time waiting for another machine."""
+        return work()
+
+
+def finish(work: Awaitable[Returned]) -> Returned:
+    """Return the result of a coroutine that never suspends, without an event loop."""
+    try:
+        next(iter(work.__await__()))
+    except StopIteration as finished:
+        result: Returned = finished.value
+        return result
+    raise AssertionError("an Executor does not wait")

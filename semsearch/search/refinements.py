@@ -1,0 +1,244 @@
+"""What a query can ask for besides the best texts for a text: pages, groups, facets, sorting, highlights and ids.
+
+Imported by the first query that asks for one of them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from semsearch.engine.keyword.highlights import TermsOfWords, highlight, plain_text
+from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.metadata.columns import Column, Mask
+from semsearch.engine.metadata.facets import count_values, sort_rows
+from semsearch.engine.passages import Passage, Passages
+from semsearch.engine.ranking import Group, find_groups, find_page, group_hits
+from semsearch.engine.semantic.index import MOST_HITS, Hit
+from semsearch.engine.tensors import Array
+from semsearch.search.executor import Executor
+from semsearch.search.query import LONGEST_FOUND, Found, Lap, Query, Ranking, SearchError, UnknownIdError, show_hit
+
+MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
+QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
+OF_MARKDOWN = re.compile(r"\.(?:md|markdown)(?:#.*)?:\d+\Z", re.IGNORECASE | re.DOTALL)  # ids of such passages
+STRINGS, ORDERED, ANY = (
+    ("string",),
+    ("string", "number", "boolean", "date"),
+    ("string", "number", "boolean", "date", "list"),
+)
+
+
+class RefinedQuery:
+    """A query over a bundle. Making it checks the columns and the id. Each method can take long."""
+
+    def __init__(
+        self, bundle: Loaded, passages: Passages | Mapping[int, Passage], query: Query, allowed: Mask | None
+    ) -> None:
+        """Find the row of `id` and check the columns; passages are those of the hits, allowed is what the filter keeps.
+
+        `text` is the query's text or that of the row, None if all texts are listed. Raises SearchError.
+        """
+        _check_fields(query)
+        self._bundle, self._passages, self._query = bundle, passages, query
+        self.allowed = allowed
+        self.row: int | None = None
+        self.text = query.text
+        groups = () if query.group_by is None else (query.group_by,)
+        for field, names, wanted in (
+            ("group_by", groups, STRINGS),
+            ("facets", query.facets, ANY),
+            ("sort", query.sort or (), ORDERED),
+        ):
+            for name in names:
+                check_column(field, name, bundle.manifest.corpus.columns, wanted)
+        if query.id is None:
+            return
+        assert isinstance(bundle, LoadedTexts)  # the search has checked it
+        self.row = bundle.find(query.id)
+        if self.row is None:
+            raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, expected the id of a text; search for one")
+        self.text = passages[self.row].text.translate(QUOTES)
+        self.allowed = np.ones(len(bundle.passages), np.bool_) if allowed is None else allowed.copy()
+        self.allowed[self.row] = False
+
+    def _column(self, name: str) -> Column:
+        assert isinstance(self._bundle, LoadedTexts)  # the search has checked it
+        column = self._bundle.columns[name]
+        assert isinstance(column, Column)  # only the ids, which the manifest does not list, are something else
+        return column
+
+    def _sorted(self, rows: Array[np.intp]) -> Array[np.intp]:
+        query = self._query
+        by = [(self._column(name), way == "desc") for name, way in (query.sort or {}).items()]
+        return sort_rows(rows, by)[query.offset : query.offset + query.num_results]
+
+    def list_texts(self) -> Found:
+        """Return the texts that pass the filter, sorted, without a score."""
+        rows = np.arange(self._rows) if self.allowed is None else np.flatnonzero(self.allowed)
+        results = [
+            result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in self._sorted(rows)])
+        ]
+        return Found(results, False, self._count(self.allowed), len(rows))
+
+    def search(self, ranking: Ranking) -> Found:
+        """Return the hits of a ranking."""
+        query = self._query
+        matching = ranking.matching() if query.facets or query.group_by is not None else None
+        if query.group_by is not None:
+            groups = self._groups(ranking, query.group_by, matching)
+            shown = iter(self._show([hit for group in groups for hit in group.hits], ranking))
+            results = []
+            for group in groups:
+                best, *others = [next(shown) for _ in group.hits]
+                results.append(best | {"group": group.value, "other_passages": others})
+        elif query.sort:
+            most = self._rows if query.mode == "keyword" else MOST_SORTED
+            by_row = {hit.row: hit for hit in ranking.find(most, None)}
+            page = self._sorted(np.array(list(by_row), np.intp))
+            results = self._show([by_row[int(row)] for row in page], ranking)
+        else:
+            results = self._show(find_page(ranking.find, query.offset, query.num_results), ranking)
+        if not query.facets:
+            return Found(results, ranking.is_truncated, corrected=ranking.corrected)
+        if query.facets_of == "results":
+            matching = np.zeros(self._rows, np.bool_)
+            matching[[hit.row for hit in ranking.find(MOST_HITS, None)]] = True
+        total = self._rows if matching is None else int(np.count_nonzero(matching))
+        return Found(results, ranking.is_truncated, self._count(matching), total, ranking.corrected)
+
+    @property
+    def _rows(self) -> int:
+        return self._bundle.manifest.corpus.rows
+
+    def _groups(self, ranking: Ranking, name: str, matching: Mask | None) -> list[Group]:
+        query = self._query
+        if isinstance(self._bundle, LoadedTexts):
+            column = self._column(name)
+            return find_groups(ranking.find, column, matching, query.offset, query.num_results, query.group_size)
+        # S3 Vectors returns no more hits, so groups are complete only as far as these reach
+        hits = ranking.find(MOST_HITS, None)
+        values = [self._passages[hit.row].metadata.get(name) for hit in hits]
+        return group_hits(hits, values, query.group_size)[query.offset : query.offset + query.num_results]
+
+    def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
+        if not self._query.facets:
+            return None
+        return {name: count_values(self._column(name), allowed) for name in self._query.facets}
+
+    def _show(self, hits: Sequence[Hit], ranking: Ranking | None = None) -> list[dict[str, Any]]:
+        """Return hits as a reply shows them, with their highlights if the query wants them."""
+        query = self._query
+        results = [show_hit(self._passages, hit, query.include) for hit in hits]
+        if query.highlights:
+            texts = [self._passages[hit.row].text for hit in hits]
+            corrections = (ranking.corrected or {}).values() if ranking else ()
+            others = frozenset(term for each in corrections for terms in each.values() for term in terms)
+            others |= ranking.completed if ranking else frozenset()
+            add_highlights(self._bundle, results, texts, self.text, query.mode or "semantic", others)
+        return results
+
+
+def check_column(field: str, name: str, kinds: Mapping[str, str], wanted: Sequence[str]) -> None:
+    """Raise SearchError unless a column of `kinds` has this name and one of the wanted types."""
+    if kinds.get(name) not in wanted:
+        known = ", ".join(each for each, kind in kinds.items() if kind in wanted)
+        advice = f"name one of {known}" if known else "leave it out, because there is none"
+        expected = f"a column of type {', '.join(wanted)}"
+        raise SearchError(f"{field}: found {name[:LONGEST_FOUND]!r}, expected {expected}; {advice}")
+
+
+def _check_fields(query: Query) -> None:
+    if query.id is not None and query.text is not None:
+        raise SearchError(f"id: found {query.id[:LONGEST_FOUND]!r} with a text, expected one of them; leave one out")
+    if query.id is None and query.text is None:
+        if query.filter is None and query.sort is None and not query.facets:
+            raise SearchError(
+                "text: missing; expected a text or an id, or a filter, sort or facets to list texts; add one"
+            )
+        for name, value in (("group_by", query.group_by), ("min_score", query.min_score), ("rerank", query.rerank)):
+            if value is not None:
+                shown = repr(value)[:LONGEST_FOUND]
+                raise SearchError(f"{name}: found {shown} without a text, expected a text or an id; add one of them")
+    if query.group_by is not None and query.sort is not None:
+        raise SearchError("sort: found with group_by, expected one of them; leave one out")
+    if query.rerank is not None and query.sort is not None:
+        raise SearchError("sort: found with rerank, expected one of them; leave one out")
+
+
+def add_highlights(
+    bundle: Loaded,
+    results: Sequence[dict[str, Any]],
+    texts: Sequence[str],
+    query: str | None,
+    mode: str,
+    others: Set[str] = frozenset(),
+) -> None:
+    """Add `highlights` and `snippet` to results; texts are theirs. Without a query, there are no highlights.
+
+    The snippet of a Markdown document is plain text with highlights of its own; all other ranges are those of the text.
+    others: the terms that replace misspelled words of the query or complete its last word.
+    """
+    corpus = bundle.manifest.corpus
+    terms = TermsOfWords(query or "", corpus.keywords.stemmers if corpus.keywords else [None], others)
+    shown = [
+        plain_text(text) if corpus.heading_prefix and OF_MARKDOWN.search(result["id"]) else (text, range(len(text)))
+        for result, text in zip(results, texts, strict=True)
+    ]
+    found = highlight([text for text, _ in shown], terms, marks_words=mode != "semantic")
+    for result, (text, places), parts in zip(results, shown, found, strict=True):
+        start, end = parts.snippet
+        ranges = [one for one in parts.ranges if one[0] < one[1]] if query else []
+        inside = [(max(first, start) - start, min(last, end) - start) for first, last in ranges]
+        result["highlights"] = [(places[first], places[last - 1] + 1) for first, last in ranges]
+        result["snippet"] = {
+            "start": places[start] if start else 0,
+            "end": places[end - 1] + 1 if end else 0,
+            "text": text[start:end],
+            "highlights": [one for one in inside if one[0] < one[1]],
+        }
+
+
+PATH, PASSAGE_NUMBER = "path", "passage"  # columns that the export of documents writes
+
+
+def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
+    """Return a passage as replies show it."""
+    passage = bundle.passages[row]
+    return {"index": bundle.number(row), "id": passage.id, "text": passage.text, "metadata": passage.metadata}
+
+
+def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:
+    """Return the rows of a document in the order of its text, (n,); none if the corpus does not have the document."""
+    kinds = bundle.columns.kinds
+    if kinds.get(PATH) != "string":
+        return np.empty(0, np.intp)
+    has_path = bundle.columns[PATH].equals_any([path.encode("utf-8", "surrogatepass")])
+    rows = np.flatnonzero(bundle.among_allowed(has_path))
+    number = bundle.columns[PASSAGE_NUMBER] if kinds.get(PASSAGE_NUMBER) == "number" else None
+    return sort_rows(rows, [(number, False)]) if isinstance(number, Column) else rows
+
+
+async def rerank(
+    bundle: LoadedTexts, executor: Executor, query: Query, text: str, ranking: Ranking, lap: Lap
+) -> Ranking:
+    """Return a ranking whose first hits are the candidates, ordered by both scores."""
+    from semsearch.engine.rerank.reranker import blended  # imported by the first query with rerank
+
+    wanted, mode = query.rerank, query.mode
+    assert wanted is not None  # the caller checked it
+    assert mode is not None  # the caller chose it
+    candidates = await executor.run(lambda: ranking.find(wanted, None), is_long=True)
+    lap("search")
+    if not candidates:
+        return ranking
+    reranker = await executor.run(lambda: bundle.reranker, is_long=True)
+    assert reranker is not None  # the search has checked it
+    texts = [bundle.passages.text(hit.row) for hit in candidates]
+    pairs = await executor.run(lambda: reranker.tokenize_pairs(text, texts), is_long=True)
+    logits = await executor.score(reranker, pairs)
+    lap("rerank")
+    weight = reranker.info.weight if query.rerank_weight is None else query.rerank_weight
+    return replace(ranking, find=blended(ranking.find, candidates, logits, weight, mode))

@@ -1,0 +1,279 @@
+"""granian over sockets that are bound here: its workers are forked, so they share the memory of the loaded bundle."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from granian._granian import SocketHolder
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer, WorkerProcess
+from prometheus_client.multiprocess import mark_process_dead
+
+from semsearch.app.app import create_app
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
+from semsearch.app.reloading.reloader import FolderReloader, Reloader
+from semsearch.app.settings import Settings
+from semsearch.app.telemetry import Stopwatch, make_logger
+from semsearch.engine.embedder import TOKENS_PER_BATCH
+from semsearch.engine.loading import LoadedTexts
+from semsearch.server.batching import Admission, BatchingExecutor
+from semsearch.server.metrics import Metrics
+
+STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
+PATIENCE = 0.05  # seconds; a request that takes less time is not watched
+
+
+class ServerApp:
+    """Counts requests, cancels one whose caller has hung up, and lets the reloader, if any, poll while it serves.
+
+    ASGI servers only send the app a message when a caller hangs up, and let the request continue.
+    """
+
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, reloader: Reloader | None = None, patience: float = PATIENCE
+    ) -> None:
+        """Watch a request after `patience` seconds."""
+        self.app = app
+        self._metrics = metrics
+        self._reloader = reloader
+        self._patience = patience
+        self._is_stopping = False
+
+    def close_connections(self) -> None:
+        """Let each reply from now on close its connection, because the server is about to stop."""
+        self._is_stopping = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or follow the lifespan of a worker."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if scope["type"] == "lifespan":
+            loop.add_signal_handler(STOPPING, self.close_connections)
+            await receive()
+            if self._reloader is not None:
+                self._reloader.poll_forever()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            if self._reloader is not None:
+                self._reloader.stop()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        assert task is not None
+        timer: asyncio.TimerHandle
+        watcher: asyncio.Task[None] | None = None
+        has_body = is_answered = has_left = False
+        status = 0
+
+        async def receive_body() -> Message:
+            nonlocal has_body
+            message = await receive()
+            has_body = has_body or not message.get("more_body", False)
+            return message
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal is_answered, status
+            is_answered = message["type"] == "http.response.body" and not message.get("more_body", False)
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if self._is_stopping:
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        async def watch() -> None:
+            nonlocal has_left
+            if (await receive())["type"] == "http.disconnect" and not is_answered:
+                has_left = True
+                task.cancel()
+
+        def start_watching() -> None:
+            nonlocal watcher, timer
+            if has_body:  # otherwise the app itself still receives
+                watcher = loop.create_task(watch())
+            else:
+                timer = loop.call_later(self._patience, start_watching)
+
+        timer = loop.call_later(self._patience, start_watching)
+        try:
+            await self.app(scope, receive_body, send_and_note)
+            if "stopwatch" in scope:  # not in a preflight request of CORS
+                self._metrics.count_request(scope["path"], status, scope["stopwatch"])
+        except asyncio.CancelledError:
+            if not has_left:
+                raise
+            task.uncancel()
+            self._metrics.count_left()
+        finally:
+            timer.cancel()
+            if watcher is not None:
+                watcher.cancel()
+
+
+def make_app(
+    settings: Settings, threads: int, max_queued_tokens: int, tokens_per_batch: int = TOKENS_PER_BATCH
+) -> ServerApp:
+    """Return the app over the bundle of these settings. Raises the same errors as load and create_app.
+
+    `threads` run the model; the other two are the maximum tokens of the queue and of a batch.
+    """
+    stopwatch = Stopwatch()
+    reloader: Reloader
+    if settings.bundle_url:
+        from semsearch.app.reloading.s3 import BundleReloader
+
+        reloader = published = BundleReloader(settings, os.environ, by_requests=False)
+        published.fetch()
+        stopwatch.lap("fetch")
+        bundle = published.load()
+    else:
+        reloader = FolderReloader(settings.bundle_dir)
+        bundle = reloader.load()
+    if isinstance(bundle, LoadedTexts):
+        bundle.open_all()
+    stopwatch.lap("load")
+    metrics, log = Metrics(), make_logger(settings)
+    cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
+    cold_start.end(stopwatch.phases)
+    executor = BatchingExecutor(bundle.embedder, threads, max_queued_tokens, tokens_per_batch, metrics)
+    admission = partial(Admission, executor=executor)
+    app = create_app(bundle, settings, log, cold_start, executor, reloader, admission)
+    metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
+    cold_start.report(cold_start.take())  # at once, because no request waited for this start
+    return ServerApp(app, metrics, reloader)
+
+
+BACKLOG = 2048  # connections that wait until a worker accepts them
+SECONDS_FOR_HEAD = 20  # from the connection, or from the last reply, to the whole head of the next request
+HEAD_BYTES = 65_536  # maximum size of a request's head
+SECONDS_TO_STOP = 25  # after SIGTERM, workers that still run are killed; Kubernetes kills the main process after 30
+SECONDS_TO_LEAVE = 1.0  # when the server stops: time for callers to close the connections that they keep
+
+
+class Workers(MPServer):
+    """A granian server with a listening socket for each worker.
+
+    The sockets are made here, so that a connection that waits for a worker that dies goes to the next one, a port that
+    is taken is found before the bundle is loaded, and connections are accepted as soon as the address is printed.
+    granian would let each worker bind a socket of its own.
+    """
+
+    def __init__(self, app: ASGIApp, listeners: Sequence[socket.socket], max_connections: int) -> None:
+        super().__init__(
+            "semantic search",
+            interface=Interfaces.ASGI,
+            workers=len(listeners),
+            loop=Loops.uvloop,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(SECONDS_FOR_HEAD * 1_000, max_buffer_size=HEAD_BYTES),
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=max_connections,
+            log_level=LogLevels.warning,
+            # on standard error, because standard output has the lines of requests in JSON
+            log_dictconfig={"handlers": {key: {"class": "logging.StreamHandler"} for key in ("console", "access")}},
+            respawn_failed_workers=True,
+            workers_kill_timeout=SECONDS_TO_STOP,
+        )
+        self._app = app
+        self._listeners = listeners
+        self._latest: dict[int, WorkerProcess] = {}
+
+    def run(self) -> None:
+        """Serve until SIGTERM or Ctrl-C, and finish the requests. Raises SystemExit if a worker keeps dying."""
+        for listener in self._listeners:
+            # So that connections of a former server, which the system keeps for a minute, do not keep the port. Only
+            # now: before it listens, a socket with this option would share its port with another server.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
+            listener.listen(BACKLOG)
+        signal.signal(STOPPING, signal.SIG_IGN)  # a worker heeds no signal until it serves
+        self.serve(target_loader=lambda: self._app, wrap_loader=False)
+
+    def startup(self, spawn_target: Any, target_loader: Any) -> None:
+        """Start the workers and print the address."""
+        super().startup(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+        host, port = self._listeners[0].getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)
+
+    def signal_handler_interrupt(self, *arguments: object) -> None:
+        """Stop the server. A worker that was just forked has this handler too, until it serves: it ends at once."""
+        if os.getpid() != self.pid:
+            os._exit(0)
+        super().signal_handler_interrupt(*arguments)  # type: ignore[no-untyped-call]
+
+    def _init_shared_socket(self) -> None:
+        self._sso = None
+
+    def _drop_shared_socket(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+    def _stop_workers(self) -> None:
+        """Let the workers add `connection: close` to their replies for a while, then let them finish their requests."""
+        for worker in self.wrks:
+            worker.interrupt_by_parent = True  # it may end by itself from now on
+            with suppress(ProcessLookupError):  # it has just died
+                os.kill(worker.inner.pid, STOPPING)
+        time.sleep(SECONDS_TO_LEAVE)
+        super()._stop_workers()  # type: ignore[no-untyped-call]
+
+    def _spawn_worker(  # type: ignore[override]  # as in granian
+        self, idx: int, target: Any, callback_loader: Callable[[], ASGIApp]
+    ) -> WorkerProcess:
+        if idx in self._latest:
+            mark_process_dead(self._latest[idx].inner.pid)  # type: ignore[no-untyped-call]  # its gauges count no more
+        self._shd = SocketHolder(self._listeners[idx].fileno(), False, BACKLOG)  # type: ignore
+        self._latest[idx] = super()._spawn_worker(idx, target, partial(self._begin, idx))
+        return self._latest[idx]
+
+    def _begin(self, number: int) -> ASGIApp:
+        """Prepare a worker, in its process, which ends with the main process. Ctrl-C reaches only the main process."""
+        os.setpgid(0, 0)
+        threading.Thread(target=self._end_with_main_process, daemon=True).start()
+        for other, listener in enumerate(self._listeners):
+            if other != number:
+                listener.close()
+        return self._app
+
+    def _end_with_main_process(self) -> None:
+        while True:  # a signal that comes before the worker serves is lost
+            time.sleep(1.0)
+            if os.getppid() != self.pid:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+
+def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
+    """Return sockets that are bound to one address and do not listen yet; port 0 takes one that is free.
+
+    The kernel spreads connections over them. Raises OSError if the host is unknown, is not this machine, or the port is
+    taken.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+
+    def bound(option: int, address: tuple[Any, ...]) -> socket.socket:
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    # SO_REUSEADDR lets a server start again at once after a stop, and still refuses a port that another server uses
+    only = bound(socket.SO_REUSEADDR, address)
+    if count == 1:
+        return [only]
+    with only:
+        found = only.getsockname()
+    return [bound(socket.SO_REUSEPORT, found) for _ in range(count)]

@@ -1,0 +1,91 @@
+// Text to terms, as semsearch/engine/keyword/analyzer.py does it, which explains the rules.
+// Left out: the limit of 30 marks in a run, which protects a server.
+
+/** @import { Stem } from "./types.js" */
+
+const SINGLE = "\\u0e00-\\u0e7f\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff"; // Thai, kana and Chinese
+const COMBINING = "[\\u0300-\\u036f\\u0900-\\u0963\\u0966-\\u0dff]";
+const LETTER = `(?:(?![_${SINGLE}])[\\p{L}\\p{N}])`; // or a digit
+const LETTERS = `(?:${LETTER}+(?:${COMBINING}+${LETTER}*)*|(?:${COMBINING}+${LETTER}*)+)`;
+const [WORDS, RUNS] = [`(?:[${SINGLE}]|${LETTERS})`, `(?:[${SINGLE}]+|${LETTERS})`];
+const CODES = new RegExp(`${RUNS}(?:[-_./:@&]${RUNS})*[+#]*`, "gu");
+const RUN_WORDS = new RegExp(RUNS, "gu");
+const RUN = new RegExp(`^[${SINGLE}]+$`, "u");
+/** @type {Record<string, string>} */
+const BARE = { ø: "o", ł: "l", đ: "d", ð: "d", ħ: "h", ı: "i", æ: "ae", œ: "oe", þ: "th" };
+const LONGEST_STEMMED = 1000; // letters
+const LONGEST_QUERY = 300; // characters; a longer text was pasted, and its quotation marks are part of it
+
+export const WORD = new RegExp(WORDS, "gu");
+export const PAIR = new RegExp(`(?=([${SINGLE}]{2}))`, "gu");
+// white space to Python
+export const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const QUOTED = new RegExp(`(?<![^${SPACE}])["“„]([^"“”„]+)["”“]`, "gu");
+
+/** @type {(text: string) => boolean} */
+export const isAlphabetic = (text) => /^\p{L}+$/u.test(text);
+/** @type {(text: string) => boolean} */
+export const isAscii = (text) => /^[\0-\x7f]*$/.test(text);
+/** Return the parts of a query between quotation marks. @type {(text: string) => string[]} */
+export const quotedParts = (text) =>
+  [...text].length > LONGEST_QUERY ? [] : Array.from(text.matchAll(QUOTED), ([, part]) => part);
+
+export class Analyzer {
+  /**
+   * @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding
+   * @param {string[]} stopWords that highlights leave out
+   */
+  constructor(stemmer, folded, stopWords) {
+    this.stopWords = new Set(stopWords);
+    this.stemmer = stemmer;
+    this.folded = folded; // letters whose case folding is not their lower case
+  }
+
+  /** Return the terms of a text. Only a query leaves out the characters of pairs. @param {string} text */
+  terms(text, isQuery = true) {
+    if (/^[A-Za-z]+$/.test(text)) return [this.stem(text.toLowerCase())]; // most words of a text, in a tenth of the time
+    return this.codes(text).flatMap(({ code, words }) => {
+      const isCode = words.length !== 1 || words[0] !== code;
+      const terms = words.flatMap((word) => this.termsOf(word, isQuery));
+      return isCode ? [...this.spellings(code, (term) => term), ...terms] : terms;
+    });
+  }
+
+  /** Return the codes of a text in its one form, and the words of each. @param {string} text */
+  codes(text) {
+    const fold = (/** @type {string} */ letter) => this.folded[letter] ?? letter.toLowerCase();
+    const found = Array.from(text.normalize("NFKC"), fold).join("").match(CODES) ?? [];
+    return found.map((code) => ({ code, words: code.match(RUN_WORDS) ?? [] }));
+  }
+
+  /**
+   * Return the last word of a text and the last code, also without accents; none if the last word is complete.
+   * @param {string} text
+   */
+  unfinishedWords(text) {
+    const last = [...text].at(-1) ?? " ";
+    if (!last.match(new RegExp(`^${WORDS}$`, "u"))) return [];
+    const { code, words } = this.codes(text).at(-1) ?? { code: "", words: [] };
+    const ends = words.slice(-1).concat(code || []);
+    return [...new Set(ends.flatMap((end) => this.spellings(end, (term) => term)))];
+  }
+
+  /** @param {string} word @param {boolean} isQuery */
+  termsOf(word, isQuery) {
+    if (!RUN.test(word)) return this.spellings(word, (term) => this.stem(term));
+    const pairs = Array.from(word.matchAll(PAIR), ([, pair]) => pair);
+    return word.length === 1 || !isQuery ? [...pairs, ...word] : pairs;
+  }
+
+  /** Return a word and, if that differs, the word without accents. @param {string} word @param {Stem} stem */
+  spellings(word, stem) {
+    const letters = word.normalize("NFD").replace(/[\u0300-\u036f]+/g, "");
+    const bare = letters.replace(/[øłđðħıæœþ]/g, (one) => BARE[one]).normalize("NFC");
+    return isAscii(word) || !bare.match(WORD) ? [stem(word)] : [...new Set([stem(word), stem(bare)])];
+  }
+
+  /** @param {string} word */
+  stem(word) {
+    return this.stemmer && word.length <= LONGEST_STEMMED && isAlphabetic(word) ? this.stemmer(word) : word;
+  }
+}

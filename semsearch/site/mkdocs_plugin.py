@@ -1,0 +1,62 @@
+"""A plugin for MkDocs: `mkdocs build` also writes the search of the site, and adds <semantic-search> to each page.
+
+`mkdocs serve` does not write the search, because it builds the site again after each change of a page.
+"""
+
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config import config_options
+from mkdocs.config.base import Config
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import BasePlugin
+from mkdocs.utils import get_relative_url
+
+from semsearch.commands.export_cli import main as export
+from semsearch.engine.bundle import MANIFEST
+
+# The element is inserted at the end of Material's header, or else at the beginning of the body.
+PLACES = (re.compile(r'<nav class="md-header__inner.*?(?=</nav>)', re.DOTALL), re.compile("<body[^>]*>"))
+
+
+class Options(Config):  # type: ignore[misc]  # its types are not installed
+    """The options of the plugin in mkdocs.yml."""
+
+    out = config_options.Type(str, default="find")  # folder in the site that the search is written to
+    bundle = config_options.Type(str, default=".cache/semantic-search")  # folder of the index, relative to mkdocs.yml
+    exclude = config_options.ListOfItems(config_options.Type(str), default=[])  # patterns of pages to leave out
+    packages = config_options.Type(str, default="")  # --packages of `semsearch site`
+    attributes = config_options.Type(dict, default={"keys": "ctrl+k"})  # attributes of the element
+
+
+class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
+    """The plugin `semantic-search`. It adds two tags to each page, and no inline script."""
+
+    def on_startup(self, *, command: str, dirty: bool) -> None:
+        """Store whether MkDocs builds or serves the site."""
+        self._is_served = command == "serve"
+
+    def on_post_page(self, output: str, *, page: Any, config: Any) -> str:
+        """Return the page with the script in the head, and the element in Material's header or first in the body."""
+        if self._is_served:
+            return output
+        script = get_relative_url(f"{self.config.out}/search.js", page.url)
+        named = "".join(f' {name}="{escape(str(value))}"' for name, value in self.config.attributes.items())
+        element = f"<semantic-search{named}></semantic-search>"
+        if (found := next(filter(None, (place.search(output) for place in PLACES)), None)) is not None:
+            output = output[: found.end()] + element + output[found.end() :]
+        return output.replace("</head>", f'<script type="module" src="{escape(script)}"></script>\n</head>', 1)
+
+    def on_post_build(self, *, config: Any) -> None:
+        """Make or update the index of the pages, and write the search into the site. Raises PluginError if it fails."""
+        if self._is_served:
+            return
+        site, bundle = Path(config.site_dir), Path(config.config_file_path).parent / self.config.bundle
+        index = ["--corpus", str(site), "--out", str(bundle), "--title", config.site_name, "--queries", "table"]
+        index += [word for pattern in self.config.exclude for word in ("--exclude", pattern)]
+        index += ["--update", str(bundle)] if (bundle / MANIFEST).is_file() else []
+        packages = ["--packages", self.config.packages] if self.config.packages else []
+        if export(index) or export(["site", str(bundle), "--out", str(site / self.config.out), *packages]):
+            raise PluginError("semantic-search: the search was not made, because of the error above")

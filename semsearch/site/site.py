@@ -1,0 +1,161 @@
+"""Write a static site: everything that a browser needs to search a bundle, in a folder for any static host.
+
+index.html, search.js, service-worker.js     the only names that stay the same
+code/HASH/                        the page, the search box, the worker's modules and site.json, which lists the data
+data/NAME-HASH.bin                the data, gzipped: queries, index, keywords, columns, passages, model and runtime
+
+The vectors of the query table are two files. A visit first loads those of the tokens that the corpus has, and loads the
+others in the background or when a query needs one.
+"""
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from semsearch.engine.bundle import PASSAGES, QUERY_TABLE, BundleError, Manifest, check_bundle
+from semsearch.engine.embedder import VECTORS, Embedder
+from semsearch.engine.keyword.analyzer import stop_words_of
+from semsearch.engine.passages import Passages
+from semsearch.engine.tensors import AnyArray, map_tensors
+from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.vectors.query_table import learn_table
+from semsearch.site.command import MOST_MEGABYTES
+from semsearch.site.files import (
+    BOX,
+    CODE,
+    FOLDER,
+    RUNTIME,
+    RUNTIME_CODE,
+    SERVICE_WORKER,
+    STEMMER,
+    WASM,
+    DataFiles,
+    add_corpus,
+    installed_packages,
+    write_page,
+)
+from semsearch.site.words import different_stems, folded_letters, read_wordpiece
+
+FIRST = ("keywords", "vocabulary", "index", "queries")  # files that a visit loads until it searches by meaning
+# Makes a module of the stemmer, which is written for CommonJS
+AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
+OWN = ("index.html", BOX, SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
+
+
+def write_site(
+    bundle: Path,
+    out: Path,
+    most_megabytes: float = MOST_MEGABYTES,
+    packages: Path | None = None,
+    with_model: bool = False,
+    on_progress: OnProgress = no_progress,
+) -> dict[str, int]:
+    """Write the site of a bundle into a folder, which may hold an older site; return the bytes of each data file.
+
+    A bundle without a query table gets one now. with_model adds the model, which then replaces the table when it has
+    arrived. packages is a folder in which `npm ci` has installed the packages; without it, npm installs them now.
+    Raises BundleError if the bundle cannot be searched in a browser, if it is too large, or if the folder holds
+    something else, and PackagesError if npm is missing.
+    """
+    manifest = check_bundle(bundle)
+    index = manifest.corpus
+    _check(bundle, manifest, out)
+    options, vocabulary = read_wordpiece(bundle, manifest.model)
+    out.mkdir(parents=True, exist_ok=True)
+    with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=".site-") as temporary:
+        site = Path(temporary)
+        files = DataFiles(site)
+        on_progress("corpus", 0)
+        starts = add_corpus(files, bundle, index)
+        files.add("vocabulary", "\n".join(vocabulary).encode())
+        on_progress("corpus", 1)
+        for name, vectors in _query_tables(bundle, manifest, on_progress).items():
+            files.add_tensors(name, vectors)
+        libraries = {}
+        if with_model:
+            from semsearch.site.browser_model import make_browser_model  # needs the extra `export`
+
+            on_progress("model", 0)
+            files.add("runtime", (modules / WASM).read_bytes())
+            files.add("model", make_browser_model(bundle).SerializeToString())
+            libraries[RUNTIME_CODE] = (modules / RUNTIME).read_text(encoding="utf-8")
+            on_progress("model", 1)
+        _check_size(bundle, files, most_megabytes)
+        on_progress("page", 0)
+        has_stems = index.keywords is not None and index.keywords.stemming is not None
+        described: dict[str, object] = {
+            "info": {"model": asdict(manifest.model), "index": asdict(index)},
+            "columns": list(index.columns),  # JavaScript sorts the keys of an object that are whole numbers
+            "files": files.listed,
+            "starts": starts,
+            "wordpiece": options,
+            "folded": folded_letters(),
+            "stop_words": sorted(stop_words_of([] if index.keywords is None else [index.keywords.stemming])),
+            "stems": _different_stems(bundle, vocabulary, modules) if has_stems else {},
+        }
+        libraries["porter2.js"] = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
+        write_page(site, index.title, described, libraries)
+        for name in OWN:
+            _remove(out / name)
+            (site / name).rename(out / name)
+        on_progress("page", 1)
+    return {name: files.bytes_of(name) for name in files.listed}
+
+
+def _query_tables(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> dict[str, dict[str, AnyArray]]:
+    """Return the tensors of two files: the tokens that the corpus has with their vectors, and the other tokens."""
+    embedder = Embedder.open(bundle, manifest.model, is_lazy=True)
+    if manifest.queries is not None:
+        vectors: AnyArray = map_tensors(bundle / QUERY_TABLE)[VECTORS]
+    else:
+        vectors, _ = learn_table(bundle, manifest, embedder, (), on_progress)
+    passages = Passages(bundle / PASSAGES)
+    texts = embedder.tokenize([passages.text(row) for row in range(len(passages))], role="query")
+    is_used = np.zeros(len(vectors), bool)
+    is_used[np.concatenate([text.ids for text in texts])] = True
+    return {
+        name: {"tokens": np.flatnonzero(mask).astype(np.uint32), VECTORS: vectors[mask]}
+        for name, mask in (("queries", is_used), ("others", ~is_used))
+    }
+
+
+def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict[str, str]:
+    passages = Passages(bundle / PASSAGES)
+    texts = (passages.text(row) for row in range(len(passages)))
+    return different_stems([*texts, *vocabulary], modules / STEMMER)
+
+
+def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
+    index = manifest.corpus
+    if index.vectors is not None:
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected in the bundle; serve it with the function")
+    stemming = None if index.keywords is None else index.keywords.stemming
+    if stemming not in (None, "english"):
+        raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; export the texts with --stem none")
+    if index.keywords is not None and index.keywords.languages:
+        found = "has stems of a language for each text, expected of one for all"
+        raise BundleError(f"{bundle}: {found}; export the texts without --language-column")
+    names = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    if names and CODE not in names:
+        raise BundleError(f"{out}: holds {names[0]}, expected a new folder or an older site; name another --out")
+
+
+def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:
+    sizes = {name: files.bytes_of(name) for name in FIRST if name in files.listed}
+    total = sum(sizes.values()) / 1e6
+    if total > most_megabytes:
+        listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
+        raise BundleError(
+            f"{bundle}: a visit would load {total:.1f} MB ({listed}), expected at most {most_megabytes:g}; serve the "
+            "bundle with the function, or raise the limit with --most-megabytes"
+        )
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

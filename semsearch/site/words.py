@@ -1,0 +1,83 @@
+"""How a browser divides texts into words and tokens, and where its own rules for words differ from Python's."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from semsearch.engine.bundle import TOKENIZER, BundleError, ModelInfo
+from semsearch.engine.keyword.analyzer import find_codes, find_stemmer
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.site.files import find_program
+
+STEMS = """
+const { stem } = require(process.argv[1]);
+const words = JSON.parse(require("fs").readFileSync(0, "utf8"));
+process.stdout.write(JSON.stringify(words.map((word) => stem(word))));
+"""
+
+
+def folded_letters() -> dict[str, str]:
+    """Return the letters whose case folding is not their lower case, with their case folding."""
+    letters = map(chr, range(sys.maxunicode + 1))
+    return {letter: letter.casefold() for letter in letters if letter.casefold() != letter.lower()}
+
+
+def different_stems(texts: Iterable[str], stemmer: Path) -> dict[str, str]:
+    """Return the words of the texts for which the stemmer, a JavaScript module, and PyStemmer have different stems.
+
+    Each comes with the stem that PyStemmer returns. Raises PackagesError if Node.js is missing.
+    """
+    stem = find_stemmer("english")
+    assert stem is not None
+    found = {word for text in texts for _, words in find_codes(text) for word in words if word.isalpha()}
+    words = sorted(found)
+    node = [find_program("node"), "-e", STEMS, str(stemmer.resolve())]
+    done = subprocess.run(node, input=json.dumps(words), capture_output=True, text=True, check=True)  # noqa: S603
+    pairs = zip(words, json.loads(done.stdout), strict=True)
+    return {word: expected for word, other in pairs if (expected := stem(word)) != other}
+
+
+MODELS = "use a BERT model with a WordPiece tokenizer, such as all-MiniLM-L6-v2, or serve this bundle with the function"
+BERT = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
+
+
+def read_wordpiece(bundle: Path, model: ModelInfo) -> tuple[dict[str, Any], list[str]]:
+    """Return the options of the bundle's tokenizer for the browser, and its tokens in the order of their ids.
+
+    Raises BundleError if the tokenizer is not BERT's kind of WordPiece.
+    """
+    path = bundle / TOKENIZER
+    first, *vocabulary = path.read_text(encoding="utf-8").split("\n")
+    described = json.loads(first)
+    for part, expected in BERT.items():
+        found = (described[part] or {}).get("type")
+        if found != expected:
+            raise BundleError(f"{path}: its {part} is {found}, expected {expected}; {MODELS}")
+    if not vocabulary:
+        raise BundleError(f"{path}: ids of its tokens are not consecutive, expected 0, 1, 2 and so on; {MODELS}")
+    added = described["added_tokens"]
+    for token in added:
+        if token["single_word"] or token["normalized"]:
+            raise BundleError(f"{path}: the added token {token['content']!r} depends on the text around it; {MODELS}")
+    pieces, normalizer = described["model"], described["normalizer"]
+    encoding = read_tokenizer(path).encode("a")
+    plain = encoding.special_tokens_mask.index(0)
+    strip_accents = normalizer["strip_accents"]
+    options = {
+        "unknown": pieces["unk_token"],
+        "prefix": pieces["continuing_subword_prefix"],
+        "longest": pieces["max_input_chars_per_word"],
+        "cleans": normalizer["clean_text"],
+        "splits_chinese": normalizer["handle_chinese_chars"],
+        "strips_accents": normalizer["lowercase"] if strip_accents is None else strip_accents,
+        "lowercases": normalizer["lowercase"],
+        "added": {token["content"]: token["id"] for token in added},
+        "before": encoding.ids[:plain],
+        "after": encoding.ids[plain + 1 :],
+        "max_tokens": model.max_tokens,
+        "prompt": model.prompts.get("query", ""),
+    }
+    return options, vocabulary

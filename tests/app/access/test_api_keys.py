@@ -1,0 +1,362 @@
+"""API keys: who is let in, where everyone is, and that no key is ever shown."""
+
+import json
+import logging
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+
+from semsearch.app.access import api_keys
+from semsearch.app.access.api_keys import ApiKeys, StoredKeys, check_listener
+from semsearch.app.app import App
+from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
+from semsearch.commands.key import main as make_key
+from semsearch.server.cli import main
+from tests.app_fixtures import answering
+from tests.function.events.event_makers import MAKERS
+
+OLD, NEW = "old-key-0123456789", "new-key-0123456789"
+KEYS = read_settings({"API_KEYS": f"{OLD},{NEW}"})
+ASK = {"text": "angry goose"}
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+@pytest.fixture(scope="module")
+def closed(connect: Callable[..., httpx.Client]) -> httpx.Client:
+    """A client of an app with two keys, without one of its own."""
+    client = connect(settings=KEYS)
+    client.get("/health")
+    return client
+
+
+@pytest.mark.parametrize("key", [OLD, NEW])
+def test_each_of_the_keys_opens_every_route(closed: httpx.Client, key: str) -> None:
+    headers = {"authorization": f"bearer {key}"}
+    assert closed.post("/similar", json=ASK, headers=headers).status_code == 200
+    assert closed.get("/openapi.json", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("", "Bearer", f"Bearer {OLD}x", f"Bearer {OLD[:-1]}", f"Bearer {OLD},{NEW}", f"Bearer {OLD} {NEW}"),
+        *(f"Basic {OLD}", OLD, f"Bearer{OLD}", f"Bearer {OLD.upper()}", "Bearer ż"),
+    ],
+)
+def test_anything_else_is_a_401_that_says_what_to_send_and_not_what_was_sent(closed: httpx.Client, value: str) -> None:
+    reply = closed.post("/similar", json=ASK, headers=[(b"authorization", value.encode())])
+    assert (reply.status_code, reply.json()["error_type"]) == (401, "unauthorized")
+    assert reply.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+    assert "expected Bearer and an API key" in reply.json()["error"]
+    assert "0123456789" not in reply.text
+    assert reply.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (f"Bearer {OLD}", f"Bearer {NEW}"),
+    ],
+)
+def test_two_headers_are_refused_whatever_they_hold(closed: httpx.Client, values: tuple[str, str]) -> None:
+    headers = [("authorization", value) for value in values]
+    reply = closed.post("/similar", json=ASK, headers=headers)
+    assert (reply.status_code, reply.headers["www-authenticate"]) == (401, 'Bearer error="invalid_token"')
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        *(("GET", "/", 200), ("HEAD", "/", 200)),
+        *(("GET", "/health", 200), ("HEAD", "/health", 200), ("POST", "/health", 401), ("DELETE", "/health", 401)),
+        *(("GET", "/info", 401), ("HEAD", "/info", 401), ("GET", "/openapi.json", 401), ("GET", "/nothing", 401)),
+        *(("POST", "/", 401), ("GET", "//", 401), ("GET", "/health/", 401), ("OPTIONS", "/similar", 401)),
+    ],
+)
+def test_only_health_and_the_page_are_open(closed: httpx.Client, method: str, path: str, status: int) -> None:
+    reply = closed.request(method, f"http://tests{path}")
+    assert reply.status_code == status
+    assert (reply.content == b"") is (method == "HEAD")
+
+
+def test_a_body_is_not_read_before_the_key(closed: httpx.Client) -> None:
+    assert closed.post("/similar", content=b" " * 7_000_000).status_code == 401
+    assert closed.post("/similar", content=b" " * 7_000_000, headers=bearer(OLD)).status_code == 413
+
+
+def test_every_key_is_compared_whichever_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def compare(digest: str, given: str) -> bool:
+        compared.append(digest)
+        return secrets.compare_digest(digest, given)
+
+    monkeypatch.setattr(api_keys, "compare_digest", compare)
+    guard = ApiKeys(lambda *_: None, lambda: KEYS.api_keys)  # type: ignore[arg-type]
+    for key, expected in ((OLD, KEYS.api_keys[0]), (NEW, KEYS.api_keys[1]), ("x", None)):
+        compared.clear()
+        assert guard._find_key({"headers": [(b"authorization", b"Bearer " + key.encode())]}) is expected
+        assert compared == [hash_key(OLD), hash_key(NEW)]
+
+
+def test_the_log_names_a_key_and_neither_it_nor_info_has_the_key(
+    closed: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert closed.post("/similar", json=ASK, headers=bearer(OLD + "x")).status_code == 401
+    info = closed.get("/info", headers=bearer(OLD))
+    assert info.status_code == 200
+    assert "0123456789" not in info.text + repr([vars(record) for record in caplog.records if record.name == "tests"])
+    assert "0123456789" not in repr(KEYS)
+    assert closed.head("/info", headers=bearer(NEW)).status_code == 200
+    logged = [vars(record) for record in caplog.records if record.name == "tests"]
+    assert [(line["status"], line.get("key")) for line in logged] == [(401, None), (200, "key 1"), (200, "key 2")]
+
+
+# --- the OpenAPI document
+
+
+def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., App]) -> None:
+    token = api_keys.bound_filter.set(None)  # as for a request
+    document = make_app(settings=KEYS).fastapi.openapi()
+    api_keys.bound_filter.reset(token)
+    assert document["components"]["securitySchemes"]["ApiKey"]["scheme"] == "bearer"
+    assert document["security"] == [{"ApiKey": []}]
+    open_to_all = {
+        (path, method) for path, each in document["paths"].items() for method in each if "security" in each[method]
+    }
+    assert open_to_all == {("/", "get"), ("/health", "get")}
+    assert "401" in document["paths"]["/similar"]["post"]["responses"]
+    assert "401" not in document["paths"]["/health"]["get"]["responses"]
+
+
+# --- Lambda
+
+
+@pytest.fixture(scope="module")
+def answer_closed(make_app: Callable[..., App]) -> Iterator[Callable[[object], dict[str, Any]]]:
+    """Return what answers an event, with keys."""
+    with answering(make_app(settings=KEYS)) as answer:
+        yield answer
+
+
+@pytest.mark.parametrize("make_event", MAKERS)
+def test_an_http_event_needs_a_key(
+    answer_closed: Callable[[object], dict[str, Any]], make_event: Callable[..., dict[str, Any]]
+) -> None:
+    event = make_event("POST", "/similar", json.dumps(ASK))
+    assert answer_closed(event | {"is_direct": True})["statusCode"] == 401
+    for headers, value in (("headers", f"Bearer {NEW}"), ("multiValueHeaders", [f"Bearer {NEW}"])):
+        if headers in event:
+            event[headers] = event[headers] | {"Authorization": value}
+    assert answer_closed(event)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        *((event, 200) for event in (ASK, {"path": "/predict", "body": ASK}, {"path": "/info"}, {"warmer": True})),
+        *(({"detail-type": "Scheduled Event"}, 200), ({"Records": []}, 400)),
+    ],
+)
+def test_a_direct_invocation_and_a_ping_need_none(
+    answer_closed: Callable[[object], dict[str, Any]], event: object, status: int
+) -> None:
+    assert answer_closed(event)["statusCode"] == status
+
+
+START = """
+import json, sys
+import function.handler
+print(json.dumps(sorted(name for name in sys.modules if name in ("semsearch.app.access.api_keys", "ssl", "_hashlib"))))
+"""
+
+
+def test_a_cold_start_with_keys_warms_up_and_without_them_imports_nothing_for_them(
+    in_a_new_process: Callable[..., Any], bundle: Path
+) -> None:
+    assert "semsearch.app.access.api_keys" in in_a_new_process(START, BUNDLE_DIR=str(bundle), API_KEYS=OLD)
+    assert "semsearch.app.access.api_keys" not in in_a_new_process(START, BUNDLE_DIR=str(bundle))
+
+
+# --- settings
+
+
+@pytest.mark.parametrize("text", [f"{OLD},{NEW}", f" {OLD} {NEW}\n", f"{OLD},\n{NEW},", f"{OLD}\t{NEW}"])
+def test_keys_are_separated_by_commas_or_white_space(text: str, tmp_path: Path) -> None:
+    assert read_settings({"API_KEYS": text}) == KEYS
+    (tmp_path / "keys").write_text(text, encoding="utf-8")
+    assert read_settings({"API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fifteen-letters", "API_KEYS: key 1 has 15 characters, expected 16 or more of ASCII; make one with `openssl"),
+        (f"{OLD} short", "API_KEYS: key 2 has 5 characters, expected 16"),
+        (f"{OLD},klucz-bardzo-długi", "API_KEYS: key 2 has characters that are not ASCII"),
+        (" , ", "API_KEYS: there is no key; make one with"),
+    ],
+)
+def test_a_key_that_is_easily_guessed_is_refused_and_not_shown(text: str, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"API_KEYS": text})
+    assert str(caught.value).startswith(expected)
+    assert not any(key in str(caught.value) for key in text.replace(",", " ").split())
+
+
+@pytest.mark.parametrize(("content", "expected"), [(None, "cannot be read (No such file"), (b"\n", "there is no key")])
+def test_a_file_without_a_key_is_refused(tmp_path: Path, content: bytes | None, expected: str) -> None:
+    file = tmp_path / "keys"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"API_KEYS_FILE": str(file)})
+    assert str(caught.value).startswith(f"API_KEYS_FILE: {file}: {expected}")
+
+
+A, B = hash_key(OLD), hash_key(NEW)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (A, [ApiKey("key 1", A)]),
+        (f" team-a:{A},\n{B} ", [ApiKey("team-a", A), ApiKey("key 2", B)]),
+        (
+            f'team-a:{A}:{{"tenant": {{"$in": ["a", "b"]}}}},team-b:{B}',
+            [ApiKey("team-a", A, {"tenant": {"$in": ["a", "b"]}}), ApiKey("team-b", B)],
+        ),
+    ],
+)
+def test_hashes_have_names_and_filters(text: str, expected: list[ApiKey]) -> None:
+    assert read_settings({"API_KEY_HASHES": text}).api_keys == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x", f"{A}x", A[:-1], A.upper(), f"a:{A}:", f"a:{A}:{{}}", f'a:{A}:{{"t": 1', f"a:{A}:[1]", f"a:b:{A}"),
+        *(f'a:{A}:{{"t": 1}}{B}', ", "),
+    ],
+)
+def test_a_list_of_hashes_that_is_not_clear_is_refused_and_not_shown(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"API_KEY_HASHES: key \d cannot be read, expected NAME:HASH") as caught:
+        read_settings({"API_KEY_HASHES": text})
+    assert A not in str(caught.value)
+
+
+def test_the_command_makes_a_key_that_its_entry_accepts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert make_key(["team-a", "--filter", '{"tenant": "a"}']) == 0
+    made, secret = capsys.readouterr()
+    (key,) = read_settings({"API_KEY_HASHES": made}).api_keys
+    assert (key.name, key.filter) == ("team-a", {"tenant": "a"})
+    assert key.sha256 == hash_key(secret.split()[-1])
+    assert make_key(["team a"]) == 1
+
+
+# --- keys that AWS keeps
+
+SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:keys-AbCdEf"
+PARAMETER = "arn:aws:ssm:eu-central-1:123456789012:parameter/keys"
+
+
+class Store(BaseHTTPRequestHandler):
+    """Secrets Manager and Systems Manager, as far as the keys need them."""
+
+    content = ""
+    named = ""  # what the parameter names
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        target, service = self.headers["x-amz-target"], self.headers["authorization"].split("/")[3]
+        if (service, target, body) == ("ssm", "AmazonSSM.GetParameter", {"Name": PARAMETER, "WithDecryption": True}):
+            reply: object = {"Parameter": {"Value": self.named or self.content}}
+        else:
+            assert (service, target) == ("secretsmanager", "secretsmanager.GetSecretValue")
+            reply = {"SecretString": self.content} if body == {"SecretId": SECRET} else {"__type": "AccessDenied"}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def store() -> Iterator[dict[str, str]]:
+    """Return the environment with a store that has OLD's hash."""
+    Store.content = f"old:{A}"
+    with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+            "AWS_ACCESS_KEY_ID": "AKIA",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+        }
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("arn", "named"), [(SECRET, ""), (PARAMETER, ""), (PARAMETER, SECRET)])
+def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
+    arn: str, named: str, store: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "named", named)
+    now = [0.0]
+    monkeypatch.setattr(api_keys, "monotonic", lambda: now[0])
+    stored = StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), store)
+    Store.content = f"new:{B}"
+    assert [key.name for key in stored.get()] == ["old"]
+    now[0] += api_keys.SECONDS_KEPT
+    assert [key.name for key in stored.get()] == ["new"]
+    Store.content = " "  # all keys are removed
+    now[0] += api_keys.SECONDS_KEPT
+    assert stored.get() == ()
+    Store.content = f"new:{B}"
+    now[0] += api_keys.SECONDS_KEPT
+    assert [key.name for key in stored.get()] == ["new"]
+    Store.content = "nothing"
+    now[0] += api_keys.SECONDS_KEPT
+    assert [key.name for key in stored.get()] == ["new"]
+    assert "API keys were not read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("arn", "message"),
+    [(SECRET + "x", "was not read (KeyError); check the ARN"), ("keys", "expected the ARN of a secret")],
+)
+def test_a_start_without_its_keys_fails(arn: str, message: str, store: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), store)
+
+
+# --- the server
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "2001:db8::1"])
+def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) -> None:
+    with pytest.raises(
+        SettingsError, match="other machines could send requests, and there are no API keys; set API_KEYS, or"
+    ):
+        check_listener(address, Settings(), is_open=False)
+    check_listener(address, Settings(), is_open=True)
+    check_listener(address, KEYS, is_open=False)
+    check_listener("127.0.0.1", Settings(), is_open=False)
+
+
+def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = str(tmp_path / "none")
+    assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle]) == 1
+    assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could send requests")
+    assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle, "--open"]) == 1
+    assert "none: is not a folder" in capsys.readouterr().err

@@ -1,0 +1,303 @@
+"""A key with a filter: every reply is that of a bundle with only the texts that the filter keeps.
+
+Two apps answer the same random requests for all routes. One has the texts of two tenants and a key that is bound to the
+first; the other has only the first tenant's texts. The replies are the same, and none has a word of the other tenant.
+`python -m pytest tests/app/access/test_views.py --hypothesis-profile=thorough` sends 10,000 requests instead of 250.
+"""
+
+import asyncio
+import json
+import random
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import hypothesis
+import pytest
+
+from semsearch.app.access.api_keys import Views, bound_filter
+from semsearch.app.app import App
+from semsearch.app.http import HttpError
+from semsearch.app.mcp.messages import OAUTH_METADATA
+from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import LoadedTexts, load
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.keywords import KeywordOptions
+from semsearch.search.executor import Executor
+from semsearch.search.search import make_search
+from tests.app_fixtures import answering
+from tests.function.events.event_makers import http_api
+from tests.rerankers import add_reranker
+from tests.world import write_bundle
+
+KEY = "tenant-a-key-0123456789"
+FILTER = {"tenant": "a"}
+COLUMNS = {"tenant": "string", "path": "string", "kind": "string", "year": "number", "told": "date", "tags": "list"}
+OWN = ["baker", "sailor", "judge", "driver", "opened", "wooden", "door", "silver", "snow", "letter", "sunrise", "night"]
+OTHER = ["ferry", "goose", "violinist", "mayor", "spoon", "kitchen", "joke", "radio", "sister", "sisters", "silly"]
+SHARED = ["the", "market", "river"]
+ROUTES = [
+    *("/similar", "/similar", "/mcp", "/mcp", "/passages/", "/documents/", "/info", "/openapi.json", "/", "/health"),
+    *("/v1/models", "/v1/models/any", "/predict", "/v1/embeddings", "/embed", "/similarity", "/tokenize", "/rerank"),
+    *("/v1/rerank", "/v2/rerank", OAUTH_METADATA, "/nothing"),
+]
+MODES = ["semantic", "keyword", "hybrid", None]
+
+
+def make_texts(tenants: str) -> Corpus:
+    """Return texts of five words, so that their average length, which scores depend on, is that of every tenant."""
+    chosen = random.Random(5)
+    texts, ids, metadata = [], [], []
+    for row in range(180):
+        tenant, name = ("b", "other") if row % 3 else ("a", "own")
+        word = chosen.choice(SHARED)  # the other tenant has it twice, so its impact is higher there
+        words = [*chosen.sample(OTHER, 3), word, word] if row % 3 else [*chosen.sample(OWN, 4), word]
+        if tenant not in tenants:
+            continue
+        texts.append(" ".join(words).capitalize() + ".")
+        ids.append(f"both-{(row + 1) // 3}" if row % 9 in (2, 3) else f"{name}-{row}")  # both tenants have both-1
+        extra = {"kind": f"{name}-{row % 4}", "year": row, "told": f"2024-01-{1 + row % 28:02}", "tags": [name, "x"]}
+        metadata.append(json.dumps({"tenant": tenant, "path": f"{name}/{row // 9}.md"} | extra))
+    return Corpus(texts, ids, metadata, empty_texts=0, columns=COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("tenants")
+    options = KeywordOptions(synonyms=[["baker", "ferry", "river"], ["goose", "sister", "snow"], ["silver", "kitchen"]])
+    return {
+        tenants: add_reranker(write_bundle(folder / tenants, make_texts(tenants), options)) for tenants in ("a", "ab")
+    }
+
+
+class ThreadExecutor(Executor):
+    """Works in threads that do not have the context variables of the request, as the server does."""
+
+    async def run(self, work: Callable[[], Any], *, is_long: bool = False) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
+@pytest.fixture(scope="module")
+def clients(bundles: dict[str, Path], connect: Callable[..., httpx.Client], embedder: Embedder) -> list[httpx.Client]:
+    """Clients of the first tenant: of the app with both tenants, and of the one with its own texts alone."""
+    bound = Settings(api_keys=(ApiKey("a", hash_key(KEY), FILTER),))
+    closed, own = ThreadExecutor(embedder), bundles["a"]
+    clients = [connect(bundle=bundles["ab"], settings=bound, executor=closed), connect(bundle=own)]
+    for client in clients:
+        client.headers["authorization"] = f"Bearer {KEY}"
+        client.get("/health")
+    return clients
+
+
+def misspelled(chosen: random.Random, word: str) -> str:
+    place = chosen.randrange(len(word))
+    return word[:place] + word[place + 1 :] if chosen.random() < 0.3 else word
+
+
+def random_request(chosen: random.Random) -> tuple[str, str, dict[str, Any] | None]:
+    """Return the method, the path and the body of a request, also for what only the other tenant has."""
+    pick = chosen.choice
+
+    def words() -> str:
+        text = " ".join(misspelled(chosen, pick(OWN + OTHER + SHARED)) for _ in range(chosen.randint(1, 4)))
+        text = text if chosen.random() < 0.7 else f"{text} {pick(OWN + OTHER + SHARED)[:2]}"  # unfinished
+        return f'"{text}" {pick(SHARED)}' if chosen.random() < 0.1 else text
+
+    def id() -> str:
+        return pick([f"both-{chosen.randrange(60)}", f"own-{chosen.randrange(180)}", f"other-{chosen.randrange(180)}"])
+
+    def search() -> dict[str, Any]:
+        fields: dict[str, Any] = {"text": words()}
+        if chosen.random() < 0.15:
+            fields = {"id": id()}
+        elif chosen.random() < 0.15:
+            fields = {"facets": ["tenant"], "sort": {"year": "desc"}}
+        optional = {
+            "mode": pick(MODES),
+            "num_results": pick([1, 3, 50]),
+            "offset": pick([0, 2, 20]),
+            "prefix": True,
+            "correct": False,
+            "exact": True,
+            "highlights": True,
+            "fusion_weight": pick([0, 0.3, 1]),
+            "min_score": pick([0.0, 0.2]),
+            "rerank": {"candidates": pick([3, 20])},
+            "group_by": pick(["path", "kind", "tenant"]),
+            "group_size": pick([1, 5]),
+            "facets": [*{pick([*COLUMNS]), "tags"}],
+            "sort": {pick(["year", "told", "kind"]): pick(["asc", "desc"])},
+            "filter": pick(
+                [
+                    {"tenant": pick(["a", "b"])},
+                    {"year": {"$gte": chosen.randrange(180)}},
+                    {"$or": [{"tenant": "b"}, {"tags": pick(["own", "other", "x"])}]},
+                    {"id": {"$startsWith": pick(["o", "both"])}},
+                    {"kind": {"$exists": False}},
+                    {"wrong": 1},
+                ]
+            ),
+            "include": pick([["text"], ["metadata"], []]),
+        }
+        return fields | {name: value for name, value in optional.items() if chosen.random() < 0.2}
+
+    match pick(ROUTES):
+        case "/similar":
+            return "POST", "/similar", search()
+        case "/mcp":
+            name, arguments = pick(
+                [
+                    ("search", {"query": words()}),
+                    ("fetch", {"id": id()}),
+                    ("list_documents", {"offset": pick([0, 2])}),
+                    ("search_stories", search()),
+                ]
+            )
+            method = pick(["tools/list", "tools/call", "tools/call", "initialize"])
+            return (
+                "POST",
+                "/mcp",
+                {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": name, "arguments": arguments}},
+            )
+        case "/passages/":
+            return "GET", f"/passages/{id()}", None
+        case "/documents/":
+            options = f"?offset={pick([0, 1])}&num_results={pick([1, 100])}"
+            return "GET", f"/documents/{pick(['own', 'other'])}/{chosen.randrange(22)}.md{options}", None
+        case "/predict":
+            return "POST", "/predict", {"text": words()}
+        case "/v1/embeddings":
+            return "POST", "/v1/embeddings", {"input": [words()], "model": "any"}
+        case "/embed" | "/tokenize" as path:
+            return "POST", path, {"inputs": pick(OWN + OTHER)}  # known words, because the pieces of others are shown
+        case "/similarity":
+            return "POST", "/similarity", {"inputs": {"source_sentence": words(), "sentences": [words(), id()]}}
+        case "/rerank":
+            return "POST", "/rerank", {"query": words(), "texts": [words(), id()], "return_text": True}
+        case "/v1/rerank" | "/v2/rerank" as path:
+            return "POST", path, {"query": words(), "documents": [words(), id()], "return_documents": True}
+        case path:
+            return "GET", path, None
+
+
+def comparable(reply: httpx.Response) -> Any:
+    """Return the status and the content of a reply, without what an app of another bundle has in any case."""
+    if "html" in reply.headers["content-type"]:
+        return reply.status_code, reply.text
+    content = reply.json()
+    if "cold_start_milliseconds" in content:
+        index = {name: content["index"][name] for name in ("rows", "columns", "title")}
+        return reply.status_code, index, content["model"]
+    if "components" in content:
+        content["components"].pop("securitySchemes", None)
+        content.pop("security", None)
+        for methods in content["paths"].values():
+            for operation in methods.values():
+                operation.pop("security", None)
+                operation["responses"].pop("401", None)
+    return reply.status_code, content
+
+
+def assert_alike(found: Any, expected: Any, where: str) -> None:
+    """Compare two replies. Impacts are stored in 8 bit, so scores differ by half a percent at most.
+
+    A reranked hit's `score` is divided by the spread of its candidates' scores, which makes the difference larger; its
+    `scores` are not.
+    """
+    if isinstance(expected, float) and isinstance(found, float):
+        is_stretched = '"rerank": {' in where and where.endswith(".score")
+        assert found == pytest.approx(expected, rel=5e-3, abs=5e-2 if is_stretched else 5e-3), where
+    elif isinstance(expected, dict) and isinstance(found, dict):
+        assert [*found] == [*expected], where
+        for name, value in expected.items():
+            assert_alike(found[name], value, f"{where}.{name}")
+    elif isinstance(expected, list | tuple) and isinstance(found, list | tuple):
+        assert len(found) == len(expected), where
+        has_scores = where.endswith("results") and expected and "score" in expected[0]
+        if has_scores and [each["index"] for each in found] != [each["index"] for each in expected]:
+            # texts whose scores differ by less than the rounding can change places
+            found, expected = (sorted(each["score"] for each in several) for several in (found, expected))
+        for number, value in enumerate(expected):
+            assert_alike(found[number], value, f"{where}.{number}")
+    elif isinstance(expected, str) and expected.startswith("{") and where.endswith("text"):
+        assert_alike(json.loads(found), json.loads(expected), where)
+    else:
+        assert found == expected, where
+
+
+def test_every_reply_is_that_of_a_bundle_with_only_the_tenants_texts(clients: list[httpx.Client]) -> None:
+    chosen = random.Random(36)
+    for number in range(5 * hypothesis.settings().max_examples):
+        method, path, body = random_request(chosen)
+        asked = f"{number}: {method} {path} {json.dumps(body)}"
+        limited, alone = (client.request(method, path, json=body) for client in clients)
+        sent = {*re.findall(r"[\w-]+", asked.lower())}
+        text = "" if path == "/" else limited.text.lower()  # the page has words of its own, and must only be equal
+        shown = {*re.findall(r"[\w-]+", text)}
+        hidden = {word for word in shown - sent if word in OTHER or word.startswith("other-")} - {"other-passages"}
+        assert hidden == set(), asked
+        assert_alike(comparable(limited), comparable(alone), asked)
+
+
+def test_a_tokens_claim_limits_as_a_keys_filter_does(bundles: dict[str, Path], make_app: Callable[..., App]) -> None:
+    claims: Any = {"sub": "someone", "custom:tenant": "a"}
+    settings = Settings(jwt_filter="custom:tenant=tenant")
+    with answering(make_app(bundle=bundles["ab"], settings=settings)) as answer:
+        event = http_api("POST", "/similar", json.dumps({"facets": ["tenant"]}))
+        event["requestContext"]["authorizer"] = {"jwt": {"claims": claims}}
+        assert json.loads(answer(event)["body"])["facets"] == {"tenant": [{"value": "a", "count": 60}]}
+        claims["custom:tenant"] = "nobody"
+        assert json.loads(answer(event)["body"])["total"] == 0
+        del claims["custom:tenant"]
+        assert answer(event)["statusCode"] == answer(http_api("GET", "/info", None))["statusCode"] == 403
+        assert answer(http_api("GET", "/health", None))["statusCode"] == 200
+        assert answer(http_api("GET", OAUTH_METADATA, None))["statusCode"] == 404  # needs no token
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(api_keys=(ApiKey("a", hash_key(KEY), {"team": "a"}),)),
+        Settings(api_keys=(ApiKey("a", hash_key(KEY), {"tenant": {"$gt": 1}}),)),
+        Settings(jwt_filter="sub=year"),
+    ],
+)
+def test_a_filter_that_does_not_fit_the_bundle_ends_the_start(
+    settings: Settings, bundles: dict[str, Path], make_app: Callable[..., App]
+) -> None:
+    with pytest.raises(SettingsError, match="name a column of the bundle"):
+        make_app(bundle=bundles["ab"], settings=settings)
+
+
+def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
+    bundle: Path, bundles: dict[str, Path], embedder: Embedder
+) -> None:
+    """A newer bundle from S3 can lack the column."""
+    current = [load(bundles["ab"], embedder)]
+    executor = Executor(embedder)
+    views = Views(lambda: current[0], make_search(current[0], executor), executor)
+    token = bound_filter.set(FILTER)
+    view = views.current()
+    assert isinstance(view, LoadedTexts)
+    assert (view.rows, views.current() is view) == (60, True)
+    current[0] = load(bundle, embedder)
+    with pytest.raises(HttpError) as caught:
+        views.current()
+    assert caught.value.status_code == 503
+    bound_filter.set(None)
+    assert views.current() is current[0]
+    bound_filter.reset(token)
+
+
+def test_code_outside_of_the_request_gets_no_bundle(bundles: dict[str, Path], embedder: Embedder) -> None:
+    """A thread of an executor does not know the filter."""
+    whole, executor = load(bundles["ab"], embedder), Executor(embedder)
+    views = Views(lambda: whole, make_search(whole, executor), executor)
+    token = bound_filter.set(FILTER)
+    with ThreadPoolExecutor(1) as thread:
+        assert isinstance(thread.submit(views.current).exception(), LookupError)
+    bound_filter.reset(token)

@@ -1,0 +1,343 @@
+"""POST /mcp, message by message: what each revision of the protocol asks of a server without sessions."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import pytest
+
+from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA, VERSION
+from semsearch.app.mcp.tools import OFFERED, tool_name
+from semsearch.engine.bundle import read_manifest
+from semsearch.indexing.corpus import Corpus
+from tests.world import write_bundle
+
+META = "io.modelcontextprotocol/"
+MODERN, LEGACY = "2026-07-28", "2025-11-25"
+JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+OWN = "search_stories"  # the tool named after the corpus
+SEARCH = {"name": OWN, "arguments": {"text": "angry goose", "num_results": 2}}
+
+
+def message(method: str, params: dict[str, Any] | None = None, **fields: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}} | fields
+
+
+def modern(method: str, params: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a message of the modern era and its headers."""
+    params = params or {}
+    meta = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}
+    headers = {"mcp-protocol-version": MODERN, "mcp-method": method}
+    if "name" in params:
+        headers["mcp-name"] = params["name"]
+    return message(method, params | {"_meta": meta}), headers
+
+
+def ask(client: httpx.Client, body: object, headers: dict[str, str] | None = None) -> httpx.Response:
+    return client.post("/mcp", content=json.dumps(body), headers=JSON | (headers or {}))
+
+
+def result(reply: httpx.Response) -> dict[str, Any]:
+    assert reply.status_code == 200, reply.text
+    assert reply.headers["content-type"] == "application/json"
+    found = reply.json()
+    assert (found.keys(), found["jsonrpc"], found["id"]) == ({"jsonrpc", "id", "result"}, "2.0", 7)
+    content: dict[str, Any] = found["result"]
+    return content
+
+
+def error(reply: httpx.Response, status: int, code: int) -> dict[str, Any]:
+    found: dict[str, Any] = reply.json()["error"]
+    assert (reply.status_code, found["code"]) == (status, code), reply.text
+    return found
+
+
+def content_of(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what a tool returned; it is sent once, as a text."""
+    (content,) = found["content"]
+    assert (content["type"], found.keys() - {"resultType", "_meta"}) == ("text", {"content", "isError"})
+    returned: dict[str, Any] = json.loads(content["text"])
+    return returned
+
+
+# --- the handshake era
+
+
+@pytest.mark.parametrize(("asked", "offered"), [(LEGACY, LEGACY), ("2024-11-05", LEGACY)])
+def test_initialize_agrees_on_a_revision_that_both_know(client: httpx.Client, asked: str, offered: str) -> None:
+    found = result(ask(client, message("initialize", {"protocolVersion": asked, "capabilities": {}})))
+    assert found["protocolVersion"] == offered
+    assert found["capabilities"] == {"tools": {}}
+    assert found["serverInfo"] == {"name": "semantic-search", "version": VERSION}
+    assert "200 texts of stories.csv" in found["instructions"]
+
+
+def test_a_notification_is_accepted_without_an_answer(client: httpx.Client) -> None:
+    reply = ask(client, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (reply.status_code, reply.content) == (202, b"")
+
+
+def test_an_unknown_method_is_an_error_with_status_200_before_2026(client: httpx.Client) -> None:
+    found = error(ask(client, message("resources/list"), {"mcp-protocol-version": LEGACY}), 200, -32601)
+    assert found["message"] == "method: found 'resources/list', expected tools/list or tools/call"
+
+
+# --- the modern era
+
+
+def test_discover_says_which_revisions_there_are(client: httpx.Client) -> None:
+    found = result(ask(client, *modern("server/discover")))
+    assert found["supportedVersions"] == [MODERN, LEGACY, "2025-06-18"]
+    assert (found["capabilities"], found["resultType"]) == ({"tools": {}}, "complete")
+    assert found["_meta"] == {f"{META}serverInfo": {"name": "semantic-search", "version": VERSION}}
+    assert (found["ttlMs"], found["cacheScope"]) == (300_000, "private")
+
+
+def test_both_eras_find_what_similar_finds(client: httpx.Client) -> None:
+    expected = client.post("/similar", json=SEARCH["arguments"]).json()
+    for found in (
+        result(ask(client, *modern("tools/call", SEARCH))),
+        result(ask(client, message("tools/call", SEARCH))),
+    ):
+        assert (content_of(found), found["isError"]) == (expected, False)
+
+
+@pytest.mark.parametrize("method", ["ping", "subscriptions/listen"])
+def test_an_unknown_method_is_a_404_since_2026(client: httpx.Client, method: str) -> None:
+    error(ask(client, *modern(method)), 404, -32601)
+
+
+def test_an_unknown_revision_is_refused_with_those_there_are(client: httpx.Client) -> None:
+    body, headers = modern("tools/list")
+    body["params"]["_meta"][f"{META}protocolVersion"] = "1900-01-01"
+    for sent in (headers | {"mcp-protocol-version": "1900-01-01"}, headers):
+        found = error(ask(client, body, sent), 400, -32022)
+        assert found["data"] == {"supported": [MODERN, LEGACY, "2025-06-18"], "requested": "1900-01-01"}
+    error(ask(client, message("tools/list"), {"mcp-protocol-version": "1900-01-01"}), 400, -32022)
+    error(ask(client, {"jsonrpc": "2.0", "method": "n"}, {"mcp-protocol-version": "1900-01-01"}), 400, -32022)
+
+
+@pytest.mark.parametrize("name", ["mcp-protocol-version", "mcp-name"])
+@pytest.mark.parametrize("value", [None, LEGACY])
+def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
+    client: httpx.Client, name: str, value: str | None
+) -> None:
+    body, headers = modern("tools/call", SEARCH)
+    del headers[name]
+    found = error(ask(client, body, headers if value is None else headers | {name: value}), 400, -32020)
+    assert name in found["message"] or "version" in found["message"]
+
+
+# --- messages that are none
+
+
+@pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b'{"id": "\\ud800"}'])
+def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, body: bytes) -> None:
+    reply = client.post("/mcp", content=body, headers=JSON)
+    error(reply, 400, -32700)
+    assert reply.json()["id"] is None
+
+
+@pytest.mark.parametrize(
+    "body", [[message("ping")], {"jsonrpc": "1.0", "id": 1, "method": "ping"}, message("ping", id=1.5)]
+)
+def test_what_is_not_a_message_is_an_invalid_request(client: httpx.Client, body: object) -> None:
+    found = error(ask(client, body), 400, -32600)
+    if isinstance(body, list) and body:
+        assert found["message"].startswith("message: input should be a valid dictionary")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_there_are_no_streams_and_no_sessions(client: httpx.Client, method: str) -> None:
+    reply = client.request(method, "/mcp", headers={"accept": "text/event-stream"})
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"), [("http://localhost:6274", 200), ("http://localhost.evil.example", 403), ("null", 403)]
+)
+def test_a_web_page_elsewhere_may_not_ask(client: httpx.Client, origin: str | None, status: int) -> None:
+    # with the page's own name for this machine, as after DNS rebinding
+    headers = {} if origin is None else {"origin": origin, "host": "evil.example"}
+    assert ask(client, message("ping"), headers).status_code == status
+
+
+# --- the tool
+
+
+def tool_of(client: httpx.Client) -> dict[str, Any]:
+    """Return the tool that is named after the corpus."""
+    found: dict[str, Any] = result(ask(client, message("tools/list")))["tools"][0]
+    return found
+
+
+def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None:
+    tool = tool_of(client)
+    assert tool["name"] == OWN
+    assert "200 texts of stories.csv" in tool["description"]
+    columns = "chapter (number); places (list: sea, village); told (date); true (boolean)"
+    assert f"can choose: {columns}." in tool["description"]  # `who` has too many values to list
+    assert tool["inputSchema"]["properties"].keys() == set(OFFERED) - {"rerank"}
+    assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, "text: missing; expected a text or an id"),
+        ({"text": "a", "filter": {"year": 1}}, "filter: expected the name of a column, $and or $or, found 'year'"),
+    ],
+)
+def test_wrong_arguments_are_told_to_the_language_model(
+    client: httpx.Client, arguments: dict[str, Any], expected: str
+) -> None:
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
+    assert found["isError"] is True
+    assert expected in found["content"][0]["text"]
+
+
+def test_a_corpus_without_columns_and_keywords_offers_neither(
+    connect: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    corpus = Corpus(["The baker", "The goose"], ["a", "b"], ["{}"] * 2, empty_texts=0)
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
+    tool = tool_of(client)
+    assert "columns" not in tool["description"]
+    assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
+    arguments = {"text": "goose", "mode": "hybrid"}
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
+    assert "mode: found 'hybrid', but this bundle has no keywords" in found["content"][0]["text"]
+
+
+# --- the tools that assistants such as ChatGPT expect
+
+
+def call(client: httpx.Client, name: str, path: str = "/mcp", **arguments: object) -> dict[str, Any]:
+    body = message("tools/call", {"name": name, "arguments": arguments})
+    return result(client.post(path, content=json.dumps(body), headers=JSON))
+
+
+def tools_of(client: httpx.Client, path: str = "/mcp") -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = result(client.post(path, content=json.dumps(message("tools/list")), headers=JSON))[
+        "tools"
+    ]
+    return tools
+
+
+DOCUMENTS = Corpus(
+    ["The baker opened the door.", "The baker sold apples.", "An angry goose " * 20],
+    ["a#1", "a#2", "goose"],
+    [
+        json.dumps({"path": "a", "passage": 0, "title": "About", "url": "https://example.org/a#1"}),
+        json.dumps({"path": "a", "passage": 1, "headings": ["Top", "Apples"], "url": "https://example.org/a#2"}),
+        "{}",
+    ],
+    empty_texts=0,
+    columns={"passage": "number", "path": "string", "title": "string", "url": "string"},
+)
+
+
+@pytest.fixture(scope="module")
+def library(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPathFactory) -> httpx.Client:
+    return connect(bundle=write_bundle(tmp_path_factory.mktemp("library") / "bundle", DOCUMENTS))
+
+
+def test_each_tool_has_a_valid_name_and_schemas_that_hold(library: httpx.Client) -> None:
+    tools = tools_of(library)
+    assert [tool["name"] for tool in tools] == [OWN, "search", "fetch", "list_documents"]
+    assert [tool["name"] for tool in tools if len(json.dumps(tool, separators=(",", ":"))) > 2_048] == []
+    calls: list[dict[str, Any]] = [{"text": "goose", "group_by": "path"}, {"query": "goose"}, {"id": "a#1"}, {}]
+    for tool, arguments in zip(tools, calls, strict=True):
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool["name"])
+        assert tool["annotations"]["readOnlyHint"] is True
+        jsonschema_rs.validate(tool["inputSchema"], arguments)
+        assert content_of(call(library, tool["name"], **arguments))
+
+
+def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(library: httpx.Client) -> None:
+    found = content_of(call(library, "search", query="the baker sold apples"))["results"]
+    snippet = "The baker sold apples."
+    assert found[0] == {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2", "snippet": snippet}
+    goose = " ".join(["An angry goose"] * 6)[:79]
+    (other,) = found[1:]
+    assert other.pop("snippet").startswith("An angry goose")
+    assert other == {"id": "goose", "title": f"{goose}…", "url": ""}
+
+
+def test_documents_are_listed_with_their_paths_and_titles_page_by_page(library: httpx.Client) -> None:
+    found = content_of(call(library, "list_documents"))
+    assert found == {"total": 1, "documents": [{"path": "a", "title": "About"}]}
+    assert content_of(call(library, "list_documents", offset=1)) == {"total": 1, "documents": []}
+
+
+def test_fetch_returns_the_whole_document_of_a_passage(library: httpx.Client) -> None:
+    metadata = json.loads(DOCUMENTS.metadata[1])
+    text = "The baker opened the door.\n\nThe baker sold apples."
+    expected = {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2", "text": text, "metadata": metadata}
+    assert content_of(call(library, "fetch", id="a#2")) == expected
+    found = content_of(call(library, "fetch", id="goose"))
+    assert (found["text"], found["metadata"], found["url"]) == (DOCUMENTS.texts[2], {}, "")
+
+
+def test_fetch_returns_the_passages_around_one_of_a_long_document(
+    library: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semsearch.app.mcp.tools.LONGEST_TEXT", 30)
+    assert content_of(call(library, "fetch", id="a#2"))["text"] == "The baker sold apples."
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted"),
+        ("fetch", {"id": "nothing"}, "id: found 'nothing', expected the id of a result; search for one"),
+    ],
+)
+def test_wrong_arguments_of_search_and_fetch_are_told_to_the_language_model(
+    client: httpx.Client, name: str, arguments: dict[str, Any], error: str
+) -> None:
+    found = call(client, name, **arguments)
+    assert (found["isError"], found["content"][0]["text"]) == (True, error)
+
+
+def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx.Client) -> None:
+    alone = "/mcp?tools=corpus"
+    assert [tool["name"] for tool in tools_of(client, alone)] == [OWN]
+    assert call(client, OWN, alone, text="goose")["isError"] is False
+    reply = client.post(alone, content=json.dumps(message("tools/call", {"name": "search"})), headers=JSON)
+    found = error(reply, 200, -32602)
+    assert found["message"] == f"params.name: found 'search', expected one of ['{OWN}']"
+
+
+def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client) -> None:
+    for method in ("initialize", "tools/list"):
+        reply = client.post("/mcp?tools=Corpus", content=json.dumps(message(method)), headers=JSON)
+        found = error(reply, 200, -32602)
+        assert found["message"] == "?tools: found 'Corpus', expected corpus; leave it out for all tools"
+
+
+@pytest.mark.parametrize(
+    ("title", "file", "name"),
+    [
+        ("Python documentation", "docs", "search_python_documentation"),
+        ("", "my.v2 data.csv", "search_my_v2_data"),
+        ("東京", "x", "search_texts"),
+    ],
+)
+def test_the_tool_is_named_after_the_title_or_the_file(bundle: Path, title: str, file: str, name: str) -> None:
+    info = read_manifest(bundle).index
+    assert info is not None
+    assert tool_name(replace(info, title=title, corpus=file)) == name
+
+
+@pytest.mark.parametrize("path", ["", "/mcp"])
+def test_clients_learn_who_issues_tokens_only_where_there_are_any(client: httpx.Client, path: str) -> None:
+    url, issuer = f"{OAUTH_METADATA}{path}", "https://issuer.example.com"
+    found = client.get(url, headers={ISSUER_HEADER: issuer, "host": "search.example.com"}).json()
+    assert (found["resource"], found["authorization_servers"]) == (f"https://search.example.com{path}", [issuer])
+    assert client.get(url).status_code == 404

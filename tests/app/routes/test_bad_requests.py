@@ -1,0 +1,209 @@
+"""What a caller may do wrong: refused with a 4xx, and a body that names the field and the limit; never a 500."""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from semsearch.app.app import App
+from semsearch.app.settings import Settings
+
+JSON = {"content-type": "application/json"}
+LIMIT = 6 * 1024 * 1024
+
+# the body as it is sent, and what the message must contain; each is a 422
+SIMILAR: dict[str, tuple[bytes, list[str]]] = {
+    "blank text": (b'{"text": " \\t\\n"}', ["text: ", "empty or blank"]),
+    "text as a number": (b'{"text": 5}', ["text: ", "string", "found 5"]),
+    "no text": (b'{"num_results": 5}', ["text: missing; expected a text or an id"]),
+    "half a surrogate pair": (b'{"text": "\\ud800"}', ["text: "]),
+    "unknown field": (b'{"text": "a", "top_k": 5}', ["top_k: ", "not permitted"]),
+    "unknown surrogate field": (b'{"text": "a", "\\ud800": 5}', ["body: "]),
+    "num_results 0": (b'{"text": "a", "num_results": 0}', ["num_results: ", "to 1", "found 0"]),
+    "num_results 101": (b'{"text": "a", "num_results": 101}', ["num_results: ", "100"]),
+    "num_results true": (b'{"text": "a", "num_results": true}', ["num_results: ", "integer"]),
+    "num_results 2.5": (b'{"text": "a", "num_results": 2.5}', ["num_results: ", "integer"]),
+    "num_results 1e400": (b'{"text": "a", "num_results": 1e400}', ["num_results: ", "inf"]),
+    "another mode": (
+        b'{"text": "a", "mode": "exact"}',
+        ["mode: input should be 'semantic', 'keyword' or 'hybrid', found 'exact'"],
+    ),
+    "min_score NaN": (b'{"text": "a", "min_score": NaN}', ["min_score: ", "finite number", "found nan"]),
+    "min_score of 400 digits": (b'{"text": "a", "min_score": 1%s}' % (b"0" * 400), ["min_score: "]),
+    "sort upwards": (b'{"text": "a", "sort": {"who": "up"}}', ["sort.who: ", "'asc' or 'desc'", "found 'up'"]),
+    "sort in groups": (
+        b'{"text": "a", "sort": {"chapter": "asc"}, "group_by": "who"}',
+        ["sort: found with group_by, expected one of them; leave one out"],
+    ),
+    "an id and a text": (
+        b'{"text": "a", "id": "story-001"}',
+        ["id: found 'story-001' with a text, expected one of them; leave one out"],
+    ),
+    "half a surrogate pair as a column": (b'{"text": "a", "group_by": "\\ud800"}', ["group_by: "]),
+    "a minimum score without a text": (
+        b'{"filter": {}, "min_score": 0}',
+        ["min_score: found 0.0 without a text, expected a text or an id; add one of them"],
+    ),
+    "two mistakes": (b'{"text": "", "num_results": 0}', ["text: ", "; num_results: "]),
+    "no body": (b"", ["body: field required"]),
+    "a list as body": (b'["a"]', ["body: ", "found ['a']"]),
+}
+PREDICT: dict[str, tuple[bytes, list[str]]] = {
+    "an empty text of several": (b'{"text": ["a", " "]}', ["text.1: ", "blank"]),
+    "half a surrogate pair": (b'{"text": ["a", "\\udfff"]}', ["text.1: "]),
+    "too many texts": (json.dumps({"text": ["a"] * 2049}).encode(), ["text: 2049 texts, at most 2048; send fewer"]),
+    "unknown prompt": (
+        b'{"text": "a", "prompt_name": "passage"}',
+        ["prompt_name: ", "'query' or 'document'", "found 'passage'"],
+    ),
+}
+# each is a 400
+UNREADABLE: dict[str, tuple[bytes, list[str]]] = {
+    "not JSON": (b'{"text": ', ["body: not JSON", "character", "; expected JSON"]),
+    "not UTF-8": (
+        b'{"text": "\xff"}',
+        [
+            "body: not readable: 'utf-8' codec can't decode byte 0xff in position 10",
+            "; expected JSON in UTF-8, such as {",
+        ],
+    ),
+    "brackets without end": (b"[" * 100_000, ["body: not readable: maximum recursion depth exceeded"]),
+    "a number of 5,000 digits": (
+        b'{"num_results": %s}' % (b"1" * 5000),
+        ["body: not readable: ", "value has 5000 digits; expected JSON in UTF-8, such as {"],
+    ),
+}
+
+
+def check_refusal(reply: httpx.Response, status: int, error_type: str, parts: list[str]) -> None:
+    body = reply.json()
+    assert (reply.status_code, body["error_type"]) == (status, error_type), body
+    assert body.keys() == {"error", "error_type"}
+    assert reply.headers["content-type"] == "application/json"
+    for part in parts:
+        assert part in body["error"]
+
+
+@pytest.mark.parametrize("kind", SIMILAR)
+def test_a_search_with_a_wrong_field_is_refused_and_told_why(client: httpx.Client, kind: str) -> None:
+    content, parts = SIMILAR[kind]
+    check_refusal(client.post("/similar", content=content, headers=JSON), 422, "invalid", parts)
+
+
+@pytest.mark.parametrize("kind", PREDICT)
+def test_a_prediction_with_a_wrong_field_is_refused_and_told_why(client: httpx.Client, kind: str) -> None:
+    content, parts = PREDICT[kind]
+    check_refusal(client.post("/predict", content=content, headers=JSON), 422, "invalid", parts)
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_body_that_is_not_json_is_refused_and_told_why(client: httpx.Client, kind: str) -> None:
+    content, parts = UNREADABLE[kind]
+    check_refusal(client.post("/similar", content=content, headers=JSON), 400, "bad_request", parts)
+
+
+@pytest.mark.parametrize("content_type", [None, "text/plain"])
+def test_another_content_type_is_refused_with_the_one_expected(client: httpx.Client, content_type: str | None) -> None:
+    headers = {"content-type": content_type} if content_type else {}
+    reply = client.post("/similar", content=b'{"text": "goose"}', headers=headers)
+    check_refusal(reply, 415, "media_type", [f"content-type {content_type or ''!r}", "expected application/json"])
+
+
+def test_a_long_wrong_value_is_shown_in_part(client: httpx.Client) -> None:
+    reply = client.post("/similar", json={"text": "goose", "num_results": "9" * 10_000})
+    assert "found '" + "9" * 25 in reply.json()["error"]
+    assert len(reply.content) < 300
+
+
+BODY_OF_100 = b'{"text": "goose"}'.ljust(100)
+
+
+def test_the_limit_is_that_of_the_settings(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_body_bytes=100))
+    assert client.post("/similar", content=BODY_OF_100, headers=JSON).status_code == 200
+    check_refusal(client.post("/similar", content=BODY_OF_100 + b" ", headers=JSON), 413, "too_large", ["at most 100"])
+
+
+def send_in_chunks(app: App, chunks: list[bytes]) -> tuple[httpx.Response, int]:
+    """Send a body that does not say its length; give the reply and how many of its chunks were read."""
+    read = 0
+
+    async def stream() -> AsyncIterator[bytes]:
+        nonlocal read
+        for chunk in chunks:
+            read += 1
+            yield chunk
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
+            request = client.build_request("POST", "/similar", content=stream(), headers=JSON)
+            assert "content-length" not in request.headers
+            return await client.send(request)
+
+    return asyncio.run(send()), read
+
+
+def test_a_body_in_chunks_is_refused_as_soon_as_it_is_over_the_limit_and_its_rest_discarded(
+    make_app: Callable[..., App],
+) -> None:
+    reply, read = send_in_chunks(make_app(), [b" " * 600_000] * 50)
+    check_refusal(reply, 413, "too_large", ["6600000 bytes or more", f"at most {LIMIT}"])
+    assert read == 50
+
+
+@pytest.mark.parametrize("depth", range(400, 1000, 40))
+def test_nesting_of_any_depth_is_refused(client: httpx.Client, depth: int) -> None:
+    content = b'{"text": ' + b"[" * depth + b"]" * depth + b"}"
+    assert client.post("/similar", content=content, headers=JSON).status_code in (400, 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "place"),
+    [
+        ("/predict", {"text": [1] * 200_000}, "text.0"),
+        ("/v1/embeddings", {"input": [{}] * 200_000}, "input.0"),
+        ("/v2/rerank", {"query": "a", "documents": [{}] * 200_000}, "documents.0.text"),
+    ],
+)
+def test_of_a_long_list_only_the_first_wrong_item_is_described(
+    client: httpx.Client, path: str, body: dict[str, Any], place: str
+) -> None:
+    (found, *_) = client.post(path, json=body).json().values()
+    error = found["message"] if path == "/v1/embeddings" else found
+    assert error.startswith(f"{place}: ")
+    assert ".1: " not in error
+
+
+def test_the_errors_of_very_many_unknown_fields_are_not_described_one_by_one(client: httpx.Client) -> None:
+    body = {"text": "goose"} | {f"field{number}": number for number in range(100)}
+    others = "field0: extra inputs are not permitted; .*; and 97 more"
+    assert re.match(others, client.post("/similar", json=body).json()["error"])
+
+
+def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    messages: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b'{"text": "goose"}', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/similar", "headers": [], "query_string": b""}
+    asyncio.run(make_app()(scope | {"aws.context": SimpleNamespace(aws_request_id="c6af9ac6")}, receive, send))
+    assert sent[0]["status"] == 400
+    assert b"body: broke off after 17 bytes, expected all of it; send it again" in sent[1]["body"]
+    (line,) = (vars(record) for record in caplog.records if record.message == "request")
+    assert (line["status"], line["request_id"]) == (400, "c6af9ac6")

@@ -1,0 +1,85 @@
+"""GET /passages/{id} and GET /documents/{path}: texts by their ids, and whole documents.
+
+The order of a document's passages is that of semsearch.search.refinements.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from semsearch.app.settings import Settings
+from semsearch.indexing.corpus import Corpus
+from tests.world import write_bundle
+
+IDS = ["a.md#x", "b/c d.md#ü", "a.md#y", "twice", "twice", "💡 100%?"]
+PATHS = ["a.md", "b/c d.md", "a.md", "", "b/c d.md", None]
+NUMBERS = [1, 0, 0, 0, None, 3]
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of passages of documents, in another order than that of their texts."""
+    rows = [
+        {name: value for name, value in (("path", path), ("passage", number)) if value is not None}
+        for path, number in zip(PATHS, NUMBERS, strict=True)
+    ]
+    texts = [f"Text {row} of the baker" for row in range(len(IDS))]
+    kinds = {"passage": "number", "path": "string"}
+    corpus = Corpus(texts, IDS, [json.dumps(row) for row in rows], empty_texts=0, columns=kinds)
+    return write_bundle(tmp_path_factory.mktemp("documents") / "bundle", corpus)
+
+
+@pytest.fixture(scope="module")
+def library(connect: Callable[..., httpx.Client], documents: Path) -> httpx.Client:
+    return connect(bundle=documents)
+
+
+@pytest.mark.parametrize("row", [0, 1, 5])
+def test_a_passage_is_found_by_its_id(library: httpx.Client, row: int) -> None:
+    reply = library.get(f"/passages/{quote(IDS[row], safe='/')}")
+    assert reply.status_code == 200
+    found = reply.json()
+    assert (found["index"], found["id"], found["text"]) == (row, IDS[row], f"Text {row} of the baker")
+    assert found["metadata"].get("path") == PATHS[row]
+
+
+def test_a_document_has_its_passages_in_the_order_of_its_text(library: httpx.Client) -> None:
+    found = library.get("/documents/a.md").json()
+    assert (found["path"], found["total"]) == ("a.md", 2)
+    assert [passage["index"] for passage in found["passages"]] == [2, 0]
+    found = library.get("/documents/b/c%20d.md").json()
+    assert [passage["index"] for passage in found["passages"]] == [1, 4]  # without a number: last
+
+
+def test_a_document_is_returned_in_pages(library: httpx.Client) -> None:
+    pages = [library.get("/documents/a.md", params={"num_results": 1, "offset": n}).json() for n in range(3)]
+    assert [[passage["index"] for passage in page["passages"]] for page in pages] == [[2], [0], []]
+    assert {page["total"] for page in pages} == {2}
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("/passages/nothing", "id: found 'nothing', expected the id of a text; search for one"),
+        ("/documents/x.md", "path: found 'x.md', expected a value of the column 'path'; search for one"),
+    ],
+)
+def test_what_is_not_there_is_a_404(library: httpx.Client, path: str, error: str) -> None:
+    reply = library.get(path)
+    assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
+
+
+def test_a_reply_that_is_too_large_says_what_to_do(connect: Callable[..., httpx.Client], documents: Path) -> None:
+    client = connect(bundle=documents, settings=Settings(max_reply_bytes=40))
+    for path, advice in (
+        ("/passages/twice", "split the long texts of the corpus"),
+        ("/documents/a.md", "ask for fewer passages with num_results"),
+    ):
+        reply = client.get(path)
+        assert reply.status_code == 413
+        assert reply.json()["error"].startswith("text: the reply is ")
+        assert reply.json()["error"].endswith(f" bytes, at most 40; {advice}")

@@ -1,0 +1,96 @@
+"""POST /predict: embeddings of one text or of several, compared with the embedder's own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from semsearch.app.settings import Settings, SettingsError
+from semsearch.engine.bundle import Manifest
+from semsearch.engine.embedder import Embedder
+
+TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
+
+
+def predict(client: httpx.Client, **body: object) -> dict[str, Any]:
+    reply = client.post("/predict", json=body)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def test_several_texts_give_the_embedders_embeddings_in_their_order(client: httpx.Client, embedder: Embedder) -> None:
+    found = predict(client, text=TEXTS)
+    assert found.keys() == {"embeddings", "truncated"}
+    np.testing.assert_array_equal(np.float32(found["embeddings"]), embedder.embed(embedder.tokenize(TEXTS)))
+
+
+def test_the_reply_says_of_each_text_whether_it_was_cut(client: httpx.Client) -> None:
+    texts = ["goose " * 22, "goose " * 23, "goose"]
+    assert predict(client, text=texts)["truncated"] == [False, True, False]
+
+
+@pytest.mark.parametrize(("prompt_name", "prompt"), [("document", "ferry "), (None, "")])
+def test_prompt_name_puts_the_models_prompt_before_each_text(
+    connect: Callable[..., httpx.Client],
+    client: httpx.Client,
+    bundle: Path,
+    manifest: Manifest,
+    prompt_name: str | None,
+    prompt: str,
+) -> None:
+    model = replace(manifest.model, prompts={"query": "the angry goose ", "document": "ferry "})
+    prompted = connect(embedder=Embedder.open(bundle, model))
+    expected = predict(client, text=[prompt + text for text in TEXTS])
+    assert predict(prompted, text=TEXTS, prompt_name=prompt_name) == expected
+
+
+def test_a_bundle_with_a_model_for_queries_alone_refuses_to_embed_documents(
+    connect: Callable[..., httpx.Client], bundle: Path, manifest: Manifest
+) -> None:
+    client = connect(embedder=Embedder.open(bundle, replace(manifest.model, documents="0123456789abcdef")))
+    assert len(predict(client, text=TEXTS, prompt_name="query")["embeddings"]) == len(TEXTS)
+    for path, field in (("/predict", "text"), ("/embed", "inputs")):
+        refused = client.post(path, json={field: TEXTS, "prompt_name": "document"})
+        assert refused.status_code == 422
+        assert "found document, expected query: the model for documents is not in this bundle" in refused.text
+
+
+def test_as_many_texts_and_tokens_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=30, max_texts=2))
+    assert client.post("/predict", json={"text": ["goose"] * 3}).status_code == 422
+    # each word is a token, and each text has [CLS] and [SEP] around it: 12 + 18, and one more
+    taken = ["goose " * 10, "goose " * 16]
+    assert len(predict(client, text=taken)["embeddings"]) == 2
+    refused = client.post("/predict", json={"text": [*taken[:1], "goose " * 17]})
+    assert (refused.status_code, refused.json()) == (
+        413,
+        {"error": "text: 31 tokens in 2 texts, at most 30; send fewer or shorter texts", "error_type": "too_large"},
+    )
+
+
+@pytest.mark.parametrize(("path", "text"), [("/predict", ["q" * 321] * 2), ("/similar", "q" * 641)])
+def test_more_characters_than_the_tokens_may_have_are_refused_before_they_are_tokenized(
+    connect: Callable[..., httpx.Client], monkeypatch: pytest.MonkeyPatch, path: str, text: str | list[str]
+) -> None:
+    client = connect(settings=Settings(max_tokens=40))
+    fewer = text[1:] if isinstance(text, str) else [text[0], text[1][2:]]
+    assert client.post(path, json={"text": fewer}).status_code == 200
+    monkeypatch.setattr(Embedder, "tokenize", lambda *_, **__: pytest.fail("it tokenizes"))
+    refused = client.post(path, json={"text": text})
+    assert refused.status_code == 413
+    assert refused.json()["error"].endswith(", at most 640; send fewer or shorter texts")
+
+
+def test_a_text_as_long_as_the_model_reads_is_always_taken(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=24))
+    assert predict(client, text="goose " * 60)["truncated"] == [True]
+    with pytest.raises(SettingsError) as caught:
+        connect(settings=Settings(max_tokens=23))
+    assert str(caught.value) == (
+        "MAX_TOKENS: 23, expected 24 or more, since the model reads 24 tokens of one text; set MAX_TOKENS=24"
+    )

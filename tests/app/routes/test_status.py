@@ -1,0 +1,73 @@
+"""GET /health, GET /info, /openapi.json, and what has no route."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+import httpx
+import pytest
+
+from semsearch.app.mcp.messages import OAUTH_METADATA
+from semsearch.app.settings import Settings
+from semsearch.engine.bundle import Manifest
+
+
+def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> None:
+    info = client.get("/info").json()
+    stated = asdict(manifest)
+    assert {key: info[key] for key in stated} == stated
+    as_tei_says = {
+        "model_id": manifest.model.name,
+        "model_sha": None,
+        "model_dtype": "none",
+        "model_type": {"embedding": {"pooling": "mean"}},
+        "max_input_length": 24,
+        "max_client_batch_size": 2048,
+        "auto_truncate": True,
+    }
+    assert {key: info[key] for key in as_tei_says} == as_tei_says
+    assert info.keys() == {*stated, *as_tei_says, "limits", "versions", "archive", "cold_start_milliseconds"}
+    assert "x-bundle" not in client.get("/health").headers  # only bundles in S3 have versions
+
+
+def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_texts=3, max_tokens=40, max_body_bytes=500, max_reply_bytes=6_000))
+    limits = client.get("/info").json()["limits"]
+    assert limits | {"characters_per_text": 65_536} == limits
+    assert [limits[name] for name in ("texts", "tokens", "characters", "body_bytes", "reply_bytes")] == [
+        *(3, 40, 640, 500, 6_000)
+    ]
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/" + "health" * 10_000])
+def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(client: httpx.Client, path: str) -> None:
+    reply = client.get(path)
+    shown = path if len(path) <= 60 else path[:60] + "…"
+    assert (reply.status_code, reply.json()["error_type"]) == (404, "not_found")
+    error = reply.json()["error"]
+    assert error.startswith(f"GET {shown}: there is no such path, expected /openapi.json, /similar, ")
+    assert error.endswith("; request one of these")
+    named = error.partition(", expected ")[2].partition("; ")[0].split(", ")
+    described = client.get("/openapi.json").json()["paths"].keys()
+    undescribed = {OAUTH_METADATA, f"{OAUTH_METADATA}/mcp", "/openapi.json", "/rerank", "/v1/rerank", "/v2/rerank"}
+    assert set(named) == described | undescribed
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("GET", "/similar", "POST"), ("OPTIONS", "/similar", "POST"), ("PUT", "/", "GET, HEAD, POST")],
+)
+def test_another_method_is_refused_with_those_that_are_allowed(
+    client: httpx.Client, method: str, path: str, allowed: str
+) -> None:
+    reply = client.request(method, path)
+    error = f"{method} {path}: method not allowed, expected {allowed}; use that method"
+    expected = {"error": error, "error_type": "method_not_allowed"}
+    assert (reply.status_code, reply.json(), reply.headers["allow"]) == (405, expected, allowed)
+
+
+def test_head_is_answered_like_get_without_a_body(client: httpx.Client) -> None:
+    got, head = client.get("/info"), client.head("/info")
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == got.headers[name]
+    assert "total;dur=" in head.headers["server-timing"]

@@ -1,0 +1,157 @@
+"""Around each request: Server-Timing for the caller, one line for the operator, and a crash told to both."""
+
+import json
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from semsearch.app.settings import read_settings
+from semsearch.engine.embedder import Embedder
+from semsearch.evaluation.questions import read_log
+from tests.app_fixtures import BrokenEmbedder
+from tests.function.events.event_makers import http_api
+
+PHASES = re.compile(r"([a-z-]+);dur=(\d+\.\d\d)")
+
+
+@pytest.fixture(autouse=True)
+def listening(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    """Return the log from here on, without what `client` logged when it was made."""
+    caplog.set_level(logging.INFO, logger="tests")
+    caplog.clear()
+
+
+def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, object]:
+    """Return the fields of the one line that the requests so far have logged."""
+    (record,) = [record for record in caplog.records if record.name == "tests"]
+    assert (record.levelname, record.message) == ("INFO", "request")
+    return vars(record)
+
+
+@pytest.mark.parametrize(
+    ("path", "phases"),
+    [
+        ("/similar", ["parse", "keyword", "embed", "search", "reply", "total"]),
+        ("/predict", ["parse", "embed", "reply", "total"]),
+    ],
+)
+def test_server_timing_tells_the_milliseconds_of_each_phase(client: httpx.Client, path: str, phases: list[str]) -> None:
+    header = client.post(path, json={"text": "goose"}).headers["server-timing"]
+    found = {name: float(milliseconds) for name, milliseconds in PHASES.findall(header)}
+    assert list(found) == phases
+    assert ", ".join(f"{name};dur={milliseconds:.2f}" for name, milliseconds in found.items()) == header
+    assert sum(found.values()) - found["total"] <= found["total"] + 0.05  # each was rounded
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(("sent", "expected"), [(TRACE, TRACE), (TRACE[:-1], None), (TRACE.upper(), None)])
+def test_a_trace_is_logged_and_returned(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, sent: str, expected: str | None
+) -> None:
+    reply = client.get("/nothing", headers={"traceparent": sent})
+    assert reply.headers.get("traceparent") == only_line(caplog).get("traceparent") == expected
+
+
+def test_queries_are_logged_only_if_that_is_set(
+    connect: Callable[..., httpx.Client], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    asked = {"text": "the night nurse", "num_results": 3}
+    connect().post("/similar", json=asked)
+    assert "night nurse" not in str([vars(record) for record in caplog.records])
+    settings = read_settings({"LOG_QUERIES": "1"})
+    caplog.clear()
+    found = connect(settings=settings).post("/similar", json=asked).json()["results"]
+    connect(settings=settings).post("/similar", json={"sort": {"chapter": "asc"}})
+    (line,) = [vars(record) for record in caplog.records if record.message == "query"]
+    assert (line["query"], line["results"], line["best_score"]) == ("the night nurse", 3, found[0]["score"])
+    fields = {"level": "INFO", "message": "query", "query": line["query"], "results": 3}
+    log = [json.dumps(fields), json.dumps(fields, separators=(",", ":")), '{"message":"request"}']
+    (tmp_path / "log").write_text("\n".join(log), encoding="utf-8")
+    assert read_log(tmp_path / "log") == {"the night nurse"}
+
+
+def test_a_request_is_logged_in_one_line(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    body = json.dumps({"text": "żółty ferry", "num_results": 3}).encode()
+    client.post("/similar", content=body, headers={"content-type": "application/json"})
+    line = only_line(caplog)
+    assert (line["method"], line["path"], line["status"]) == ("POST", "/similar", 200)
+    assert line["payload_bytes"] == len(body)
+    assert isinstance(line["milliseconds"], float)
+    phases = line["phases"]
+    assert isinstance(phases, dict)
+    assert list(phases) == ["parse", "keyword", "embed", "search", "reply"]
+    assert 0 <= sum(phases.values()) <= line["milliseconds"] + 0.01
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [("POST", "/similar", b"{", 400), ("POST", "/nothing", b"abc", 404), ("POST", "/similar", b" " * 7_000_000, 413)],
+)
+def test_a_refused_request_is_logged_with_its_status(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, method: str, path: str, content: bytes, status: int
+) -> None:
+    client.request(method, path, content=content, headers={"content-type": "application/json"})
+    line = only_line(caplog)
+    assert (line["method"], line["path"], line["status"], line["payload_bytes"]) == (method, path, status, len(content))
+
+
+def test_without_lambda_each_request_id_is_32_other_hex_digits(client: httpx.Client) -> None:
+    ids = {client.get("/health", headers={"x-request-id": "mine"}).headers["x-request-id"] for _ in range(3)}
+    assert len(ids) == 3
+    assert all(re.fullmatch("[0-9a-f]{32}", request_id) for request_id in ids)
+
+
+def test_the_text_of_a_request_is_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    client.post("/similar", json={"text": "a private matter"})
+    assert "private" not in repr(only_line(caplog))
+
+
+def test_the_cold_start_is_logged_once(connect: Callable[..., httpx.Client], caplog: pytest.LogCaptureFixture) -> None:
+    client = connect()
+    for _ in range(3):
+        client.get("/health")
+    assert sorted(record.message for record in caplog.records if record.name == "tests") == [
+        *("cold start", "request", "request", "request")
+    ]
+    (cold_start,) = (vars(record) for record in caplog.records if record.message == "cold start")
+    assert cold_start["milliseconds"] == {"imports": 1.0, "model": 2.345678}
+
+
+@pytest.fixture
+def broken_client(connect: Callable[..., httpx.Client], embedder: Embedder) -> httpx.Client:
+    return connect(embedder=BrokenEmbedder(embedder))
+
+
+@pytest.mark.parametrize("path", ["/similar"])
+def test_a_crash_is_a_500_that_gives_nothing_away_but_the_request_id(broken_client: httpx.Client, path: str) -> None:
+    reply = broken_client.post(path, json={"text": "goose"})
+    request_id = reply.headers["x-request-id"]
+    error = f"the request failed; its trace is in the log under the request id {request_id}"
+    assert (reply.status_code, reply.json()) == (500, {"error": error, "error_type": "internal"})
+    assert "total" in reply.headers["server-timing"]
+
+
+def test_a_crash_is_logged_once_with_its_trace_under_the_request_id(
+    broken_client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    reply = broken_client.post("/similar", json={"text": "goose"})
+    failures = [record for record in caplog.records if record.exc_info]
+    assert [record.message for record in failures] == ["request failed"]
+    assert "the model is gone" in caplog.text
+    assert "in tokenize" in caplog.text
+    assert [vars(record)["status"] for record in caplog.records if record.message == "request"] == [500]
+    assert broken_client.get("/health").status_code == 200
+    assert {vars(record)["request_id"] for record in failures} == {reply.headers["x-request-id"]}
+
+
+def test_a_refusal_of_head_has_no_body_either(answer: Callable[[Any], dict[str, Any]]) -> None:
+    reply = answer(http_api("HEAD", "/health", " " * 7_000_000))
+    assert (reply["statusCode"], reply["body"]) == (413, "")
+    assert int(reply["headers"]["content-length"]) > 0

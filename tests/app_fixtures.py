@@ -1,0 +1,97 @@
+"""A process that has not imported anything yet, to look at imports; and the app behind Lambda's events, in this one."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench.emulator import copy_function
+from function.events import make_handler
+from semsearch.app.app import App
+from semsearch.engine.embedder import Embedder, TokenIds
+from tests.function.events.event_makers import http_api
+from tests.project import ROOT
+from tests.rerankers import add_reranker
+
+
+class BrokenEmbedder(Embedder):
+    """An embedder whose model is gone."""
+
+    def __init__(self, whole: Embedder) -> None:
+        self.model, self._session = whole.model, whole._session
+
+    def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
+        raise RuntimeError("the model is gone")
+
+
+@pytest.fixture(scope="session")
+def rerank_bundle(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole bundle with a reranker. It is everyone's, like `bundle`."""
+    return add_reranker(Path(shutil.copytree(bundle, tmp_path_factory.mktemp("reranker") / "bundle")))
+
+
+@pytest.fixture
+def in_a_new_process() -> Callable[..., Any]:
+    """Return what runs a script in a new process, where warnings are errors, and reads its last line as JSON."""
+
+    def run(script: str, folder: Path = ROOT, **environment: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script],
+            cwd=folder,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def image_environment() -> dict[str, str]:
+    """The environment variables that the Dockerfile sets for the function."""
+    (line,) = re.findall(r"^ENV (HOME=.*)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    return dict(setting.split("=", 1) for setting in line.split() if not setting.startswith("HOME="))
+
+
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The function as an image has it: a folder with a copy of it, and the archive of its imports."""
+    folder = tmp_path_factory.mktemp("task")
+    copy_function(folder)
+    subprocess.run([sys.executable, "-m", "function.image.build_archive"], cwd=folder, check=True, timeout=120)
+    packages = ("function", "semsearch")
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *packages], cwd=folder, check=True, timeout=60)
+    return folder
+
+
+@contextmanager
+def answering(app: App) -> Iterator[Callable[[object], dict[str, Any]]]:
+    """Yield what answers an event with an app, as Lambda's handler does."""
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
+        handler = make_handler(app, base_path="/")
+        context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
+        yield lambda event: handler(event, context)
+        asyncio.set_event_loop(None)
+
+
+@pytest.fixture(scope="module")
+def answer(make_app: Callable[..., App]) -> Iterator[Callable[[object], dict[str, Any]]]:
+    """Return what answers an event with the real app. It logs to the logger "tests"."""
+    with answering(make_app()) as answer:
+        answer(http_api("GET", "/health", None))  # the first reply has the phases of the start too
+        yield answer

@@ -1,0 +1,72 @@
+"""The requests that a function makes of S3: where they go, and answers that are not what was asked for."""
+
+from pathlib import Path
+
+import pytest
+
+from semsearch.aws import requests as aws
+from semsearch.aws.s3.objects import Objects, RemoteError
+from tests.stand_ins.faults import Proxy, dawdle, refuse
+from tests.stand_ins.fixtures import Publish
+
+KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "host", "path"),
+    [
+        ("s3://texts/a b", {}, "texts.s3.us-east-1.amazonaws.com", "/a%20b/current.json"),
+        ("s3://texts/x/", {"AWS_REGION": "cn-north-1"}, "texts.s3.cn-north-1.amazonaws.com.cn", "/x/current.json"),
+        ("s3://my.texts/x", {}, "s3.us-east-1.amazonaws.com", "/my.texts/x/current.json"),
+        ("s3://texts", {"AWS_ENDPOINT_URL": "x", "AWS_ENDPOINT_URL_S3": "https://one"}, "one", "/texts/current.json"),
+    ],
+)
+def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_variable_names(
+    url: str, environment: dict[str, str], host: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Connection:
+        sock = None
+
+        def __init__(self, host: str, timeout: float, context: object) -> None:
+            assert context is not None
+            self._host = host
+
+        def request(self, method: str, path: str, body: None, headers: object) -> None:
+            asked.append((self._host, path))
+            raise KeyboardInterrupt
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(aws, "HTTPSConnection", Connection)
+    with pytest.raises(KeyboardInterrupt):
+        Objects(url, KEYS | environment).read("current.json")
+    assert asked == [(host, path)]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "advice"),
+    [
+        (301, "PermanentRedirect", "is the bucket in eu-central-1? Set AWS_REGION to its region"),
+        (400, "ExpiredToken", "get new credentials"),
+        (403, "AccessDenied", "publish a bundle there, or allow s3:GetObject"),
+    ],
+)
+def test_what_s3_refuses_is_told_with_what_to_do(
+    url: str, environment: dict[str, str], proxy: Proxy, status: int, code: str, advice: str
+) -> None:
+    proxy.fail("current.json", refuse(status, code))
+    with pytest.raises(RemoteError) as raised:
+        Objects(url, environment).read("current.json")
+    assert str(raised.value) == f"{url}/current.json: {status} {code}; {advice}"
+
+
+def test_an_answer_that_stops_is_an_error(
+    url: str, environment: dict[str, str], proxy: Proxy, publish: Publish, bundle: Path
+) -> None:
+    publish(bundle)
+    proxy.fail("current.json", dawdle)
+    with pytest.raises(RemoteError, match=r"current\.json: timed out, 4 times"):
+        Objects(url, environment, timeout=0.1).read("current.json")

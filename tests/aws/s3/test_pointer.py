@@ -1,0 +1,94 @@
+"""A pointer that is none: functions and all commands refuse it with the same words, and nothing is deleted."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.aws.s3.published import parse_pointer
+from semsearch.commands.export_cli import main
+from semsearch.engine.bundle import BundleError
+from semsearch.publishing.store import Store
+from tests.aws.s3.asking import Start, ask
+from tests.stand_ins.fixtures import Publish
+
+VERSION = "ab" * 32
+WRONG: dict[str, bytes] = {
+    "not JSON": b"version: 5",
+    "nested deeply": b"[" * 100_000,
+    "a list": b"[1]",
+    "no version": b"{}",
+    "capital letters": json.dumps({"version": VERSION.upper()}).encode(),
+    "with a line break": json.dumps({"version": f"{VERSION}\n"}).encode(),
+    "previous": json.dumps({"version": VERSION, "previous": 5}).encode(),
+    "removed": json.dumps({"version": VERSION, "removed": {"id": [-1]}}).encode(),
+}
+
+
+def put_pointer(s3: Any, url: str, content: bytes) -> None:
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=content)
+
+
+@pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
+def test_what_is_no_pointer_is_refused(content: bytes) -> None:
+    with pytest.raises(BundleError) as raised:
+        parse_pointer(content, "s3://bucket/current.json")
+    message = str(raised.value)
+    assert message.startswith("s3://bucket/current.json: ")
+    assert message.endswith("; delete the object and publish again")
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize(
+    ("fields", "previous"),
+    [
+        ({"version": VERSION}, None),
+        ({"version": VERSION, "previous": None}, None),
+        ({"version": VERSION, "previous": "01" * 32, "format_version": 6, "later": [{}]}, "01" * 32),
+    ],
+)
+def test_a_pointer_of_another_release_is_read(fields: dict[str, object], previous: str | None) -> None:
+    for encoding in ("utf-8", "utf-8-sig"):
+        pointer = parse_pointer(json.dumps(fields).encode(encoding), "here")
+        assert (pointer.version, pointer.previous) == (VERSION, previous)
+
+
+def test_functions_and_commands_refuse_a_pointer_with_the_same_words(
+    start: Start,
+    publish: Publish,
+    store: Store,
+    s3: Any,
+    bundle: Path,
+    endpoint: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    content = WRONG["capital letters"]
+    version = publish(bundle)
+    there = store.versions()
+    switch, client = start()
+    put_pointer(s3, store.url, content)
+    switch.poll()
+    error = switch.status.error
+    assert ask(client)[0] == version[:12]
+    where = [store.url, "--endpoint", endpoint]
+    for command in (["publish", str(bundle), *where], *([name, *where] for name in ("history", "rollback"))):
+        assert main(command) == 1, command
+        assert " ".join(capsys.readouterr().err.split()) == f"error: {error}"
+    s3.delete_object(Bucket=store.url.split("/")[2], Key=f"{'/'.join(store.url.split('/')[3:])}/current.json")
+    assert [each.name for each in store.versions()] == [each.name for each in there]
+
+
+def test_what_publish_did_not_write_is_neither_listed_nor_deleted(
+    publish: Publish, store: Store, s3: Any, bundle: Path
+) -> None:
+    version = publish(bundle)
+    bucket, _, prefix = store.url.removeprefix("s3://").partition("/")
+    others = [f"{prefix}/bundles/{name}" for name in ("readme.txt", "notes/manifest.json", f"{VERSION.upper()}/x")]
+    for name in others:
+        s3.put_object(Bucket=bucket, Key=name, Body=b"{}")
+    assert [each.name for each in store.versions()] == [version]
+    assert Store(s3, store.url, timedelta(days=-1)).prune(0) == ([], 0)
+    assert {found["Key"] for found in s3.list_objects_v2(Bucket=bucket)["Contents"]} >= set(others)

@@ -1,0 +1,166 @@
+"""What S3 does on a bad day, and bundles that cannot be served: the old bundle serves on."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
+from semsearch.publishing.store import Store
+from tests.aws.s3.asking import Behind, Start, ask, left
+from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse
+from tests.stand_ins.fixtures import Publish
+
+
+@pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
+def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
+    behind: Behind, environment: dict[str, str], proxy: Proxy, fault: Fault, message: str
+) -> None:
+    switch, client, old, _ = behind
+    proxy.fail("index.safetensors", fault)
+    switch.poll()
+    assert re.search(message, str(switch.status.error))
+    assert client.get("/info").json()["bundle"]["error"] == switch.status.error
+    assert ask(client) == (old[:12], "")
+    assert left(environment) == [old]
+
+
+@pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown"), refuse(500, "InternalError")])
+def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, fault: Fault) -> None:
+    switch, client, _, new = behind
+    for where in ("current.json", "manifest.json", "index.safetensors"):
+        proxy.fail(where, fault, times=2)
+    switch.poll()
+    assert switch.status.error is None
+    assert ask(client)[0] == new[:12]
+
+
+def test_after_a_failure_the_next_poll_switches(behind: Behind, proxy: Proxy) -> None:
+    switch, client, _, new = behind
+    proxy.fail("index.safetensors", refuse(403, "AccessDenied"))
+    switch.poll()
+    assert switch.status.failures == 1
+    proxy.faults.clear()
+    switch.poll()
+    assert switch.status.error is None
+    assert ask(client)[0] == new[:12]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "index.safetensors", "keywords.safetensors"])
+def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str], proxy: Proxy, name: str) -> None:
+    switch, client, old, _ = behind
+    proxy.fail(name, change)
+    switch.poll()
+    assert f"{name}: is damaged" in str(switch.status.error) or f"{name} is damaged" in str(switch.status.error)
+    assert ask(client)[0] == old[:12]
+    assert left(environment) == [old]
+    proxy.asked.clear()
+    switch.poll()
+    assert len(proxy.asked) == 1
+    assert switch.status.failures == 1
+    assert switch.status.error
+
+
+def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
+    behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, client, _, new = behind
+    with monkeypatch.context() as patch:
+        patch.setattr("semsearch.app.reloading.s3.load", lambda folder, embedder: 1 / 0)
+        switch.poll()
+    assert switch.status.error == "ZeroDivisionError('division by zero')"
+    switch.poll()
+    assert ask(client)[0] == new[:12]
+    assert switch.status.error is None
+
+
+def test_a_pointer_to_nothing_is_refused(
+    start: Start, publish: Publish, bundles: list[Path], store: Store, environment: dict[str, str]
+) -> None:
+    version = publish(bundles[0])
+    switch, client = start()
+    store.switch("ab" * 32, store.pointer())
+    switch.poll()
+    assert "NoSuchKey" in str(switch.status.error)
+    assert ask(client)[0] == version[:12]
+    assert left(environment) == [version]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format_version": 3}, "format_version is 3, this code reads 5"),
+        (
+            {"model": {"prompts": {"query": "query: "}}},
+            "another model, tests/mean-of-words, or its export with other options",
+        ),
+        ({"index": None}, "holds a model and no texts"),
+        ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
+        ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "lists '../x', expected the name of a file"),
+    ],
+)
+def test_a_bundle_that_this_function_cannot_serve_is_refused(
+    start: Start,
+    publish: Publish,
+    bundle: Path,
+    bundle_copy: Path,
+    environment: dict[str, str],
+    changes: dict[str, Any],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    version = publish(bundle)
+    switch, client = start()
+    fields = json.loads((bundle_copy / MANIFEST).read_text())
+    for name, value in changes.items():
+        fields[name] = fields[name] | value if isinstance(value, dict) else value
+    (bundle_copy / MANIFEST).write_text(json.dumps(fields))
+    # a publisher of another release would send it; this one refuses
+    monkeypatch.setattr("semsearch.publishing.store.check_bundle", lambda folder: read_manifest(bundle))
+    publish(bundle_copy)
+    switch.poll()
+    assert message in str(switch.status.error)
+    assert ask(client)[0] == version[:12]
+    assert left(environment) == [version]
+    switch.poll()
+    assert switch.status.failures == 1  # it is not fetched again
+
+
+NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
+
+
+def publish_manifest(s3: Any, url: str, content: bytes) -> None:
+    """Publish a version that consists of a manifest with this content."""
+    version = hashlib.sha256(content).hexdigest()
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json", Body=content)
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=json.dumps({"version": version}).encode())
+
+
+def test_what_is_no_manifest_is_refused_by_a_start_and_by_a_poll(
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str], s3: Any, url: str
+) -> None:
+    version = publish(bundle)
+    switch, client = start()
+    publish_manifest(s3, url, b"[" * 100_000)
+    with pytest.raises(BundleError, match=r"manifest\.json: maximum recursion depth exceeded") as raised:
+        start()
+    switch.poll()
+    assert switch.status.error == str(raised.value)
+    assert ask(client)[0] == version[:12]
+    assert left(environment) == [version]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_manifest_that_lists_what_is_no_name_of_a_file_is_refused(
+    start: Start, bundle: Path, environment: dict[str, str], s3: Any, url: str, name: str
+) -> None:
+    fields = json.loads((bundle / MANIFEST).read_text())
+    fields["files"][name] = {"bytes": 1, "sha256": "0" * 64}
+    publish_manifest(s3, url, json.dumps(fields).encode())
+    with pytest.raises(BundleError, match="expected the name of a file; publish it again"):
+        start()
+    assert left(environment) == []

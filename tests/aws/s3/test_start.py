@@ -1,0 +1,199 @@
+"""A function or a server whose bundle is in S3: how it starts, and what it leaves on the disk."""
+
+import gc
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.aws.s3 import fetch as fetching
+from semsearch.aws.s3 import folders
+from semsearch.engine.bundle import BundleError
+from semsearch.server import cli as command
+from tests.aws.s3.asking import Start, ask, fetched, left
+from tests.project import ROOT
+from tests.stand_ins.faults import WRONG, Fault, Proxy
+from tests.stand_ins.fixtures import Publish
+
+RELOADER = """
+import json, sys
+import semsearch.app.reloading.s3
+print(json.dumps([name for name in ("fastapi", "pydantic", "mangum") if name in sys.modules]))
+"""
+
+
+def test_the_fetch_can_begin_before_the_http_libraries_are_imported(in_a_new_process: Callable[..., Any]) -> None:
+    assert in_a_new_process(RELOADER) == []
+
+
+START_AND_END = """
+import os
+from semsearch.app.reloading.s3 import BundleReloader
+from semsearch.app.settings import Settings
+switch = BundleReloader(Settings(bundle_url=os.environ["URL"]), os.environ, by_requests=False)
+switch.fetch()
+bundle = switch.load()
+print((bundle.folder / "manifest.json").is_file())
+"""
+
+
+def test_a_function_serves_the_bundle_that_the_pointer_names(
+    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str]
+) -> None:
+    publish(bundles[0])
+    version = publish(bundles[1])
+    _, client = start()
+    assert ask(client) == (version[:12], "Edition 1")
+    (folder,) = left(environment)
+    assert {path.name: path.read_bytes() for path in (fetched(environment) / folder).iterdir()} == {
+        path.name: path.read_bytes() for path in bundles[1].iterdir()
+    }
+    shown = client.get("/info").json()["bundle"]
+    assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
+
+
+def test_files_come_in_parts_that_are_put_together(
+    start: Start, publish: Publish, bundle: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PART_BYTES", 1000)
+    publish(bundle)
+    _, client = start()
+    ask(client)
+    size = (bundle / "index.safetensors").stat().st_size
+    ranges = [asked for path, asked, _ in proxy.asked if path.endswith("index.safetensors")]
+    assert sorted(ranges, key=lambda found: int(str(found)[6:].split("-")[0])) == [
+        f"bytes={begin}-{min(begin + 1000, size) - 1}" for begin in range(0, size, 1000)
+    ]
+
+
+def test_a_model_that_is_here_already_is_not_fetched(
+    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
+) -> None:
+    publish(bundles[1])
+    _, client = start(bundles[0])
+    assert ask(client)[1] == "Edition 1"
+    fetched = {path.rpartition("/")[2] for path, _, _ in proxy.asked}
+    assert "index.safetensors" in fetched
+    assert not {"model.ort", "tokenizer.txt"} & fetched
+
+
+def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
+    keys: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert command.main(["--bundle", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: s3://bucket/prefix/current.json: ")
+    assert line.endswith(", 4 times; is 127.0.0.1:1 up?")
+
+
+@pytest.mark.parametrize(("fault", "message"), WRONG.values(), ids=WRONG)
+def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
+    start: Start,
+    publish: Publish,
+    bundle: Path,
+    environment: dict[str, str],
+    proxy: Proxy,
+    fault: Fault,
+    message: str,
+) -> None:
+    publish(bundle)
+    proxy.fail("passages.safetensors", fault)
+    with pytest.raises(BundleError, match=message):
+        start()
+    assert left(environment) == []
+
+
+def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
+    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
+) -> None:
+    versions = [publish(bundles[0])]
+    first, _ = start()
+    proxy.asked.clear()
+    second, client = start()
+    assert [path.rpartition("/")[2] for path, _, _ in proxy.asked] == ["current.json"]
+    versions.append(publish(bundles[1]))
+    first.poll()
+    assert left(environment) == sorted(versions)
+    assert ask(client, mode="keyword")[0] == versions[0][:12]
+    second.poll()
+    gc.collect()
+    assert left(environment) == [versions[1]]
+
+
+def test_a_local_bundle_of_another_release_or_without_its_model_does_not_hinder_a_start(
+    start: Start, publish: Publish, bundle: Path, bundle_copy: Path
+) -> None:
+    version = publish(bundle)
+    (bundle_copy / "model.ort").unlink()
+    for _ in range(2):
+        _, client = start(bundle_copy)
+        assert ask(client)[0] == version[:12]
+        manifest = bundle_copy / "manifest.json"
+        manifest.write_text(manifest.read_text().replace('"format_version": 5', '"format_version": 3'))
+
+
+def test_an_image_without_a_bundle_serves_one_from_s3(
+    start: Start, publish: Publish, bundle: Path, tmp_path: Path
+) -> None:
+    (command,) = re.findall(r"^mkdir bundle && .+$", (ROOT / "docs" / "publish.md").read_text(), re.MULTILINE)
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    lines = re.findall(r"^COPY --from=bundle (.*) /", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    copied = [path.removeprefix("/bundle/") for line in lines for path in line.split()]
+    assert len(copied) == 4
+    assert all(
+        list((tmp_path / "bundle").glob(pattern)) for pattern in copied
+    )  # docker copies no pattern without a file
+    version = publish(bundle)
+    _, client = start(tmp_path / "bundle")
+    assert ask(client)[0] == version[:12]
+
+
+def test_what_a_killed_process_had_fetched_in_part_is_removed(
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str]
+) -> None:
+    version = publish(bundle)
+    folder = folders.own_folder(environment)
+    (folder / "0123.part").mkdir()
+    (folder / "0123.part" / "index.safetensors").touch()
+    (folder / "0123.lock").touch()
+    start()
+    assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
+
+
+def test_a_process_that_ends_removes_what_it_fetched(
+    publish: Publish, bundle: Path, url: str, environment: dict[str, str]
+) -> None:
+    publish(bundle)
+    variables = os.environ | environment | {"URL": url}
+    done = subprocess.run(
+        [sys.executable, "-c", START_AND_END], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True\n", done.stderr
+    assert list(fetched(environment).iterdir()) == []
+
+
+def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
+    folder = folders.own_folder(environment)
+    folder.chmod(0o777)
+    with pytest.raises(BundleError, match="other users can write there"):
+        folders.own_folder(environment)
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(BundleError, match="other users can write there"):
+        folders.own_folder(environment)
+
+
+def test_every_reply_names_its_bundle(start: Start, publish: Publish, bundle: Path) -> None:
+    version = publish(bundle)
+    _, client = start()
+    for reply in (client.get("/info"), client.get("/nothing"), client.post("/similar", json={}), client.get("/health")):
+        assert reply.headers["x-bundle"] == version[:12]
+    schema = client.get("/openapi.json").json()
+    assert "chapter" in schema["components"]["schemas"]["Filter"]["properties"]

@@ -1,0 +1,103 @@
+"""Switching to a newer bundle in S3 while requests are answered."""
+
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.publishing.store import Store
+from tests.aws.s3.asking import Behind, Start, ask, left
+from tests.stand_ins.faults import Proxy
+from tests.stand_ins.fixtures import Publish
+
+
+def test_a_poll_switches_to_a_newer_bundle_and_back_and_removes_the_older(
+    behind: Behind, store: Store, bundles: list[Path], environment: dict[str, str], proxy: Proxy
+) -> None:
+    switch, client, old, new = behind
+    assert ask(client)[0] == old[:12]
+    switch.poll()
+    assert ask(client) == (new[:12], "Edition 1")
+    assert ask(client, mode="hybrid") == (new[:12], "Edition 1")
+    assert ask(client, filter={"chapter": 15})[0] == new[:12]
+    assert left(environment) == [new]
+    store.switch(old, store.pointer())
+    switch.poll()
+    assert ask(client) == (old[:12], "")
+    assert left(environment) == [old]
+    assert [path for path, _, _ in proxy.asked].count(
+        f"/{'/'.join(store.url.split('/')[2:])}/bundles/{new}/model.ort"
+    ) == 0
+    assert switch.status.switches == 2
+
+
+def test_a_pointer_that_has_not_changed_costs_one_conditional_request(
+    start: Start, publish: Publish, bundle: Path, proxy: Proxy
+) -> None:
+    publish(bundle)
+    switch, _ = start()
+    proxy.asked.clear()
+    switch.poll()
+    ((path, _, condition),) = proxy.asked
+    assert path.endswith("/current.json")
+    assert condition
+
+
+def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(
+    behind: Behind, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, client, old, new = behind
+    executor = switch._executor
+    assert executor is not None
+    tokenize = executor.tokenize
+
+    async def tokenize_and_switch(*arguments: Any, **options: Any) -> Any:
+        found = await tokenize(*arguments, **options)
+        switch.poll()
+        return found
+
+    monkeypatch.setattr(executor, "tokenize", tokenize_and_switch)
+    # the keywords are opened late, from a folder that is not the current one any more
+    assert ask(client, mode="hybrid", filter={"chapter": 15}) == (old[:12], "")
+    assert ask(client) == (new[:12], "Edition 1")
+    gc.collect()
+    assert left(environment) == [new]
+
+
+def test_requests_do_not_wait_for_a_switch(start: Start, publish: Publish, bundles: list[Path], proxy: Proxy) -> None:
+    versions = [publish(bundles[0])]
+    _, client = start(by_requests=True)
+    versions.append(publish(bundles[1]))
+    proxy.may_pass.clear()  # S3 does not answer
+    for _ in range(3):
+        assert ask(client)[0] == versions[0][:12]
+    (poll,) = [thread for thread in threading.enumerate() if thread.name == "poll"]
+    proxy.may_pass.set()
+    poll.join(30)
+    assert ask(client)[0] == versions[1][:12]
+
+
+def test_after_a_restore_the_next_request_starts_a_poll(
+    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
+) -> None:
+    publish(bundles[0])
+    switch, client = start(by_requests=True, seconds=3600)
+    version = publish(bundles[1])
+    switch.make_poll_due()
+    proxy.may_pass.clear()
+    ask(client)
+    (poll,) = [thread for thread in threading.enumerate() if thread.name == "poll"]
+    proxy.may_pass.set()
+    poll.join(30)
+    assert ask(client)[0] == version[:12]
+
+
+def test_no_poll_is_started_before_it_is_due(start: Start, publish: Publish, bundle: Path, proxy: Proxy) -> None:
+    publish(bundle)
+    _, client = start(by_requests=True, seconds=3600)
+    proxy.asked.clear()
+    ask(client)
+    assert not proxy.asked
+    assert not [thread for thread in threading.enumerate() if thread.name == "poll"]

@@ -1,0 +1,180 @@
+"""What the client does when S3 Vectors does not answer as it should, and how /similar says it."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semsearch.aws.s3vectors import client as client_module
+from semsearch.aws.s3vectors.client import Page, ServiceFilter, VectorsClient
+from semsearch.engine.bundle import VectorsInfo
+from semsearch.engine.passages import Passage
+from semsearch.search.query import BackendError
+from tests.aws.s3vectors.conftest import connect_app
+from tests.stand_ins.fixtures import BUCKET, CREDENTIALS
+from tests.world import DIM
+
+INFO = VectorsInfo("bucket", "index", "eu-central-1", "abc")
+QUERY = np.full(DIM, DIM**-0.5, np.float32)
+HIT = {"key": "abc-7", "distance": 0.25, "metadata": {"_text": "a text", "_id": "seven", "_metadata": '{"year": 2024}'}}
+FOUND = json.dumps({"vectors": [HIT], "distanceMetric": "cosine"}).encode()
+
+Reply = tuple[int, dict[str, str], bytes]
+
+
+class Server:
+    """Answers each request with the next reply of a list, the last one for ever; None closes the connection."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply | None] = [(200, {}, FOUND)]
+        self.requests: list[tuple[dict[str, str], Any]] = []
+        self.connections = 0
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                outer.connections += 1
+                super().setup()
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                outer.requests.append((dict(self.headers), json.loads(body)))
+                reply = outer.replies.pop(0) if len(outer.replies) > 1 else outer.replies[0]
+                if reply is None:
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    self.close_connection = True
+                    return
+                status, headers, content = reply
+                self.send_response(status)
+                for name, value in ({"content-length": str(len(content))} | headers).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+                if headers.get("content-length"):
+                    self.close_connection = True  # shorter than promised
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self.http.server_port}"
+
+
+@pytest.fixture
+def faulty() -> Iterator[Server]:
+    server = Server()
+    thread = threading.Thread(target=server.http.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.http.shutdown()
+    thread.join()
+    server.http.server_close()
+
+
+@pytest.fixture
+def asking(faulty: Server) -> VectorsClient:
+    return VectorsClient(INFO, CREDENTIALS | {"AWS_ENDPOINT_URL_S3VECTORS": faulty.address})
+
+
+def query(client: VectorsClient, top_k: int = 1, condition: ServiceFilter | None = None) -> Page:
+    (page,) = client.nearest(QUERY, top_k, condition, has_texts=True)
+    return page
+
+
+def test_a_hit_has_its_row_its_id_its_cosine_and_its_metadata(asking: VectorsClient, faulty: Server) -> None:
+    (hit,) = query(asking, 5, {"year": 2024})
+    assert hit == (7, 0.75, Passage("seven", "a text", {"year": 2024}))
+    headers, question = faulty.requests[0]
+    assert headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=testing/")
+    assert question["filter"] == {"year": 2024}
+    assert (question["vectorBucketName"], question["indexName"], question["topK"]) == ("bucket", "index", 5)
+    assert np.array_equal(np.float32(question["queryVector"]["float32"]), QUERY)
+
+
+def test_one_connection_serves_many_queries(asking: VectorsClient, faulty: Server) -> None:
+    for _ in range(3):
+        query(asking)
+    assert (len(faulty.requests), faulty.connections) == (3, 1)
+
+
+def test_a_connection_that_was_closed_meanwhile_is_replaced(asking: VectorsClient, faulty: Server) -> None:
+    faulty.replies = [(200, {}, FOUND), None, (200, {}, FOUND)]
+    query(asking)
+    assert len(query(asking)) == 1
+    assert faulty.connections == 2
+
+
+FAULTS: list[tuple[Reply | None, int | None, str]] = [
+    ((429, {"x-amzn-errortype": "TooManyRequestsException:http://x"}, b'{"message": "Slow down"}'), 1, "429 TooMany"),
+    ((403, {"x-amzn-errortype": "AccessDeniedException"}, b'{"message": "No"}'), None, "allow s3vectors:QueryVectors"),
+    ((200, {}, b"<html>login</html>"), None, "expected vectors"),
+    ((200, {}, b'{"vectors": [{"key": "other-7", "distance": 0, "metadata": {}}]}'), None, "index of its own"),
+    ((200, {"content-length": "9999"}, FOUND), None, "cannot be reached (IncompleteRead"),
+    (None, None, "cannot be reached (RemoteDisconnected"),
+]
+
+
+@pytest.mark.parametrize(("reply", "seconds", "expected"), FAULTS)
+def test_each_fault_is_an_error_that_names_the_index_and_says_why(
+    asking: VectorsClient, faulty: Server, reply: Reply | None, seconds: int | None, expected: str
+) -> None:
+    faulty.replies = [reply]
+    with pytest.raises(BackendError) as error:
+        query(asking)
+    assert str(error.value).startswith("S3 Vectors bucket/index: ")
+    assert expected in str(error.value)
+    assert error.value.seconds == seconds
+    faulty.replies = [(200, {}, FOUND)]
+    assert len(query(asking)) == 1  # and the next query is answered
+
+
+def test_an_answer_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "RESPONSE_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        asking = VectorsClient(INFO, CREDENTIALS | {"AWS_ENDPOINT_URL": url})
+        with pytest.raises(BackendError, match="TimeoutError"):
+            query(asking)
+
+
+def test_without_credentials_the_error_says_where_they_were_looked_for(faulty: Server) -> None:
+    asking = VectorsClient(INFO, {"AWS_ENDPOINT_URL": faulty.address})
+    with pytest.raises(BackendError, match="there are no AWS credentials: neither AWS_ACCESS_KEY_ID and"):
+        query(asking)
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "kind", "retry_after"),
+    [(FAULTS[0][0], 429, "overloaded", "1"), (FAULTS[2][0], 424, "backend", None), (None, 424, "backend", None)],
+)
+def test_similar_says_that_the_backend_failed(
+    published: Path,
+    faulty: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    reply: Reply | None,
+    status: int,
+    kind: str,
+    retry_after: str | None,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3VECTORS", faulty.address)
+    faulty.replies = [reply]
+    app = connect_app(published)
+    found = app.post("/similar", json={"text": "goose"})
+    assert (found.status_code, found.json()["error_type"]) == (status, kind)
+    assert found.headers.get("retry-after") == retry_after
+    assert found.json()["error"].startswith(f"S3 Vectors {BUCKET}/stories: ")
+    assert app.post("/predict", json={"text": "goose"}).status_code == 200
+    params = {"name": "search_stories", "arguments": {"text": "x"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = app.post("/mcp", json=call).json()
+    assert answer["result"]["isError"]
+    assert answer["result"]["content"][0]["text"].startswith("S3 Vectors")

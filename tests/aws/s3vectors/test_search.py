@@ -1,0 +1,182 @@
+"""A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semsearch.aws.s3vectors.filters import translate
+from semsearch.publishing.s3vectors import filterable_metadata
+from tests.engine.metadata.test_filters import COMPARED, FLOATS, INTS, holds
+from tests.stand_ins.s3vectors import StandIn, passes
+from tests.world import WHAT, WHO
+
+Ask = Callable[..., httpx.Response]
+
+FILTERS: list[dict[str, Any] | None] = [
+    None,
+    {"chapter": 5},
+    {"chapter": {"$ne": 5}},
+    {"chapter": {"$gte": 3, "$lt": 9}},
+    {"chapter": {"$exists": False}},
+    {"who": {"$in": ["the baker", "an angry goose"]}},
+    {"who": {"$nin": ["the baker", "an angry goose"]}},
+    {"told": {"$gte": "2024-03-05", "$lt": "2024-06-05T00:00:00+02:00"}},
+    {"true": True},
+    {"places": "sea"},
+    {"places": {"$ne": "sea"}},
+    {"places": {"$exists": False}},
+    {"who": {"$startsWith": "the b", "$ne": "the baker"}},
+    {"places": {"$startsWith": "s"}},
+    {"$or": [{"places": "village"}, {"chapter": {"$lte": 2}}], "true": False},
+    {"$and": [{"chapter": {"$gt": 1}}, {"$or": [{"who": "the baker"}, {"told": {"$exists": True}}]}]},
+    {"$or": [{"chapter": 5}, {}]},
+    {"chapter": 77},
+]
+
+
+@pytest.mark.parametrize("condition", FILTERS)
+def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] | None) -> None:
+    for number in range(10):
+        text = f"{WHO[number * 7 % 20]} {WHAT[number * 3 % 10]}"
+        request = {"num_results": 10, "filter": condition}
+        here, there = ask(text, local=True, mode="semantic", **request).json(), ask(text, **request).json()
+        # equal scores may be cut off at other texts, so the scores are compared, and the texts above the last score
+        scores = [hit["score"] for hit in here["results"]]
+        assert [hit["score"] for hit in there["results"]] == pytest.approx(scores, abs=2e-6)
+        last = scores[-1] + 4e-6 if len(scores) == 10 else -2
+        clear = {
+            hit["id"]: (hit["index"], hit["text"], hit["metadata"]) for hit in here["results"] if hit["score"] > last
+        }
+        found = {hit["id"]: (hit["index"], hit["text"], hit["metadata"]) for hit in there["results"]}
+        assert clear.items() <= found.items()
+        assert len(found) == len(scores)
+    if condition != {"chapter": 77}:
+        assert scores
+
+
+def test_parts_that_are_not_included_are_left_out(ask: Ask) -> None:
+    (hit,) = ask("an angry goose", num_results=1, include=[]).json()["results"]
+    assert hit.keys() == {"index", "id", "score"}
+
+
+def test_a_hundred_results_are_fetched_in_pages(ask: Ask) -> None:
+    results = ask("an angry goose", num_results=100).json()["results"]
+    assert len({hit["index"] for hit in results}) == 100
+    assert [hit["score"] for hit in results] == sorted((hit["score"] for hit in results), reverse=True)
+
+
+@pytest.mark.parametrize(("column", "value"), [("who", "the baker"), ("true", False)])
+def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column: str, value: object) -> None:
+    reply = ask("goose", filter={"$and": [{column: {"$gt": value}}]})
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(f"filter.$and.0.{column}.$gt: expected $eq, $ne, $in, $nin")
+    assert ("$startsWith" in reply.json()["error"]) == (column != "true")
+    assert not StandIn.queries
+
+
+@pytest.mark.parametrize(
+    ("condition", "constraints"),
+    [
+        ({"chapter": {"$in": list(range(101))}}, 101),
+        ({"$and": [{"chapter": {"$gte": 0, "$lt": 30}, "who": {"$ne": "x"}}] * 26}, 104),
+        ({"places": {"$in": ["sea"] * 99, "$exists": False}}, 102),
+    ],
+    ids=["$in", "several", "empty lists"],
+)
+def test_more_constraints_than_s3_vectors_takes_are_refused(
+    ask: Ask, condition: dict[str, Any], constraints: int
+) -> None:
+    reply = ask("goose", filter=condition)
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(
+        "filter: expected at most 100 constraints, as S3 Vectors counts each value, and one or two more of $ne, $nin "
+        f"and $exists, found {constraints}; the columns are: "
+    )
+    assert not StandIn.queries
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"chapter": "5"}, {"$or": []}, {"told": {"$startsWith": "2"}}],
+)
+def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition: dict[str, Any]) -> None:
+    here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
+    assert there.status_code == here.status_code == 422
+    assert there.json()["error"] == here.json()["error"].replace("id (string), ", "")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("mode", "hybrid", "mode: found 'hybrid', expected 'semantic'; "),
+        ("exact", True, "exact: found True, expected False; "),
+        ("id", "story-001", "id: found 'story-001', expected none; "),
+        ("sort", {"chapter": "asc"}, "sort: found {'chapter': 'asc'}, expected none; "),
+        ("facets", ["who"], "facets: found ['who'], expected none; "),
+        ("offset", 96, "offset: found 96, with num_results 101, expected at most 100 together; "),
+        ("group_by", "places", "group_by: found 'places', expected a column of type string; name one of who"),
+    ],
+)
+def test_what_only_a_bundle_can_do_is_refused(ask: Ask, field: str, value: object, message: str) -> None:
+    StandIn.queries.clear()
+    reply = ask("goose", **{field: value})
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(message)
+    assert field == "group_by" or "the texts are in S3 Vectors" in reply.json()["error"]
+    assert not StandIn.queries
+
+
+def test_pages_scores_and_highlights_are_those_of_the_bundle(ask: Ask) -> None:
+    text = f"{WHO[3]} {WHAT[4]}"
+    hits = ask(text, num_results=100).json()["results"]
+    pages = [ask(text, num_results=20, offset=offset).json()["results"] for offset in range(0, 100, 20)]
+    assert [hit for page in pages for hit in page] == hits
+    least = hits[7]["score"]
+    expected = [hit for hit in hits if hit["score"] >= least]
+    assert ask(text, num_results=100, min_score=least).json()["results"] == expected
+    (found,) = ask(text, num_results=1, highlights=True, include=[]).json()["results"]
+    (local,) = ask(text, local=True, mode="semantic", num_results=1, highlights=True, include=[]).json()["results"]
+    assert found.keys() == {"index", "id", "score", "highlights", "snippet"}
+    assert (found["highlights"], found["snippet"]) == (local["highlights"], local["snippet"])
+
+
+@pytest.mark.parametrize("include", [[], ["metadata"]])
+def test_groups_are_those_of_the_hundred_hits(ask: Ask, include: list[str]) -> None:
+    text = f"{WHO[3]} {WHAT[4]}"
+    groups: dict[object, list[int]] = {}
+    for hit in ask(text, num_results=100).json()["results"]:
+        value = hit["metadata"].get("who")
+        groups.setdefault(hit["index"] if value is None else value, []).append(hit["index"])
+    found = ask(text, num_results=50, group_by="who", group_size=2, include=include).json()["results"]
+    rows = [[group["index"], *(other["index"] for other in group["other_passages"])] for group in found]
+    assert rows == [group[:2] for group in list(groups.values())[:50]]
+    assert [group["group"] for group in found] == [who if isinstance(who, str) else None for who in list(groups)[:50]]
+    for group in found:
+        for each in (group, *group["other_passages"]):
+            assert {"text", "metadata"} & each.keys() == set(include)
+
+
+KINDS = {"year": "number", "told": "date"}
+NEAR = st.sampled_from([sign * 2**53 + step for sign in (1, -1) for step in (-1, 0, 1)])
+
+
+@settings(max_examples=150)
+@given(
+    number=(NEAR | INTS).filter(lambda number: abs(number) <= 2**53) | st.sampled_from([0.5, -0.5, 2.0**52 - 0.5]),
+    wanted=st.lists(NEAR | INTS | FLOATS | st.just(-(10**400)), min_size=1, max_size=12),
+)
+def test_numbers_are_compared_as_exactly_as_by_python(number: float, wanted: list[float]) -> None:
+    row = {"year": number}
+    vector = filterable_metadata(row, KINDS)
+    operators: list[dict[str, Any]] = [{each: wanted[0]} for each in ("$eq", "$ne", *COMPARED)]
+    for condition in ({"year": each} for each in [*operators, {"$in": wanted}, {"$nin": wanted}]):
+        translated = translate(condition, KINDS)
+        assert translated is not None
+        assert passes(vector, translated) == holds(condition, row), condition
+
+
+# the form of each filter; tests/aws/s3vectors compares which rows it keeps

@@ -1,0 +1,65 @@
+"""A corpus of documents: titles, headings, links, groups, and the passages of one document."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.page.conftest import SITE, Open, search, wait_for_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture
+def page(open_page: Open, documents: str) -> "Page":
+    return open_page(server=documents)
+
+
+def test_a_document_is_one_result_with_its_title_its_headings_and_a_link(page: "Page") -> None:
+    sent = search(page, "the baker sold forty apples at the market")
+    assert sent["group_by"] == "path"
+    wait_for_text(page, "#status", "8 documents")
+    hit = page.locator("li.hit").first
+    title = hit.locator("h2 a")
+    assert (title.inner_text(), title.get_attribute("href")) == ("Story 0", f"{SITE}stories/0.md#part-4")
+    assert title.get_attribute("rel") == "noopener"
+    assert hit.locator(".place").inner_text() == "Part 4 > End > page 4"
+    assert "sold forty apples" in hit.locator(".text").inner_text()
+    shown = hit.locator(".metadata").inner_text()
+    assert "stories/0.md" in shown
+    assert "author Ann" in shown
+    assert not any(name in shown for name in ("start", "end", "passage", "url", "headings"))
+
+
+def test_the_further_passages_of_a_document_are_under_its_best(page: "Page") -> None:
+    search(page, "the baker sold forty apples at the market")
+    others = page.locator("li.hit").first.get_by_role("list", name="More passages of this document").locator("li")
+    assert others.count() == 2
+    for other in others.all():
+        link = other.locator("a")
+        assert (link.get_attribute("href") or "").startswith(f"{SITE}stories/0.md#part-")
+        assert link.inner_text().startswith("Part ")
+        assert "The baker" in other.locator(".excerpt").inner_text()
+
+
+def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
+    page.get_by_role("button", name="Filters").click()
+    page.locator("#facets").get_by_role("button", name="stories/3.md").click()
+    wait_for_text(page, "#status", "5 results")
+    assert page.locator("h2").all_inner_texts() == ["Story 3"] * 5
+    assert page.locator("#facets legend").all_inner_texts() == ["author", "path"]
+    assert page.locator("#sort").is_hidden()  # no one sorts by where a passage begins
+
+
+@pytest.mark.parametrize(
+    ("url", "link"),
+    [
+        ("https://example.com/a?b#c", "https://example.com/a?b#c"),
+        ("guide/install.md#linux", f"{SITE}guide/install.md#linux"),
+        ("javascript:attacked=true", None),
+        (" java\tscript:attacked=true", None),
+        (7, None),
+    ],
+)
+def test_only_addresses_of_the_web_become_links(page: "Page", url: object, link: str | None) -> None:
+    assert page.evaluate("([url, folder]) => toLink(url, folder)", [url, SITE]) == link

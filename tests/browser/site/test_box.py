@@ -1,0 +1,357 @@
+"""The search box in the pages of somebody else's site, in a real browser."""
+
+import gzip
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from semsearch.app.app import App
+from semsearch.app.settings import ApiKey, Settings, hash_key
+from semsearch.engine.bundle import ModelInfo, check_bundle
+from semsearch.engine.embedder import Embedder
+from semsearch.indexing.columns import choose_types
+from semsearch.indexing.documents.passages import Splitter
+from semsearch.indexing.documents.reading import Reading, read_documents
+from semsearch.site.site import write_site
+from tests.browser.page.conftest import Serve, is_wrong, serve
+from tests.browser.page.test_accessibility import axe, violations
+from tests.browser.site.conftest import Connect, Host, StaticHost
+from tests.browser.site.world import PACKAGES, make_wordpiece, write_site_bundle
+from tests.project import ROOT
+from tests.world import DIM, MAX_TOKENS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+KEY = "a-key-of-the-tests"
+QUESTION = "baker painted kitchen"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src *; worker-src 'self'; frame-src 'self'; "
+    "require-trusted-types-for 'script'; trusted-types semantic-search"
+)
+PAGES = {
+    "guide/kitchen.html": "<h1>Kitchen</h1><h2 id='doors'>Doors</h2><p>An old sailor opened the wooden door.</p>"
+    "<h2 id='walls'>Walls</h2><p>The baker painted the kitchen.</p>",
+    "market.html": "<h1>Market</h1><h2 id='apples'>Apples</h2><p>A judge sold forty apples at the market.</p>",
+    "river.html": "<h1>River</h1><h2 id='ducks'>Ducks</h2><p>Forty ducks crossed the frozen river.</p>",
+}
+NO_SHARED_WORKER = "delete globalThis.SharedWorker"
+SAVES_DATA = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
+
+OpenBox = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site for searching three pages, beside them. Its bundle is in ../../bundle."""
+    folder = tmp_path_factory.mktemp("box") / "project"
+    for name, content in PAGES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return write_search(folder, "search")
+
+
+def write_search(pages: Path, name: str) -> Path:
+    """Write the site for searching a folder of pages into one of its folders, and its bundle beside the pages."""
+    model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
+    reading = Reading(Splitter(make_wordpiece(), model, 20, 0))
+    corpus = read_documents(pages, pages.parent / "passages", reading)
+    bundle = write_site_bundle(pages.parent / "bundle", replace(corpus, columns=choose_types(corpus, {}, pages)))
+    write_site(bundle, pages / name, packages=PACKAGES)
+    return pages / name
+
+
+@pytest.fixture
+def box_bundle(project: Path) -> Path:
+    return project.parents[1] / "bundle"
+
+
+@pytest.fixture
+def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
+    """Return what opens a page with the box and these attributes. At the end it fails for any error of a script."""
+    wrong: list[str] = []
+    numbers = count()
+    with ExitStack() as contexts:
+
+        def open_one(
+            host: StaticHost,
+            attributes: str = "",
+            page: "Page | None" = None,
+            lang: str = "en",
+            script: str = "",
+            **options: Any,
+        ) -> "Page":
+            if page is None:
+                context = contexts.enter_context(browser.new_context(**options))
+                page = context.new_page()
+                page.set_default_timeout(60_000)
+                page.on("pageerror", lambda error: wrong.append(str(error)))
+                page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
+                if script:
+                    page.add_init_script(script)
+            name = f"page-{next(numbers)}.html"
+            (project.parent / name).write_text(
+                f'<!doctype html><html lang="{lang}"><meta charset="utf-8"><title>Page</title>'
+                '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
+                '<script type="module" src="search/search.js"></script>'
+                f"<main><h1>Page</h1><semantic-search {attributes}></semantic-search>"
+                '<p><label>Name <input id="name"></label></p></main></html>'
+            )
+            page.goto(f"http://127.0.0.1:{host.place.removesuffix('search/')}{name}")
+            page.locator("semantic-search button").first.wait_for()
+            return page
+
+        yield open_one
+    assert wrong == []
+
+
+def ask(page: "Page", text: str = QUESTION) -> list[str]:
+    """Open the box by its key, type a text and return the headings above the results."""
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill(text)
+    page.get_by_role("option").first.wait_for()
+    titles: list[str] = page.locator("semantic-search [part=title]").all_text_contents()
+    return titles
+
+
+def wait_for_meaning(page: "Page") -> None:
+    page.evaluate("import('./search/search.js').then(({ open }) => open()).then((search) => search.load())")
+
+
+def names(host: StaticHost) -> set[str]:
+    """Return what of the site was asked for: names without their hashes."""
+    return {re.sub(r"-[0-9a-f]{16}\.bin", "", path.rpartition("/")[2]) for path in host.asked if "/search/" in path}
+
+
+def test_nothing_is_loaded_before_the_box_is_opened_and_no_vectors_before_the_visitor_types(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    own = host(project)
+    page = open_box(own)
+    page.wait_for_load_state("networkidle")
+    assert names(own) == {"search.js", "texts.js", "search.css"}
+    files = [path for path in own.asked if "/search/" in path]
+    assert sum(len(gzip.compress((project.parents[1] / path[1:]).read_bytes())) for path in files) < 6 * 1024
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").wait_for()
+    page.evaluate("import('./search/search.js').then(({ open }) => open())")
+    assert "keywords" in names(own)
+    assert not names(own) & {"queries", "index", "vocabulary"}
+    page.keyboard.type(QUESTION)
+    page.get_by_role("option").first.wait_for()
+    wait_for_meaning(page)
+    assert {"queries", "index", "vocabulary"} <= names(own)
+
+
+@pytest.mark.parametrize("script", ["", NO_SHARED_WORKER])
+def test_the_keyboard_alone_leads_to_the_right_place_of_a_page_under_a_strict_policy(
+    project: Path, host: Host, open_box: OpenBox, script: str
+) -> None:
+    own = host(project)
+    own.policy = POLICY
+    page = open_box(own, script=script)
+    page.locator("#name").focus()
+    page.keyboard.type("/")
+    assert page.locator("#name").input_value() == "/"
+    assert ask(page)[0] == "Kitchen"
+    page.keyboard.press("Escape")
+    assert page.get_by_role("combobox").count() == 0
+    assert page.evaluate("document.activeElement.id") == "name"
+    page.locator("h1").click()
+    page.keyboard.press("/")
+    page.get_by_role("option").first.wait_for()
+    active = [page.get_by_role("combobox").get_attribute("aria-activedescendant")]
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"):
+        page.keyboard.press(key)
+        active.append(page.get_by_role("combobox").get_attribute("aria-activedescendant"))
+    assert active[:4] == ["", "hit-0", "hit-1", "hit-0"]
+    assert active[5] == "hit-0"
+    assert page.get_by_role("option", selected=True).text_content() == "WallsThe baker painted the kitchen."
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.url.endswith("/project/guide/kitchen.html#walls")
+    assert page.locator("#walls").count() == 1
+
+
+@pytest.mark.parametrize("script", ["", NO_SHARED_WORKER])
+def test_a_second_page_loads_no_data_again(project: Path, host: Host, open_box: OpenBox, script: str) -> None:
+    own = host(project)
+    page = open_box(own, script=script)
+    ask(page)
+    wait_for_meaning(page)
+    before = len(own.asked)
+    open_box(own, page=page)
+    assert ask(page)[0] == "Kitchen"
+    wait_for_meaning(page)
+    assert not [path for path in own.asked[before:] if "/data/" in path]
+    if not script:  # the worker of the first page is still there
+        assert not [path for path in own.asked[before:] if "/worker/" in path]
+
+
+@pytest.mark.parametrize("script", ["", NO_SHARED_WORKER])
+def test_who_saves_data_is_asked_once_before_the_search_by_meaning_is_loaded(
+    project: Path, host: Host, open_box: OpenBox, script: str
+) -> None:
+    own = host(project)
+    page = open_box(own, script=f"{SAVES_DATA}; {script}")
+    assert ask(page) == ["Kitchen"]  # no other page has these words
+    button = page.get_by_role("button", name="Search by meaning too")
+    button.wait_for()
+    assert "queries" not in names(own)
+    button.click()
+    page.get_by_role("option").nth(2).wait_for()
+    assert button.count() == 0
+    open_box(own, page=page)
+    ask(page)
+    page.get_by_role("option").nth(2).wait_for()
+    assert button.count() == 0
+
+
+def test_a_damaged_file_is_named_and_words_are_still_found(project: Path, host: Host, open_box: OpenBox) -> None:
+    own = host(project)
+    own.damaged.add("queries-")
+    page = open_box(own)
+    assert ask(page) == ["Kitchen"]
+    page.get_by_role("button", name="Search by meaning too").wait_for()
+    own.damaged.clear()
+    page.get_by_role("button", name="Search by meaning too").click()
+    page.get_by_role("option").nth(2).wait_for()
+
+
+def test_the_function_answers_the_box_and_says_what_is_wrong_with_a_key(
+    box_bundle: Path, project: Path, host: Host, open_box: OpenBox, serve: Serve, make_app: Callable[..., App]
+) -> None:
+    own = host(project)
+    own.policy = POLICY
+    origin = f"http://127.0.0.1:{own.place.partition('/')[0]}"
+    settings = Settings(cors_origins=(origin,), api_keys=(ApiKey("box", hash_key(KEY)),))
+    embedder = Embedder.open(box_bundle, check_bundle(box_bundle).model)
+    server = serve(make_app(bundle=box_bundle, embedder=embedder, settings=settings))
+    page = open_box(own, f'api="{server}" key="{KEY}" limit="2"')
+    assert ask(page)[0] == "Kitchen"
+    page.get_by_role("option").first.click()
+    page.wait_for_url("**/guide/kitchen.html#walls")
+    page = open_box(own, f'api="{server}" key="wrong"')
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill(QUESTION)
+    page.get_by_role("status").filter(has_text="key").wait_for()
+    assert not names(own) & {"worker.js", "keywords"}
+    page = open_box(own, f'key="{KEY}"')  # without api
+    page.keyboard.press("Control+k")
+    page.get_by_role("status").filter(has_text="public").wait_for()
+    assert not names(own) & {"worker.js", "keywords"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_a_narrow_screen_in_a_frame_shows_all_of_it(
+    project: Path, host: Host, open_box: OpenBox, axe: str, scheme: str
+) -> None:
+    own = host(project)
+    page = open_box(own, color_scheme=scheme, viewport={"width": 360, "height": 640})
+    assert violations(page, axe) == []
+    ask(page)
+    page.keyboard.press("ArrowDown")
+    assert violations(page, axe) == []
+    (project.parent / "frame.html").write_text(
+        f'<!doctype html><title>Frame</title><iframe src="{page.url}" width="330" height="500"></iframe>'
+    )
+    page.goto(page.url.rpartition("/")[0] + "/frame.html")
+    frame = page.frame_locator("iframe")
+    frame.locator("semantic-search button").first.click()
+    frame.get_by_role("combobox").fill(QUESTION)
+    frame.get_by_role("option").first.wait_for()
+    box = frame.get_by_role("dialog").bounding_box()
+    assert box is not None
+    assert box["width"] <= 330
+    frame.get_by_role("option").first.click()
+    frame.locator("#walls").wait_for()
+    assert page.url.endswith("/frame.html")
+
+
+def test_open_answers_as_the_function_does(
+    box_bundle: Path, project: Path, host: Host, open_box: OpenBox, function_over: Connect
+) -> None:
+    page = open_box(host(project))
+    search = """async ([text, options]) => {
+        const { open } = await import("./search/search.js");
+        const search = await open("search/");
+        const early = await search.search(text, options);
+        await search.load();
+        return [early, await search.search(text, options)];
+    }"""
+    options = {"num_results": 2, "group_by": "path", "highlights": True}
+    function = function_over(box_bundle)
+    expected = [function({"text": QUESTION, "mode": mode} | options)["results"] for mode in ("keyword", "hybrid")]
+    assert [reply["results"] for reply in page.evaluate(search, [QUESTION, options])] == expected
+
+
+def test_attributes_events_and_texts(project: Path, host: Host, open_box: OpenBox) -> None:
+    only = json.dumps({"path": {"$in": ["market.html", "river.html"]}})
+    attributes = f"""keys="ctrl+j" mode="hybrid" limit="1" target="_blank" filter='{only}'"""
+    page = open_box(host(project), attributes, lang="de-AT")
+    page.evaluate("""async () => {
+        const { texts } = await import("./search/search.js");
+        texts.de.found = "Gefunden: {}";
+        window.told = [];
+        addEventListener("search", ({ detail }) => told.push(detail.text));
+        addEventListener("select", (event) => { told.push(event.detail.url); event.preventDefault(); });
+        addEventListener("click", ({ defaultPrevented }) => told.push(defaultPrevented));
+    }""")
+    assert page.get_by_role("button", name="Suchen", exact=True).count() == 1
+    page.keyboard.press("Control+k")
+    assert page.get_by_role("combobox").count() == 0
+    page.keyboard.press("Control+j")
+    page.get_by_role("combobox").fill(f"{QUESTION} forty")
+    page.get_by_role("status").filter(has_text="Gefunden: 1").wait_for()
+    assert page.get_by_role("option").first.get_attribute("target") == "_blank"
+    page.keyboard.press("Enter")
+    told = page.evaluate("told")
+    assert told[0] == f"{QUESTION} forty"
+    assert re.search(r"/project/(market|river)\.html#\w+$", told[-2])
+    assert told[-1] is True  # the link is not followed
+
+
+MKDOCS = ROOT / "build" / "docs-tools" / "bin" / "mkdocs"
+MATERIAL = """\
+site_name: Archive tool
+theme: {name: material, font: false, custom_dir: theme}
+extra_javascript: [{path: find/search.js, type: module}]
+"""
+HEADER = """\
+{% extends "base.html" %}
+{% block header %}{{ super() | replace("</nav>", "<semantic-search></semantic-search></nav>", 1) }}{% endblock %}
+"""
+
+
+@pytest.mark.skipif(not MKDOCS.is_file(), reason="run `make docs`, which installs MkDocs and Material for it")
+def test_three_lines_put_the_box_into_the_header_of_material_for_mkdocs(
+    tmp_path: Path, host: Host, browser: "Browser"
+) -> None:
+    files = {"mkdocs.yml": MATERIAL, "theme/main.html": HEADER, "docs/index.md": "# Doors\n\nAn old sailor sang."}
+    files["docs/kitchen.md"] = "# Kitchen\n\n## Doors\n\nA goose slept.\n\n## Walls\n\nThe baker painted the kitchen."
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    built = tmp_path / "served" / "project"
+    subprocess.run([MKDOCS, "build", "-q", "-d", built], cwd=tmp_path, check=True, env={"NO_MKDOCS_2_WARNING": "1"})
+    own = host(write_search(built, "find"))
+    with browser.new_context(viewport={"width": 360, "height": 640}) as context:
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{own.place.partition('/')[0]}/project/")
+        page.locator("header semantic-search button").first.wait_for()
+        assert ask(page)[0] == "Kitchen"
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url.endswith("/project/kitchen/#walls")
+        assert page.locator("h2#walls").is_visible()
+
+
+__all__ = ["axe", "serve"]

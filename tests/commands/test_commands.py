@@ -1,0 +1,187 @@
+"""The console script, as its user sees it, in a folder with an export/ and a function.py of the user's own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.commands.cli import SECTIONS, dispatch
+from semsearch.indexing.watching import bundle_of, file_states, main
+
+SEMSEARCH = (sys.executable, "-m", "semsearch")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, whose modules must not be imported."""
+    (tmp_path / "export").mkdir()
+    for file in ("export/__init__.py", "function.py"):
+        (tmp_path / file).write_text(
+            "raise SystemExit('a module of the current folder was imported')", encoding="utf-8"
+        )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def run(*words: str) -> str:
+    done = subprocess.run([*SEMSEARCH, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_index_that_is_there_is_updated_with_its_model_and_then_searched(folder: Path, bundle: Path) -> None:
+    shutil.copytree(bundle, folder / "b")
+    (folder / "texts.jsonl").write_text('{"text": "An angry goose"}\n{"text": "The ferry"}\n', encoding="utf-8")
+    assert "texts      2 from texts.jsonl" in run("index", "texts.jsonl", "--out", "b")
+    (hit,) = json.loads(run("query", "b", "angry goose", "--num-results", "1", "--json"))["results"]
+    assert hit["text"] == "An angry goose"
+
+
+@pytest.mark.parametrize("command", SECTIONS)
+def test_the_help_of_a_command_fits_a_screen_or_is_the_commands_own(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):  # argparse raises it
+        dispatch([command, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"usage: semsearch {command}")
+    assert len(lines) < 24 or command in ("evaluate", "publish")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["nothing"], ["index", "--out", "b"], ["mcp", ".", "--watchful"], ["install-mcp", "emacs", "."], ["model"]],
+)
+def test_wrong_words_are_an_error(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(words) == 2
+    assert "semsearch" in "".join(capsys.readouterr())
+
+
+class Agent:
+    """A client of `semsearch mcp`."""
+
+    def __init__(self, *words: str) -> None:
+        self.process = subprocess.Popen([*SEMSEARCH, "mcp", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.notifications: list[str] = []
+
+    def ask(self, method: str, **params: Any) -> Any:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+        while "id" not in (reply := json.loads(self.process.stdout.readline())):
+            self.notifications.append(reply["method"])
+        return reply.get("result", reply)
+
+    def search(self, query: str) -> Any:
+        (content,) = self.ask("tools/call", name="search", arguments={"query": query})["content"]
+        return content["text"]
+
+    def end(self) -> int:
+        self.process.communicate(timeout=60)
+        return self.process.returncode
+
+
+def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: Path) -> None:
+    documents = folder / "notes"
+    documents.mkdir()
+    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
+    shutil.copytree(bundle, bundle_of(documents))  # so that the tests' model embeds them
+    agent = Agent("notes", "--watch")
+    assert agent.ask("initialize", protocolVersion="2025-06-18")["capabilities"] == {"tools": {"listChanged": True}}
+    for written in ("An angry goose won", "The night nurse told a joke"):
+        (documents / "a.md").write_text(f"# Goose\n\n{written}.\n", encoding="utf-8")
+        ends = time.monotonic() + 120
+        while f"{written}." not in (found := agent.search(written)):
+            assert time.monotonic() < ends, found
+            time.sleep(0.2)
+        (result,) = json.loads(found)["results"]
+        assert result["url"] == "a.md#goose"  # the bundle was made without --base-url
+    assert agent.end() == 0
+
+
+def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("semsearch.indexing.watching.index", lambda path, out, base_url: print(base_url))
+    assert main(folder, folder / "b", watch=False) == 0
+    assert capsys.readouterr().out == f"{folder.as_uri()}\n\n"
+
+
+@pytest.mark.parametrize("command", ["index", "query", "serve", "evaluate", "site", "publish"])
+def test_all_options_of_a_command_are_shown_without_another_program(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        dispatch([command, "--help" if command in ("evaluate", "site", "publish") else "--help-all"])
+    found = capsys.readouterr().out
+    assert found.startswith(f"usage: semsearch {command}")
+    assert "python -m" not in found
+
+
+def test_messages_can_come_from_a_file(folder: Path, bundle: Path) -> None:
+    (folder / "messages").write_text('{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n', encoding="utf-8")
+    with (folder / "messages").open() as messages:
+        command = [*SEMSEARCH, "mcp", str(bundle)]
+        done = subprocess.run(command, stdin=messages, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout)["result"]["tools"]) == 3
+
+
+def test_an_index_that_cannot_be_made_is_the_error_of_each_call(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    agent = Agent("empty")
+    names = [tool["name"] for tool in agent.ask("tools/list")["tools"]]
+    assert names == ["search", "fetch", "list_documents"]
+    assert "found a folder without files" in agent.search("goose")
+    assert agent.ask("resources/list")["error"]["code"] == -32601
+    assert agent.end() == 0
+
+
+def test_an_agent_that_is_terminated_ends_at_once(folder: Path, bundle: Path) -> None:
+    agent = Agent(str(bundle))
+    assert len(agent.ask("tools/list")["tools"]) == 3
+    agent.process.terminate()
+    assert agent.process.wait(timeout=30) == 143
+    agent.end()
+
+
+def test_the_files_of_a_folder_are_those_that_an_index_is_made_of(tmp_path: Path) -> None:
+    for file in ("a.md", ".b.md", ".git/c.md", "d/e.md"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(file)
+    assert {os.path.relpath(file, tmp_path) for file in file_states(tmp_path)} == {"a.md", "d/e.md"}
+    before = file_states(tmp_path / "a.md")
+    (tmp_path / "a.md").write_text("longer than before")
+    assert file_states(tmp_path / "a.md") != before
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "key"),
+    [
+        ("claude-code", ".mcp.json", "mcpServers"),
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("vscode", ".vscode/mcp.json", "servers"),
+    ],
+)
+def test_an_agents_configuration_is_shown_and_then_written_beside_what_is_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], agent: str, file: str, key: str
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text(json.dumps({key: {"other": {}}}))
+    assert dispatch(["install-mcp", agent, ".", "--watch"]) == 0
+    assert '+      "command":' in capsys.readouterr().out
+    assert json.loads((folder / file).read_text()) == {key: {"other": {}}}
+    assert dispatch(["install-mcp", agent, ".", "--watch", "--write"]) == 0
+    servers = json.loads((folder / file).read_text())[key]
+    assert servers.keys() == {"other", folder.name}
+    assert servers[folder.name]["args"][-3:] == ["mcp", str(folder.resolve()), "--watch"]

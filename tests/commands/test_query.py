@@ -1,0 +1,255 @@
+"""python -m function query: what /similar would find, on a terminal, in a pipe and as JSON."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from semsearch.commands.query import main
+from semsearch.indexing.corpus import Corpus
+from tests.project import ROOT, run_in_a_shell
+from tests.world import write_bundle
+
+TEXT = "angry goose"
+
+
+@pytest.fixture
+def ask(bundle: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return what runs a query that must succeed, and returns what it prints."""
+
+    def run(*arguments: str) -> str:
+        assert main([*arguments, "--bundle", str(bundle)]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        ([], {}),
+        (["--mode", "hybrid", "--exact"], {"mode": "hybrid", "exact": True}),
+        (["--filter", '{"chapter": {"$lt": 3}}'], {"filter": {"chapter": {"$lt": 3}}}),
+    ],
+)
+def test_json_is_the_reply_of_similar_with_the_query(
+    ask: Callable[..., str], client: httpx.Client, options: list[str], body: dict[str, Any]
+) -> None:
+    (line,) = ask(TEXT, "--json", *options).splitlines()
+    assert json.loads(line) == {"query": TEXT} | client.post("/similar", json={"text": TEXT} | body).json()
+
+
+def test_in_a_pipe_each_hit_is_a_plain_line_with_its_whole_text(ask: Callable[..., str], client: httpx.Client) -> None:
+    results = client.post("/similar", json={"text": TEXT, "num_results": 2}).json()["results"]
+    assert ask(TEXT, "--num-results", "2").splitlines() == [
+        f"{result['score']:6.2f}  {result['id']}  {result['text']}" for result in results
+    ]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semsearch.commands.query._is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_words_are_bold_and_lines_as_wide_as_it(ask: Callable[..., str]) -> None:
+    lines = ask("Angry GOOSE", "--num-results", "3", "--mode", "keyword").splitlines()
+    assert all("\x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m" in line for line in lines)
+    plain = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in lines]
+    assert max(map(len, plain)) == 60
+    assert any(line.endswith("…") for line in plain)
+
+
+def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: Callable[..., str]) -> None:
+    options = ["--filter", '{"chapter": {"$exists": true}}', "--num-results", "4"]
+    up = json.loads(ask(*options, "--sort", "chapter", "--json"))
+    down = json.loads(ask(*options, "--sort", "chapter:desc", "--json"))
+    chapters = [[hit["metadata"]["chapter"] for hit in reply["results"]] for reply in (up, down)]
+    assert chapters[0] == sorted(chapters[0]) != chapters[1] == sorted(chapters[1], reverse=True)
+    counts = json.loads(ask(*options, "--facet", "true", "--json"))["facets"]["true"]
+    last = ask(*options, "--facet", "true").splitlines()[-1]
+    assert last == "true: " + ", ".join(f"{each['value']} ({each['count']})" for each in counts)
+
+
+def test_ranges_of_facets_are_printed_with_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metadata = [json.dumps({"price": price}) for price in range(101)]
+    texts = [f"{TEXT} {row}" for row in range(101)]
+    corpus = Corpus(texts, texts, metadata, empty_texts=0, columns={"price": "number"})
+    bundle = write_bundle(tmp_path / "bundle", corpus)
+    assert main(["--facet", "price", "--num-results", "1", "--bundle", str(bundle)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "price: 0 to 20 (20), 20 to 40 (20), 40 to 60 (20), 60 to 80 (20), 80 to 100 (20), 100 to 120 (1)"
+
+
+def test_groups_are_indented_below_their_best_text(ask: Callable[..., str]) -> None:
+    lines = ask(TEXT, "--group-by", "who", "--group-size", "2", "--num-results", "2").splitlines()
+    reply = json.loads(ask(TEXT, "--group-by", "who", "--group-size", "2", "--num-results", "2", "--json"))
+    shown = [hit["id"] for result in reply["results"] for hit in (result, *result["other_passages"])]
+    assert [line.split()[1] for line in lines] == shown
+
+
+ODD_TEXT = (
+    "An angry goose żółć 🦆 \x1b[31mred\x1b]0;title\x07 \x9b31m \u202egnp.exe\u202c one\ttwo\nthree\u2028four \x7f"
+)
+ODD_METADATA = r"""{"infinite": 1e400, "half": "\ud800x", "control": "\u009bż"}"""
+
+
+@pytest.fixture(scope="module")
+def odd_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with characters that control a terminal, and metadata that JSON and UTF-8 cannot write as they are."""
+    corpus = Corpus([ODD_TEXT], ["id\x1b[2J\n1"], [ODD_METADATA], empty_texts=0)
+    return write_bundle(tmp_path_factory.mktemp("odd") / "bundle", corpus)
+
+
+def test_no_character_of_a_text_or_an_id_controls_the_terminal(
+    odd_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queries.txt").write_text("angry \x1b[1m goose", encoding="utf-8")
+    assert main(["--file", str(tmp_path / "queries.txt"), "--bundle", str(odd_bundle)]) == 0
+    text = r"An angry goose żółć 🦆 \x1b[31mred\x1b]0;title\x07 \x9b31m \u202egnp.exe\u202c one two three four \x7f"
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == r"angry \x1b[1m goose"
+    assert second.endswith(rf"  id\x1b[2J 1  {text}")
+    assert main(["goose", "--bundle", "/none\x1b[31m"]) == 1
+    assert capsys.readouterr().err.startswith(r"error: /none\x1b[31m: is not a folder")
+
+
+def test_json_has_no_such_characters_either_and_null_for_what_json_has_not(
+    odd_bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["goose", "--json", "--bundle", str(odd_bundle)]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.isascii()
+    assert line.isprintable()
+    (hit,) = json.loads(line, parse_constant=pytest.fail)["results"]
+    assert (hit["id"], hit["text"]) == ("id\x1b[2J\n1", ODD_TEXT)
+    assert hit["metadata"] == json.loads(ODD_METADATA) | {"infinite": None}
+
+
+def test_each_line_of_a_file_is_a_query(ask: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "queries.txt").write_text("\ufeffangry goose\r\n\n  \nsilver key\n", encoding="utf-8")
+    file = str(tmp_path / "queries.txt")
+    assert [json.loads(line)["query"] for line in ask("--file", file, "--json").splitlines()] == [TEXT, "silver key"]
+    first, second = ask("--file", file, "--num-results", "1").split("\n\n")
+    assert [first.splitlines()[0], second.splitlines()[0]] == [TEXT, "silver key"]
+
+
+def test_a_misspelled_word_is_shown_with_what_replaces_it(ask: Callable[..., str]) -> None:
+    first, *hits = ask("the gooze", "--mode", "keyword").splitlines()
+    assert first == "no text has 'gooze'; searched for goose"
+    assert [hit.split()[1] for hit in hits] == [
+        hit.split()[1] for hit in ask("the goose", "--mode", "keyword").splitlines()
+    ]
+    assert json.loads(ask("the gooze", "--mode", "keyword", "--json"))["corrected"] == {"gooze": ["goose"]}
+    reply = json.loads(ask("gooze", "--mode", "keyword", "--json", "--no-correct"))
+    assert reply == {"query": "gooze", "results": [], "truncated": False}
+
+
+def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> None:
+    assert ask("zeppelin", "--mode", "keyword") == "no text was found\n"
+    assert ask("goose " * 30).endswith("the text is longer than the search reads; its end was left out\n")
+
+
+def test_what_cannot_be_searched_for_is_told(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["goose", "--filter", '{"where": 1}', "--bundle", str(bundle)]) == 1
+    assert "found 'where'; the columns are: id (string), chapter (number)" in capsys.readouterr().err
+
+
+def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["goose", "--bundle", "s3://tests/prefix"]) == 1
+    expected = "error: --bundle: found s3://tests/prefix, expected a folder, because a query reads nothing from S3; "
+    found = capsys.readouterr().err
+    assert found.startswith(expected)
+    assert "`python -m function --bundle s3://tests/prefix`" in found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "expected one text, --file or --like"),
+        (["goose", "--num-results", "101"], "expected a whole number from 1 to 100"),
+        (["goose", "--filter", "{"], "argument --filter: not JSON"),
+    ],
+)
+def test_unusable_arguments_end_it_with_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert expected in capsys.readouterr().err
+
+
+def run_module(
+    *arguments: str, code: int = 0, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "function", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | (environment or {}), capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_the_module_searches_serves_and_explains(bundle: Path, tmp_path: Path) -> None:
+    assert b"angry goose" in run_module("query", TEXT, "--bundle", str(bundle)).stdout
+    assert b'python -m function query "self driving cars"' in run_module("query", "--help").stdout
+    none = str(tmp_path / "none")
+    for serve in ([], ["serve"]):
+        assert b"none: is not a folder" in run_module(*serve, "--port", "0", "--bundle", none, code=1).stderr
+
+
+def test_a_query_imports_no_server(in_a_new_process: Callable[..., Any], bundle: Path) -> None:
+    script = f"""
+import json, sys
+from semsearch.commands.query import main
+main(["goose", "--bundle", {str(bundle)!r}])
+print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
+"""
+    assert not {"fastapi", "starlette", "pydantic", "mangum", "uvicorn", "asyncio"} & set(in_a_new_process(script))
+
+
+def run_query_in_a_shell(command: str, **environment: str) -> tuple[int, str, str]:
+    """Run a command of bash, in which "query" means ours; return its exit code, stdout and stderr."""
+    return run_in_a_shell(command.replace("query", f"{sys.executable} -m function query"), **environment)
+
+
+def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path) -> None:
+    command = f"yes goose | head -300 | {{ query --file - --json --bundle {bundle}; echo $? >&2; }} | head -1"
+    _, out, err = run_query_in_a_shell(command)
+    assert json.loads(out)["query"] == "goose"
+    assert err == "141\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("query goose --bundle {} >/dev/full", (1, "", "error: standard output: No space left on device\n")),
+        ("query --file /none.txt --bundle {}", (1, "", "error: /none.txt: No such file or directory\n")),
+    ],
+)
+def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(
+    bundle: Path, command: str, expected: tuple[int, str, str]
+) -> None:
+    assert run_query_in_a_shell(command.format(bundle)) == expected
+
+
+def test_ctrl_c_ends_it_without_a_trace(bundle: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "queries")
+    command = [sys.executable, "-m", "function", "query", "--file", str(tmp_path / "queries"), "--bundle", str(bundle)]
+    with (
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as query,
+        (tmp_path / "queries").open("wb"),  # waits until the query opens it too
+    ):
+        query.send_signal(signal.SIGINT)
+        out, _ = query.communicate(timeout=60)
+    assert (query.returncode, out) == (130, b"")

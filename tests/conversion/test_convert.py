@@ -1,0 +1,153 @@
+"""A model becomes the model half of a bundle: its files, what the manifest says of them, and how close they stayed."""
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from semsearch.conversion import convert as export_model_module
+from semsearch.conversion.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
+from semsearch.conversion.convert import compare, export_model
+from semsearch.conversion.quantize import quantize_graph
+from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.quantization import Embeddings
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.models.modules import ModelError
+from semsearch.indexing.models.source import Source
+from tests.export_fixtures import TINY_BERT, embed_with_transformers
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_what_the_manifest_will_say_comes_from_the_model(tiny_export: tuple[Path, ModelInfo]) -> None:
+    folder, info = tiny_export
+    assert sorted(path.name for path in folder.iterdir()) == [MODEL, TOKENIZER]
+    found = asdict(info)
+    accuracy = found.pop("accuracy")
+    assert accuracy.keys() == {"texts", "cosine_mean", "cosine_min", "recall_at_10"}
+    assert accuracy["texts"] == 100  # the half that did not calibrate
+    assert 0.9 < accuracy["recall_at_10"] <= 1
+    assert found == {
+        "name": "tests/tiny-bert",
+        "revision": None,
+        "source_sha256": sha256(TINY_BERT / "model.safetensors"),
+        "pooling": "mean",
+        "dim": 32,
+        "max_tokens": 32,
+        "prompts": {"query": "query: ", "document": "passage: "},
+        "quantization": "w8a14",
+        "full_dim": None,
+        "documents": "",
+    }
+
+
+def test_embeddings_are_close_to_those_of_transformers(tiny_export: tuple[Path, ModelInfo], corpus: Corpus) -> None:
+    folder, info = tiny_export
+    embedder = Embedder.open(folder, info)
+    tokens = embedder.tokenize(corpus.texts)
+    expected = embed_with_transformers(TINY_BERT, [one.ids for one in tokens], "mean")
+    cosines = (embedder.embed(tokens) * expected).sum(axis=1)
+    assert cosines.min() > 0.999
+    assert info.accuracy["cosine_mean"] == pytest.approx(cosines.mean(), abs=1e-4)
+
+
+def test_the_same_model_and_texts_give_the_same_bytes(
+    tiny_export: tuple[Path, ModelInfo], tiny_source: Source, corpus: Corpus, tmp_path: Path
+) -> None:
+    texts = split_texts(corpus.texts)
+    assert export_model(tiny_source, texts, tmp_path) == tiny_export[1]
+    for name in (MODEL, TOKENIZER):
+        assert sha256(tmp_path / name) == sha256(tiny_export[0] / name)
+
+
+def test_an_export_that_strayed_from_float32_is_refused(
+    tiny_source: Source, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flip_the_signs(*arguments: Any) -> ModelProto:
+        quantized = quantize_graph(*arguments)
+        for tensor in quantized.graph.initializer:
+            if tensor.name.endswith("/codes"):
+                flipped = -np.frombuffer(tensor.raw_data, np.int8)
+                tensor.raw_data = flipped.tobytes()
+        return quantized
+
+    monkeypatch.setattr(export_model_module, "quantize_graph", flip_the_signs)
+    with pytest.raises(ModelError, match=r"in 8 bit the mean cosine to float32 is .*, expected at least 0\.995"):
+        export_model(tiny_source, split_texts(corpus.texts), tmp_path)
+
+
+# Texts to calibrate and to measure with
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (list(map(str, range(63))), "--calibration: found 63 texts, expected at least 64"),
+        (["the same"] * 64, "--calibration: found 0 texts unlike the others, expected more than 10"),
+    ],
+)
+def test_too_few_different_texts_are_refused(texts: list[str], found: str) -> None:
+    with pytest.raises(ModelError, match=found):
+        split_texts(texts)
+
+
+@pytest.mark.parametrize("count", [64, 65, 1_511, 100_000])
+def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: int) -> None:
+    texts = [str(number) for number in range(count)]
+    split = split_texts(texts)
+    calibration, held_out = split.calibration, split.held_out
+    assert not set(calibration) & set(held_out)
+    assert len(set(calibration)) == len(calibration) == min(CALIBRATION_TEXTS, count // 2)
+    assert min(count // 2, 512) <= len(held_out) <= ACCURACY_TEXTS
+    for part in (calibration, held_out):
+        numbers = np.array([int(text) for text in part])
+        assert numbers.min() < 0.1 * count
+        assert np.abs(np.median(numbers) / count - 0.5) < 0.2
+
+
+def test_every_python_calibrates_with_the_same_documentation(documentation: Corpus) -> None:
+    split = split_documentation(documentation)
+    digest = hashlib.sha256("\n".join(split.calibration).encode()).hexdigest()
+    assert digest == "ed80db4b0055d0ddeb7d30a3f550e32ed5a592017959c5cb6678c865d032fd37"
+    assert len(set(split.calibration)) == CALIBRATION_TEXTS
+    assert len(split.held_out) == ACCURACY_TEXTS
+    assert not set(split.calibration) & set(split.held_out)
+
+
+# Comparing
+
+
+def unit_rows(n: int, dim: int, seed: int) -> Embeddings:
+    rows = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def slow_recall(exact: Embeddings, found: Embeddings) -> float:
+    def ten_nearest(embeddings: Embeddings, row: int) -> set[int]:
+        others = [(float(embeddings[row] @ other), i) for i, other in enumerate(embeddings)]
+        return {i for _, i in sorted((one for one in others if one[1] != row), reverse=True)[:10]}
+
+    return sum(len(ten_nearest(exact, row) & ten_nearest(found, row)) for row in range(len(exact))) / 10 / len(exact)
+
+
+def test_compare_counts_cosines_and_neighbours_as_a_slow_loop_does() -> None:
+    exact = unit_rows(60, 12, seed=1)
+    found = exact + 0.25 * unit_rows(60, 12, seed=2)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    cosines = [
+        sum(a * b for a, b in zip(*pair, strict=True)) for pair in zip(exact.tolist(), found.tolist(), strict=True)
+    ]
+    accuracy = compare(exact, found)
+    assert accuracy["texts"] == 60
+    assert accuracy["cosine_mean"] == pytest.approx(sum(cosines) / 60, abs=1e-5)
+    assert accuracy["cosine_min"] == pytest.approx(min(cosines), abs=1e-5)
+    assert accuracy["recall_at_10"] == pytest.approx(slow_recall(exact, found), abs=1e-4)
+    assert 0.5 < accuracy["recall_at_10"] < 0.95
+    assert compare(exact, exact) == {"texts": 60, "cosine_mean": 1, "cosine_min": 1, "recall_at_10": 1}

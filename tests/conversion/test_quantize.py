@@ -1,0 +1,321 @@
+"""The 8-bit graph stays close to the float32 graph, gives the same in any batch, and fits 16-bit sums."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from semsearch.conversion.calibration import round_weights
+from semsearch.conversion.quantize import (
+    HEADROOM,
+    LARGEST_ACTIVATION,
+    SMALLEST_TABLE,
+    ZERO_POINT,
+    quantize_graph,
+    save_ort,
+    sort_operators,
+)
+from semsearch.engine.embedder import TokenIds, open_session
+
+Floats = NDArray[np.float64]
+INPUTS = ("input_ids", "attention_mask")
+
+
+def feed(ids: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int64]]:
+    longest = max(map(len, ids))
+    padded = [[*one, *[0] * (longest - len(one))] for one in ids]
+    mask = [[1] * len(one) + [0] * (longest - len(one)) for one in ids]
+    return {"input_ids": np.array(padded, np.int64), "attention_mask": np.array(mask, np.int64)}
+
+
+def run(model: ModelProto, ids: Sequence[Sequence[int]], *names: str) -> list[NDArray[Any]]:
+    """Run one batch; gives the outputs named, or all."""
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return list(session.run(list(names) or None, feed(ids)))
+
+
+def initializers(model: ModelProto) -> dict[str, NDArray[Any]]:
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+
+
+def count(model: ModelProto, kind: str) -> int:
+    return sum(node.op_type == kind for node in model.graph.node)
+
+
+# Rounding
+
+
+def correlated_inputs(tokens: int, inputs: int, seed: int = 7) -> Floats:
+    random = np.random.default_rng(seed)
+    return random.standard_normal((tokens, 6)) @ random.standard_normal((6, inputs)) + 0.3 * random.standard_normal(
+        (tokens, inputs)
+    )
+
+
+def random_weights(inputs: int, outputs: int, seed: int = 8) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal((inputs, outputs)).astype(np.float32)
+
+
+def round_one_by_one(weights: NDArray[np.float32], hessian: Floats) -> Floats:
+    """GPTQ as the paper first states it: round one input, correct the later ones, take it out of the inverse."""
+    rest = weights.astype(np.float64)
+    scales = np.abs(rest).max(axis=0) / 127
+    inverse = np.linalg.inv(hessian + 0.01 * np.diag(hessian).mean() * np.eye(len(hessian)))
+    codes = np.zeros_like(rest)
+    for i in range(len(rest)):
+        codes[i] = np.clip(np.round(rest[i] / scales), -127, 127)
+        error = (rest[i] - codes[i] * scales) / inverse[i, i]
+        rest[i + 1 :] -= inverse[i + 1 :, i : i + 1] * error
+        inverse -= np.outer(inverse[:, i], inverse[i]) / inverse[i, i]
+    return codes
+
+
+@pytest.mark.parametrize("inputs", [16, 128, 300])  # within one block, just one, and over three
+def test_rounding_equals_the_papers_algorithm_done_one_input_at_a_time(inputs: int) -> None:
+    x, weights = correlated_inputs(1000, inputs), random_weights(inputs, 9)
+    codes, _ = round_weights(weights, x.T @ x)
+    expected = round_one_by_one(weights, x.T @ x)
+    assert (codes == expected).mean() > 0.999  # a tie may fall either way
+    assert np.abs(codes - expected).max() <= 1
+
+
+# Small graphs: a look-up whose rows are the activations, then products
+
+
+def lookup_graph(table: NDArray[np.float32], nodes: list[Any], outputs: dict[str, int], **weights: Any) -> ModelProto:
+    """Return the graph that looks the ids up in the table as "x", then does `nodes`; outputs are names and widths."""
+    first = helper.make_node("Gather", ["table", "input_ids"], ["x"])
+    last = helper.make_node("Identity", ["attention_mask"], ["mask"])  # so that it is an input at all
+    tensors = {"table": table, **weights}
+    graph = helper.make_graph(
+        [first, *nodes, last],
+        "lookup",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "tokens"]) for name in INPUTS],
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", "tokens", width])
+            for name, width in outputs.items()
+        ],
+        [numpy_helper.from_array(np.asarray(values, np.float32), name) for name, values in tensors.items()],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def product(activation: str, weight: str, output: str) -> Any:
+    return helper.make_node("MatMul", [activation, weight], [output])
+
+
+def uniform_table(rows: int, dim: int, seed: int = 9) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).uniform(-1, 1, (rows, dim)).astype(np.float32)
+
+
+def calibration_of(rows: int) -> list[TokenIds]:
+    return [TokenIds([row, (row + 1) % rows], False) for row in range(rows)]
+
+
+def near(found: NDArray[Any], expected: NDArray[Any]) -> bool:
+    """Whether the error is what 8-bit weights leave: about half a hundredth of the values' own size."""
+    return bool(np.linalg.norm(found - expected) < 0.006 * np.linalg.norm(expected))
+
+
+def test_a_product_becomes_two_8_bit_products_close_to_it() -> None:
+    table, weights = uniform_table(200, 24), random_weights(24, 10)
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 10}, w=weights)
+    before = model.SerializeToString(deterministic=True)
+    quantized = quantize_graph(model, calibration_of(200))
+    assert model.SerializeToString(deterministic=True) == before
+    assert (count(quantized, "MatMul"), count(quantized, "MatMulIntegerToFloat")) == (0, 2)
+    ids = [list(range(50)), list(range(100, 150))]
+    assert near(run(quantized, ids, "y")[0], table[ids] @ weights)
+
+
+def test_activations_keep_14_bits() -> None:
+    table = uniform_table(300, 16)
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))  # 127 steps of 1 / 127: exact
+    (found,) = run(quantize_graph(model, calibration_of(300)), [list(range(300))], "y")
+    step = np.abs(table).max() * HEADROOM / LARGEST_ACTIVATION
+    assert np.abs(found[0] - table).max() <= step * 0.51
+
+
+def test_products_of_one_input_are_done_as_one_and_split_again_in_their_order() -> None:
+    table = uniform_table(200, 24)
+    weights = {
+        name: random_weights(24, width, seed) for seed, (name, width) in enumerate({"a": 8, "b": 5, "c": 12}.items())
+    }
+    nodes = [product("x", name, f"y_{name}") for name in weights]
+    model = lookup_graph(table, nodes, {f"y_{name}": one.shape[1] for name, one in weights.items()}, **weights)
+    quantized = quantize_graph(model, calibration_of(200))
+    assert (count(quantized, "MatMulIntegerToFloat"), count(quantized, "Split")) == (2, 1)
+    for name, one in weights.items():
+        (found,) = run(quantized, [list(range(60))], f"y_{name}")
+        assert found.shape == (1, 60, one.shape[1])
+        assert near(found[0], table[:60] @ one), name
+
+
+@pytest.mark.parametrize("names", [["b", "xw"], ["xw", "b"]])
+def test_a_bias_is_added_by_the_product_itself(names: list[str]) -> None:
+    bias = random_weights(10, 1)[:, 0] * 9
+    table, weights, quantized = with_bias(bias, [helper.make_node("Add", names, ["y"])])
+    assert count(quantized, "Add") == 1  # the sum of the two halves
+    (found,) = run(quantized, [list(range(60))], "y")
+    assert near(found[0] - bias, table[:60] @ weights)
+
+
+def with_bias(
+    bias: NDArray[np.float32], nodes: list[Any]
+) -> tuple[NDArray[np.float32], NDArray[np.float32], ModelProto]:
+    """Return a table, weights and the quantized graph of their product "xw" and of the nodes that read it."""
+    table, weights = uniform_table(200, 24), random_weights(24, 10)
+    outputs = {node.output[0]: 10 for node in nodes}
+    model = lookup_graph(table, [product("x", "w", "xw"), *nodes], outputs, w=weights, b=bias)
+    return table, weights, quantize_graph(model, calibration_of(200))
+
+
+# Beyond what calibration saw
+
+
+def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped() -> None:
+    table = uniform_table(64, 16)
+    table[32:] = table[:32] * 100
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))
+    (found,) = run(quantize_graph(model, calibration_of(32)), [list(range(64))], "y")
+    largest = HEADROOM * np.abs(table[:32]).max()
+    beyond = np.abs(table[32:]) > 4 * largest
+    assert beyond.sum() > 300
+    clipped = found[0, 32:][beyond]
+    np.testing.assert_array_equal(np.sign(clipped), np.sign(table[32:][beyond]))
+    assert 0.99 * largest < np.abs(clipped).min() <= np.abs(clipped).max() < 4 * largest
+
+
+def test_within_the_headroom_nothing_is_clipped() -> None:
+    table = uniform_table(64, 16)
+    table[32:] = table[:32] * 0.999 * HEADROOM
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))
+    found, high, low = run(
+        with_halves(quantize_graph(model, calibration_of(32))), [list(range(64))], "y", "x/high", "x/low"
+    )
+    np.testing.assert_allclose(found[0], table, atol=1e-3)
+    assert max(high.max(), low.max()) <= 2 * ZERO_POINT
+
+
+# 16-bit sums
+
+
+def with_halves(quantized: ModelProto) -> ModelProto:
+    """Return the graph with its activations' halves as further outputs."""
+    watched = ModelProto()
+    watched.CopyFrom(quantized)
+    names = [node.output[0] for node in quantized.graph.node if node.op_type == "QuantizeLinear"]
+    watched.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.UINT8, None) for name in names)
+    return watched
+
+
+def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantized: ModelProto) -> None:
+    weights = {name: one for name, one in initializers(tiny_quantized).items() if name.endswith("/codes")}
+    assert len(weights) == 8  # query, key and value as one, and three more, in two layers
+    for name, codes in weights.items():
+        pairs = codes.astype(np.int64).reshape(-1, 2, codes.shape[1])
+        largest = (
+            2 * ZERO_POINT * np.maximum(pairs.clip(min=0).sum(axis=1), -pairs.clip(max=0).sum(axis=1))
+        )  # halves of all or nothing make the extremes
+        assert largest.max() <= np.iinfo(np.int16).max, name
+
+
+# Look-up tables
+
+
+def table_graph(table: NDArray[np.float32]) -> tuple[ModelProto, ModelProto]:
+    nodes = [product("x", "w", "y"), helper.make_node("Identity", ["x"], ["row"])]
+    dim = table.shape[1]
+    model = lookup_graph(table, nodes, {"y": 2, "row": dim}, w=random_weights(dim, 2))
+    return model, quantize_graph(model, calibration_of(32))
+
+
+def test_a_large_table_becomes_bytes_with_a_scale_a_row() -> None:
+    table = uniform_table(8192, 128)
+    table[5] *= 100  # its own scale: the others lose nothing
+    table[6] = 0
+    _, quantized = table_graph(table)
+    stored = initializers(quantized)
+    assert "table" not in stored
+    assert (stored["table/codes"].dtype, stored["table/codes"].shape) == (np.dtype(np.int8), table.shape)
+    assert stored["table/scales"].shape == (8192, 1)
+    ids = [[0, 5, 6, 8191]]
+    (found,) = run(quantized, ids, "row")
+    steps = np.abs(table[ids[0]]).max(axis=1, keepdims=True) / 127
+    assert (np.abs(found[0] - table[ids[0]]) <= steps * 1.01).all()
+    assert np.linalg.norm(found[0] - table[ids[0]]) < 0.01 * np.linalg.norm(table[ids[0]])
+    assert not found[0, 2].any()
+
+
+def test_a_small_table_stays_float32() -> None:
+    table = uniform_table(8191, 128)
+    assert table.size < SMALLEST_TABLE <= 8192 * 128
+    _, quantized = table_graph(table)
+    np.testing.assert_array_equal(initializers(quantized)["table"], table)
+
+
+# The tiny BERT
+
+
+@pytest.fixture(scope="module")
+def tiny_quantized(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> ModelProto:
+    """The tiny BERT in 8 bit, calibrated with every other text of the corpus."""
+    return quantize_graph(tiny_graph, tiny_tokens[::2])
+
+
+@pytest.fixture(scope="module")
+def held_out(tiny_tokens: list[TokenIds]) -> list[list[int]]:
+    return [tokens.ids for tokens in tiny_tokens[1::2]]
+
+
+def test_texts_not_seen_in_calibration_stay_close_to_float32(
+    tiny_graph: ModelProto, tiny_quantized: ModelProto, held_out: list[list[int]]
+) -> None:
+    exact, found = run(tiny_graph, held_out)[0], run(tiny_quantized, held_out)[0]
+    cosines = (exact * found).sum(axis=1)
+    assert cosines.mean() > 0.9998
+    assert cosines.min() > 0.999
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+
+
+def test_a_text_embeds_the_same_alone_and_in_a_batch(tiny_quantized: ModelProto, held_out: list[list[int]]) -> None:
+    assert len({len(one) for one in held_out}) > 5
+    (together,) = run(tiny_quantized, held_out)
+    alone = np.concatenate([run(tiny_quantized, [one])[0] for one in held_out[::10]])
+    assert np.abs(together[::10] - alone).max() < 1e-6
+
+
+def save_unsorted(model: ModelProto, path: Path) -> bytes:
+    """Write the model as ONNX Runtime itself does."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(path)
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return path.read_bytes()
+
+
+def test_files_that_onnx_runtime_writes_differ_only_in_the_order(tiny_graph: ModelProto, tmp_path: Path) -> None:
+    written = {save_unsorted(tiny_graph, tmp_path / "a.ort") for _ in range(5)}
+    assert len({sort_operators(content) for content in written}) == 1
+    assert sort_operators(sort_operators(min(written))) == sort_operators(min(written))
+
+
+@pytest.mark.parametrize("bits", [8, 32])
+def test_the_ort_file_answers_as_the_graph_it_was_made_of(
+    bits: int, tiny_graph: ModelProto, tiny_quantized: ModelProto, held_out: list[list[int]], tmp_path: Path
+) -> None:
+    model = tiny_quantized if bits == 8 else tiny_graph
+    save_ort(model, tmp_path / "model.ort")
+    assert (tmp_path / "model.ort").read_bytes()[4:8] == b"ORTM"  # file_identifier of onnxruntime's ort.fbs
+    (found,) = open_session(tmp_path / "model.ort").run(None, feed(held_out))
+    np.testing.assert_allclose(found, run(model, held_out)[0], atol=2e-6)
+
+
+# Errors

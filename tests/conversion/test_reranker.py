@@ -1,0 +1,235 @@
+"""Exported cross-encoders have the logits of transformers and of sentence-transformers, and come into a bundle."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from semsearch.conversion.calibration import CalibrationTexts, split_texts
+from semsearch.conversion.reranker import (
+    check_pairs,
+    export_rerank_graph,
+    export_reranker,
+    rank_correlation,
+    run_original_pairs,
+)
+from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, RerankInfo, read_manifest
+from semsearch.engine.embedder import open_session
+from semsearch.engine.loading import load_bundle
+from semsearch.engine.rerank.reranker import Reranker
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.models.modules import ModelError
+from semsearch.indexing.models.source import Source, read_cross_encoder, write_tokenizer
+from tests.command_line import STORY_COLUMNS, contents, error_line, run, summary
+from tests.conversion.test_graph import MODERNBERT_SIZES, SIZES
+from tests.data.make_sentence_transformers import DATA, TEXTS, add_transformer
+from tests.export_fixtures import TINY_BERT
+
+pytestmark = pytest.mark.filterwarnings(r"ignore:`torch\.jit\.script(_method)?` is deprecated:DeprecationWarning")
+
+LARGEST_DIFFERENCE = 1e-3  # between the scores of the float32 graph and of the original model
+LEAST_CORRELATION = 0.99  # rank correlation of the 8-bit scores with the original model's
+QUERIES = ("who lost a key?", "A RAVEN STOLE", "twelve hares and the lion " * 4)
+Make = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Return what makes a tiny cross-encoder of a family, with random weights and the tiny BERT's tokenizer."""
+
+    def make_model(family: str = "bert", labels: int = 1, **config: Any) -> Path:
+        import torch
+        from transformers import AutoConfig, AutoModelForSequenceClassification
+
+        sizes: dict[str, Any] = {"modernbert": MODERNBERT_SIZES, "roberta": SIZES | {"type_vocab_size": 1}}.get(
+            family, SIZES
+        )
+        stated = AutoConfig.for_model(
+            family, vocab_size=591, max_position_embeddings=66, initializer_range=0.3, num_labels=labels, **sizes
+        )
+        torch.manual_seed(7)
+        folder = tmp_path_factory.mktemp(family) / f"{family}-{labels}"
+        AutoModelForSequenceClassification.from_config(stated).save_pretrained(folder)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copyfile(TINY_BERT / name, folder / name)
+        if family == "roberta":  # as its own tokenizer says
+            _change(folder / "tokenizer_config.json", {"model_input_names": ["input_ids", "attention_mask"]})
+        _change(folder / "config.json", config)
+        return folder
+
+    return make_model
+
+
+def _change(path: Path, values: dict[str, Any]) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture(scope="module")
+def texts(corpus: Corpus) -> CalibrationTexts:
+    return split_texts(corpus.texts)
+
+
+def original_logits(folder: Path, pairs: list[tuple[str, str]]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return the logits that transformers computes for all pairs in one padded batch, (n, labels)."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager").eval()
+    tokens = AutoTokenizer.from_pretrained(folder)(pairs, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        return np.asarray(model(**tokens).logits.numpy(), np.float32)
+
+
+def open_exact(source: Source, folder: Path) -> Reranker:
+    """Return the float32 graph as a reranker."""
+    onnx.save(export_rerank_graph(source, folder / "work"), folder / "exact.onnx")
+    write_tokenizer(source, folder / RERANK_TOKENIZER)
+    return open_reranker(source, folder, folder / "exact.onnx")
+
+
+def open_reranker(source: Source, folder: Path, graph: Path) -> Reranker:
+    info = RerankInfo("tiny", None, "0" * 64, source.max_tokens, 0.5, "none")
+    return Reranker(read_tokenizer(folder / RERANK_TOKENIZER), open_session(graph), info)
+
+
+def score(reranker: Reranker, pairs: list[tuple[str, str]]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.array([reranker.score(reranker.tokenize_pairs(query, [text]))[0] for query, text in pairs])
+
+
+@pytest.mark.parametrize(("family", "labels"), [("bert", 1), ("bert", 2), ("modernbert", 1)])
+def test_float32_and_8_bit_have_the_logits_of_transformers(
+    make: Make, texts: CalibrationTexts, tmp_path: Path, family: str, labels: int
+) -> None:
+    folder = make(family, labels)
+    source = read_cross_encoder(folder, folder.name)
+    pairs = [(query, text) for query in QUERIES for text in texts.held_out[:40]]
+    theirs = original_logits(folder, pairs)
+    expected = theirs[:, 0] if labels == 1 else theirs[:, 1] - theirs[:, 0]  # the second label means relevant
+    assert expected.std() > 20 * LARGEST_DIFFERENCE
+    np.testing.assert_allclose(score(open_exact(source, tmp_path), pairs), expected, atol=LARGEST_DIFFERENCE)
+    info = export_reranker(source, texts, tmp_path)
+    found = score(open_reranker(source, tmp_path, tmp_path / RERANK), pairs)
+    assert rank_correlation(found, expected) >= LEAST_CORRELATION
+    assert info.accuracy["rank_correlation"] >= LEAST_CORRELATION
+    assert (info.max_tokens, info.weight, info.quantization) == (64, 0.5, "w8a14")
+
+
+@pytest.mark.parametrize("family", ["roberta", "electra", "distilbert"])
+def test_other_heads_agree_with_transformers_in_float32(make: Make, tmp_path: Path, family: str) -> None:
+    source = read_cross_encoder(make(family), family)
+    check_pairs(source, run_original_pairs(source), open_exact(source, tmp_path))
+
+
+def test_a_cross_encoder_of_modules_has_the_scores_of_sentence_transformers(tmp_path: Path) -> None:
+    folder = add_transformer(
+        Path(shutil.copytree(DATA / "sentence-transformers" / "cross-encoder", tmp_path / "model"))
+    )
+    source = read_cross_encoder(folder, "modules")
+    assert (source.pooling, source.dim, source.max_tokens) == ("cls", 1, 32)
+    exact = open_exact(source, tmp_path)
+    check_pairs(source, run_original_pairs(source), exact)
+    (theirs,) = json.loads((folder / "embeddings.json").read_text())["scores"]
+    found = score(exact, [(query, text) for query in TEXTS for text in TEXTS])
+    np.testing.assert_allclose(found, theirs, atol=LARGEST_DIFFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"architectures": ["BertModel"]}, "has 0 labels"),
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "has 3 labels, .*expected a cross-encoder with one label, or"),
+        ({"sentence_transformers": {"activation_fn": "torch.nn.Tanh"}}, "the activations {'torch.nn.Tanh'}; expected"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(make: Make, config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        read_cross_encoder(make(**config), "refused")
+
+
+def test_a_model_without_its_classifier_is_refused(make: Make) -> None:
+    folder = make()
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["classifier.weight"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"lacks 1 tensors of a bert model, such as classifier\.weight"):
+        run_original_pairs(read_cross_encoder(folder, "headless"))
+
+
+def test_a_graph_that_computes_something_else_is_refused(make: Make, tmp_path: Path) -> None:
+    source = read_cross_encoder(make(), "changed")
+    exact = open_exact(source, tmp_path)
+    original = run_original_pairs(source)
+    original[3] += 0.01
+    with pytest.raises(ModelError, match=r"differ by up to 0.01\d*, expected at most 0.001"):
+        check_pairs(source, original, exact)
+
+
+# In a bundle
+
+
+def test_a_bundle_gets_a_reranker_keeps_it_and_gets_another_weight_without_a_new_embedding(
+    make: Make, stories: Path, story_bundle: Path, calibration: Path
+) -> None:
+    before = contents(story_bundle)
+    command = ("--update", story_bundle, "--corpus", stories, *STORY_COLUMNS, "--out", story_bundle)
+    done = run(*command, "--rerank", make(), "--calibration", calibration)
+    assert (done.code, done.err) == (0, "")
+    assert "0 texts, " in summary(done, "embedded")
+    assert summary(done, "reranker").startswith("bert-1, 64 tokens, weight 0.5; against float32: pairs ")
+    after = contents(story_bundle)
+    # the tokenizers of both models are equal, so there is one file
+    assert after.keys() - before.keys() == {RERANK}
+    assert {name for name in before if before[name] != after[name]} == {"manifest.json"}
+    bundle = load_bundle(story_bundle)
+    assert bundle.reranker is not None
+    assert len(bundle.reranker.score(bundle.reranker.tokenize_pairs("a key", ["a door", "a ferry"]))) == 2
+    assert run("verify", story_bundle).code == 0
+
+    assert run(*command, "--rerank-weight", "0.25").code == 0
+    again = read_manifest(story_bundle)
+    assert again.rerank is not None
+    assert (again.rerank.weight, contents(story_bundle)[RERANK]) == (0.25, after[RERANK])
+
+    assert run(TINY_BERT, "--calibration", calibration, *command).code == 0
+    assert read_manifest(story_bundle).rerank == again.rerank
+
+
+def test_a_tokenizer_of_its_own_has_its_own_file(make: Make, calibration: Path, tmp_path: Path) -> None:
+    folder = make()
+    path = folder / "tokenizer.json"
+    described = json.loads(path.read_text())
+    described["normalizer"]["lowercase"] = False
+    path.write_text(json.dumps(described))
+    _change(folder / "tokenizer_config.json", {"do_lower_case": False})
+    done = run("model", TINY_BERT, "--rerank", folder, "--calibration", calibration, "--out", tmp_path / "bundle")
+    assert (done.code, done.err) == (0, "")
+    files = contents(tmp_path / "bundle")
+    assert files[RERANK_TOKENIZER] != files[TOKENIZER]
+    assert {RERANK, RERANK_TOKENIZER} <= read_manifest(tmp_path / "bundle").files.keys()
+
+
+def test_a_model_that_is_no_cross_encoder_is_refused_before_any_work(stories: Path, story_bundle: Path) -> None:
+    before = contents(story_bundle)
+    done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--rerank", TINY_BERT, "--out", story_bundle)
+    assert "lists Transformer, Pooling, Normalize; expected a cross-encoder" in error_line(done)
+    assert contents(story_bundle) == before
+
+
+def test_a_weight_without_a_reranker_is_refused(stories: Path, story_bundle: Path) -> None:
+    done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--rerank-weight", "0.3", "--out", story_bundle)
+    assert done.code == 1
+    assert "--rerank-weight found no reranker; add one with --rerank MODEL" in done.err
+
+
+def test_the_rank_correlation_is_spearmans() -> None:
+    first, second = np.array([1, 2, 2, 5, 4], np.float32), np.array([10, 20, 30, 40, 40], np.float32)
+    # ranks 1, 2.5, 2.5, 5, 4 and 1, 2, 3, 4.5, 4.5
+    assert rank_correlation(first, second) == pytest.approx(9.0 / np.sqrt(9.5 * 9.5))
+    assert rank_correlation(first, -first) == pytest.approx(-1.0)

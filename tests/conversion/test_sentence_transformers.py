@@ -1,0 +1,277 @@
+"""Modules after pooling, fewer dimensions, prompts and models with a Router give sentence-transformers' embeddings.
+
+tests/data/make_sentence_transformers.py made these models and embeddings with sentence-transformers 5.7.0.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from onnx import TensorProto, helper
+from safetensors.numpy import load_file, save_file
+
+from semsearch.conversion.calibration import split_texts
+from semsearch.conversion.convert import export_model
+from semsearch.conversion.graph import DOMAIN, OPSET, add_steps, export_graph
+from semsearch.conversion.reference import check_agreement, run_original
+from semsearch.engine.bundle import INDEX, TOKENIZER, ModelInfo, check_bundle
+from semsearch.engine.embedder import Embedder, TokenIds, open_session
+from semsearch.engine.quantization import Embeddings, dequantize
+from semsearch.engine.semantic.index import Index
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.models.modules import ONNX_ACTIVATIONS, WEIGHTS_FILE, ModelError
+from semsearch.indexing.models.source import Source, read_source, write_tokenizer
+from semsearch.indexing.verification import verify
+from tests.command_line import contents, error_line, run, summary, write_texts
+from tests.data.make_sentence_transformers import DATA, DIMENSIONS, TEXTS, add_transformer
+from tests.export_fixtures import edit_json
+
+MODELS = DATA / "sentence-transformers"
+LEAST_COSINE, LEAST_QUANTIZED = 0.9999, 0.999  # cosine to sentence-transformers, in float32 and in 8 bit
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> Path:
+    """A model with Normalize, Dense, LayerNorm, another Dense and Normalize after its pooling."""
+    folder = Path(shutil.copytree(MODELS / "steps", tmp_path / "steps"))
+    return add_transformer(folder)
+
+
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with a Router: the tiny BERT for queries, its first layer for documents, each with a Dense."""
+    folder = Path(shutil.copytree(MODELS / "router", tmp_path_factory.mktemp("model") / "router"))
+    add_transformer(folder / "query_0_Transformer")
+    add_transformer(folder / "document_0_Transformer", layers=1)
+    return folder
+
+
+def expected(name: str, kind: str) -> Embeddings:
+    """Return the unit embeddings that sentence-transformers has for TEXTS."""
+    return np.array(json.loads((MODELS / name / "embeddings.json").read_bytes())[kind], np.float32)
+
+
+def exact(source: Source, work: Path) -> Embedder:
+    """Return the float32 graph, after it is compared with the original model."""
+    work.mkdir()
+    onnx.save(export_graph(source, work), work / "exact.onnx")
+    write_tokenizer(source, work / TOKENIZER)
+    info = ModelInfo("t", None, "0" * 64, source.pooling, source.dim, source.max_tokens, source.prompts, "none")
+    embedder = Embedder(read_tokenizer(work / TOKENIZER), open_session(work / "exact.onnx"), info)
+    check_agreement(source, run_original(source), embedder)
+    return embedder
+
+
+def embed(embedder: Embedder, role: str = "") -> Embeddings:
+    return embedder.embed(embedder.tokenize(list(TEXTS), role))
+
+
+def least_cosine(found: Embeddings, stated: Embeddings) -> float:
+    return float((found * stated).sum(axis=1).min())
+
+
+# Modules after pooling
+
+
+@pytest.mark.parametrize(("dimensions", "kind"), [(None, "all"), (DIMENSIONS, "first")])
+def test_modules_after_pooling_give_the_embeddings_of_sentence_transformers(
+    steps: Path, corpus: Corpus, tmp_path: Path, dimensions: int | None, kind: str
+) -> None:
+    source = read_source(steps, "steps", dimensions=dimensions)
+    assert [step.kind for step in source.steps] == ["Normalize", "Dense", "LayerNorm", "Dense"]
+    assert (source.full_dim, source.dim) == (40, dimensions or 40)
+    assert least_cosine(embed(exact(source, tmp_path / "work")), expected("steps", kind)) >= LEAST_COSINE
+
+    out = tmp_path / "quantized"
+    out.mkdir()
+    info = export_model(source, split_texts(corpus.texts), out)
+    assert (info.dim, info.full_dim) == (dimensions or 40, 40 if dimensions else None)
+    embedder = Embedder.open(out, info)
+    assert least_cosine(embed(embedder), expected("steps", kind)) >= LEAST_QUANTIZED
+
+    same_length = [TokenIds([*text.ids[:9], text.ids[-1]], True) for text in embedder.tokenize(corpus.texts[:7])]
+    alone = np.concatenate([embedder.embed([text]) for text in same_length])
+    np.testing.assert_array_equal(embedder.embed(same_length), alone)
+
+
+@pytest.mark.parametrize("activation", ONNX_ACTIVATIONS)
+def test_each_activation_equals_that_of_torch(steps: Path, activation: str) -> None:
+    package = "linear" if activation == "Identity" else "activation"
+    edit_json(steps / "3_Dense" / "config.json", activation_function=f"torch.nn.modules.{package}.{activation}")
+    write_modules(steps, "Transformer", "Pooling", "Dense")
+    source = read_source(steps, "steps", pooling="cls")
+    graph = helper.make_graph([], "steps", [helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["n", 32])], [])
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    result = add_steps(model, source, "pooled")
+    model.graph.output.append(helper.make_tensor_value_info(result, TensorProto.FLOAT, ["n", 48]))
+
+    pooled = np.random.default_rng(7).normal(0, 3, (50, 32)).astype(np.float32)
+    (found,) = ort.InferenceSession(model.SerializeToString()).run(None, {"pooled": pooled})
+    tensors = {name: torch.from_numpy(each) for name, each in load_file(source.steps[0].folder / WEIGHTS_FILE).items()}
+    product = torch.from_numpy(pooled) @ tensors["linear.weight"].T + tensors["linear.bias"]
+    np.testing.assert_allclose(found, getattr(torch.nn, activation)()(product).numpy(), atol=1e-5)
+
+
+def write_modules(folder: Path, *kinds: str) -> None:
+    """Write a modules.json with the modules of the model `steps`."""
+    paths = {"Transformer": "", "Pooling": "1_Pooling", "Dense": "3_Dense", "LayerNorm": "4_LayerNorm"}
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": paths.get(kind, kind)} for kind in kinds]
+    (folder / "modules.json").write_text(json.dumps(modules))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"activation_function": "torch.nn.modules.activation.SiLU"},
+        {"activation_function": "my.Tanh"},
+        {"module_input_name": "token_embeddings"},
+        {"use_residual": True},
+    ],
+)
+def test_a_dense_that_cannot_be_exported_is_refused(steps: Path, changes: dict[str, Any]) -> None:
+    edit_json(steps / "3_Dense" / "config.json", **changes)
+    with pytest.raises(ModelError, match=r"3_Dense: found a Dense with .*; expected an activation of torch\.nn"):
+        read_source(steps, "steps")
+
+
+def test_a_dense_without_a_stated_activation_has_tanh(steps: Path) -> None:
+    edit_json(steps / "3_Dense" / "config.json", activation_function=None)
+    assert read_source(steps, "steps").steps[1].activation == "Tanh"
+
+
+def test_a_mean_of_another_length_is_refused_before_a_module(steps: Path) -> None:
+    mode = {"word_embedding_dimension": 32, "pooling_mode_mean_sqrt_len_tokens": True}
+    (steps / "1_Pooling" / "config.json").write_text(json.dumps(mode))
+    with pytest.raises(ModelError, match="asks for pooling_mode_mean_sqrt_len_tokens, include_prompt True; expected"):
+        read_source(steps, "steps")
+
+
+def test_the_checksum_covers_the_weights_of_all_modules(steps: Path) -> None:
+    before = read_source(steps, "steps").weights_sha256
+    path = steps / "5_Dense" / "model.safetensors"
+    save_file({name: tensor * 2 for name, tensor in load_file(path).items()}, path)
+    assert read_source(steps, "steps").weights_sha256 != before
+
+
+# Dimensions and prompts
+
+
+def test_more_dimensions_than_the_model_has_are_refused(steps: Path) -> None:
+    assert read_source(steps, "steps", dimensions=40).dim == 40
+    with pytest.raises(ModelError, match="--dimensions: found 41, expected at most 40"):
+        read_source(steps, "steps", dimensions=41)
+
+
+def test_dimensions_and_prompts_of_the_command_line_are_in_the_bundle(
+    steps: Path, calibration: Path, stories: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bundle"
+    options = ["--dimensions", 16, "--query-prompt", "ask: ", "--document-prompt", "read: ", "--calibration"]
+    corpus = write_texts(tmp_path / "texts.csv", list(TEXTS))
+    done = run(steps, "--corpus", corpus, *options, calibration, "--out", out)
+    assert done.code == 0
+    assert summary(done, "model").startswith("steps, 16 of 40 dimensions, mean pooling")
+    manifest = check_bundle(out)
+    assert (manifest.model.dim, manifest.model.full_dim) == (16, 40)
+    assert manifest.model.prompts == {"query": "ask: ", "document": "read: "}
+    source = read_source(steps, "steps", dimensions=16, prompts={"document": "read: "})
+    assert least_cosine(stored(out), embed(exact(source, tmp_path / "work"), "document")) >= LEAST_QUANTIZED
+    assert run("verify", out, "--model", steps).code == 0  # 16 values of the original model too
+    assert run("corpus", "--corpus", corpus, "--out", out).code == 0
+    assert check_bundle(out).model == manifest.model
+
+
+def test_a_prompt_can_be_replaced_and_left_out(router: Path) -> None:
+    tiny = DATA / "tiny-bert"
+    assert read_source(tiny, "t", prompts={"query": "q: ", "document": None}).prompts == {
+        "query": "q: ",
+        "document": "passage: ",
+    }
+    assert read_source(tiny, "t", prompts={"query": "", "document": ""}).prompts == {}
+    found = read_source(router, "t", prompts={"document": "d: "})
+    assert found.documents is not None
+    assert (found.prompts, found.documents.prompts) == ({"query": "query: "}, {"document": "d: "})
+
+
+# Router
+
+
+def stored(bundle: Path) -> Embeddings:
+    """Return the embeddings in a bundle's index, in the order of the corpus."""
+    manifest = check_bundle(bundle)
+    assert manifest.index is not None
+    index = Index.open(bundle / INDEX, manifest.index.stages)
+    return dequantize(*index.codes_of(np.arange(len(index))))
+
+
+@pytest.fixture(scope="module")
+def routed(router: Path, calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The bundle of the model with a Router, and its corpus: TEXTS."""
+    folder = tmp_path_factory.mktemp("routed")
+    corpus = write_texts(folder / "texts.csv", list(TEXTS))
+    done = run(router, "--corpus", corpus, "--calibration", calibration, "--out", folder / "bundle")
+    assert done.code == 0, done.err
+    assert "another model for the passages" in done.out
+    return folder / "bundle", corpus
+
+
+def test_queries_and_passages_are_embedded_by_the_two_models_of_a_router(
+    router: Path, routed: tuple[Path, Path], tmp_path: Path
+) -> None:
+    query = read_source(router, "router")
+    assert query.documents is not None
+    for source, role in ((query, "query"), (query.documents, "document")):
+        found = embed(exact(source, tmp_path / role), role)
+        assert least_cosine(found, expected("router", role)) >= LEAST_COSINE
+    bundle, _ = routed
+    model = check_bundle(bundle).model
+    assert model.prompts == {"query": "query: "}
+    embedder = Embedder.open(bundle, model)
+    assert least_cosine(embed(embedder, "query"), expected("router", "query")) >= LEAST_QUANTIZED
+    assert least_cosine(stored(bundle), expected("router", "document")) >= LEAST_QUANTIZED
+    assert [path.name for path in bundle.iterdir() if path.is_dir()] == []
+
+
+def test_a_bundle_of_a_router_is_verified_without_its_model_for_passages(
+    router: Path, routed: tuple[Path, Path]
+) -> None:
+    bundle, _ = routed
+    checks = list(verify(bundle))
+    assert all(check.passed for check in checks)
+    assert not any("rows to their texts" in check.name for check in checks)
+    assert any(check.name.startswith("recall@10") for check in checks)
+    assert run("verify", bundle, "--model", router).code == 0
+
+
+def test_new_texts_for_a_router_need_the_model_again(
+    router: Path, routed: tuple[Path, Path], calibration: Path, tmp_path: Path
+) -> None:
+    bundle, _ = routed
+    before = contents(bundle)
+    corpus = write_texts(tmp_path / "more.csv", [*TEXTS, "the tortoise"])
+    alone = run("--update", bundle, "--corpus", corpus, "--out", tmp_path / "out")
+    assert error_line(alone).startswith(f"error: {bundle}: holds the model for queries of router, and its passages")
+    assert "python -m export MODEL --update" in error_line(alone)
+    assert error_line(run("corpus", "--corpus", corpus, "--out", bundle)) == error_line(alone)
+    assert contents(bundle) == before
+
+    options = ["--corpus", corpus, "--calibration", calibration, "--out", tmp_path / "out"]
+    done = run(router, "--update", bundle, *options)
+    assert (done.code, done.err) == (0, "")
+    assert summary(done, "embedded") == f"1 texts, {len(TEXTS)} rows taken over from the bundle of --update"
+    np.testing.assert_array_equal(stored(tmp_path / "out")[: len(TEXTS)], stored(bundle))
+
+
+def test_a_router_without_a_route_for_documents_is_refused(router: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(router, tmp_path / "router"))
+    edit_json(folder / "router_config.json", structure={"query": []})
+    with pytest.raises(ModelError, match=r"router: cannot be read as a model .*KeyError: 'document'"):
+        read_source(folder, "router")

@@ -1,0 +1,142 @@
+"""Texts become terms: words in one form, codes whole and in parts, stems only where they are asked for."""
+
+import re
+import sys
+from unicodedata import combining, normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.engine.keyword.analyzer import (
+    LONGEST_STEMMED,
+    MOST_MARKS,
+    find_stemmer,
+    quoted_parts,
+    split_terms,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("The quick, brown fox!", ["the", "quick", "brown", "fox"]),
+        ("STRASSE Straße", ["strasse", "strasse"]),
+        ("fullwidth \uff21\uff22", ["fullwidth", "ab"]),
+        ("AB-1234", ["ab-1234", "ab", "1234"]),
+        ("Python 3.11.", ["python", "3.11", "3", "11"]),
+        ("C++ or C#", ["c++", "c", "or", "c#", "c"]),
+        ("shutil.unpack_archive()", ["shutil.unpack_archive", "shutil", "unpack", "archive"]),
+        ("AT&T, me@example.org", ["at&t", "at", "t", "me@example.org", "me", "example", "org"]),
+        ("end. Next - and/or", ["end", "next", "and/or", "and", "or"]),
+        ("the dog's", ["the", "dog", "s"]),
+        ("Żółć naïve", ["żółć", "zolc", "naïve", "naive"]),
+        ("café-bar", ["café-bar", "cafe-bar", "café", "cafe", "bar"]),
+        (
+            "Ёлка λόγος Œuvre Ångström İzmir",
+            [
+                *("ёлка", "елка", "λόγοσ", "λογοσ", "œuvre", "oeuvre", "ångström", "angstrom", "i̇zmir", "izmir"),
+            ],
+        ),
+        ("한국어 काफ़ी", ["한국어", "काफ़ी"]),
+        ("東京タワー 東", ["東京", "京タ", "タワ", "ワー", *"東京タワー", "東"]),
+        ("Tokyo東京-AB", ["tokyo", "東京-ab", "東京", "東", "京", "ab"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("🦆 … -- +", []),
+    ],
+)
+def test_a_text_has_these_terms(text: str, terms: list[str]) -> None:
+    assert split_terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"), [("東京タワー", ["東京", "京タ", "タワ", "ワー"]), ("東 x京", ["東", "x", "京"])]
+)
+def test_a_query_has_pairs_and_only_characters_that_stand_alone(text: str, terms: list[str]) -> None:
+    assert split_terms(text, is_query=True) == terms
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_every_term_of_a_query_is_one_of_the_text(text: str) -> None:
+    assert set(split_terms(text, is_query=True)) <= set(split_terms(text))
+
+
+def test_letters_are_stemmed_and_codes_are_not() -> None:
+    stem = find_stemmer("english")
+    assert split_terms("searching the searches of AB-1234s a4s", stem) == [
+        *("search", "the", "search", "of", "ab-1234s", "ab", "1234s", "a4s")
+    ]
+    assert split_terms("Häuser", find_stemmer("german")) == split_terms("Haus", find_stemmer("german"))
+    assert find_stemmer(None) is None
+
+
+texts = st.text(st.characters(codec="utf-8"))
+
+
+@given(texts)
+def test_a_decomposed_text_has_the_same_terms(text: str) -> None:
+    assert split_terms(normalize("NFD", text)) == split_terms(text)
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_capitals_change_no_term_and_each_letter_and_digit_is_in_a_term(text: str) -> None:
+    terms = split_terms(text)
+    assert split_terms(text.upper()) == terms
+    words = [term for term in terms if re.fullmatch("[a-z0-9]+", term)]
+    assert "".join(words) == re.sub("[^a-z0-9]", "", text.lower())
+
+
+@given(texts)
+def test_a_text_has_the_terms_of_its_words(text: str) -> None:
+    assert split_terms(text) == [term for word in text.split() for term in split_terms(word)]
+
+
+def test_quoted_parts_are_what_stands_between_quotation_marks() -> None:
+    assert quoted_parts('find "angry goose" and “the ferry”') == ["angry goose", "the ferry"]
+    assert quoted_parts('19" rack, ""') == []
+
+
+RUNS = {
+    "two marks in turn": "\u0301\u0316" * 500,
+    "all marks": "".join(chr(code) for code in range(sys.maxunicode + 1) if combining(chr(code))),
+    # no marks themselves, but normalized they are
+    **{f"U+{code:04X}": chr(code) * 500 + "\u0316" for code in (0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F)},
+}
+
+
+def longest_run(text: str) -> int:
+    """Return how many marks follow each other at most."""
+    return max(len(run) for run in "".join("m" if combining(one) else " " for one in text).split(" "))
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_long_run_of_marks_is_cut_before_it_is_normalized(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    normalized = []
+
+    def watched(form: str, text: str) -> str:
+        normalized.append(text)
+        return normalize(form, text)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("semsearch.engine.keyword.analyzer.normalize", watched)
+    before, *marked, after = split_terms(f"goose a{run} ferry")
+    assert [before, after] == ["goose", "ferry"]
+    assert all(longest_run(normalize("NFKD", text)) <= 2 * MOST_MARKS for text in normalized)
+    assert sum(map(len, marked)) <= 3 * MOST_MARKS
+
+
+def test_only_words_of_a_possible_length_are_stemmed() -> None:
+    stemmed: list[str] = []
+
+    def stem(word: str) -> str:
+        stemmed.append(word)
+        return word
+
+    split_terms(f"{'a' * LONGEST_STEMMED} {'b' * (LONGEST_STEMMED + 1)}", stem)
+    assert stemmed == ["a" * LONGEST_STEMMED]
+
+
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=12), st.sampled_from([None, "english"]))
+def test_a_word_alone_has_the_terms_that_it_has_in_a_text(word: str, language: str | None) -> None:
+    stem = find_stemmer(language)
+    assert split_terms(word, stem) == split_terms(f"{word} ü", stem)[:-2]  # ü and u
+    assert split_terms(f" {word}\t", stem) == split_terms(word, stem)

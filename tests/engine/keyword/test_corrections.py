@@ -1,0 +1,224 @@
+"""A word that no text has is replaced by the nearest words of the texts, unless it is a correct one."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from semsearch.engine.keyword import corrections
+from semsearch.engine.keyword.corrections import MOST_COMPARED, MOST_CORRECTED, MOST_NEAREST
+from semsearch.engine.keyword.keywords import Keywords
+from semsearch.engine.tensors import AnyArray
+from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
+
+Make = Callable[..., Keywords]
+
+
+def split(tokens: Sequence[str], word: str) -> list[str]:
+    """Return a word in two parts if it begins with one of the tokens, and in one if it is a token."""
+    first = next((token for token in tokens if word.startswith(token)), None)
+    return list(word) if first is None else [part for part in (first, word.removeprefix(first)) if part]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Return what makes the keywords of some texts."""
+
+    def make_keywords(
+        texts: list[str], stemming: str | None = None, tokens: Sequence[str] = (), known_words: float = 1.0
+    ) -> Keywords:
+        tensors, info = keyword_tensors(texts, KeywordOptions(stemming))
+        assert info is not None
+        save_file(tensors, tmp_path / "keywords.safetensors")
+        described = replace(info, known_words=known_words)
+        return Keywords(tmp_path / "keywords.safetensors", described, len(texts), partial(split, tokens))
+
+    return make_keywords
+
+
+def corrected(keywords: Keywords, text: str) -> dict[str, list[str]]:
+    """Return the words that replace those of a text, as a reply has them."""
+    return {word: list(words) for word, words in keywords.match(text).corrected.items()}
+
+
+def errors(left: str, right: str) -> int:
+    """Return the distance of two words, from the recurrence of the optimal string alignment in a table."""
+    table = [
+        [row + column if not row * column else 0 for column in range(len(right) + 1)] for row in range(len(left) + 1)
+    ]
+    for row, one in enumerate(left, 1):
+        for column, other in enumerate(right, 1):
+            table[row][column] = min(
+                table[row - 1][column] + 1, table[row][column - 1] + 1, table[row - 1][column - 1] + (one != other)
+            )
+            if row > 1 and column > 1 and one == right[column - 2] and other == left[row - 2]:
+                table[row][column] = min(table[row][column], table[row - 2][column - 2] + 1)
+    return table[-1][-1]
+
+
+words = st.text(st.sampled_from("abcdж\U00010400"), min_size=1, max_size=9)
+
+
+@given(words, st.lists(words, min_size=1, max_size=9))
+def test_the_distances_are_those_of_the_table(word: str, terms: list[str]) -> None:
+    lengths = np.array([len(term) for term in terms], np.intp)
+    codes = np.minimum([ord(letter) for term in terms for letter in term], corrections.LAST_CODE).astype(np.uint32)
+    found = corrections._distances(word, codes, np.cumsum(lengths) - lengths, lengths)
+    assert found.tolist() == [errors(word, term) for term in terms]
+
+
+def edits(word: str, letter: str) -> set[str]:
+    """Return all words with one error."""
+    parts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    swapped = {head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1}
+    return (
+        {head + letter + tail for head, tail in parts}
+        | swapped
+        | {head + new + tail[1:] for head, tail in parts if tail for new in ("", letter)}
+    )
+
+
+@pytest.mark.parametrize(("word", "letter"), [("ferry", "x"), ("żółwica", "ę")])
+def test_a_word_with_one_error_anywhere_is_found(make: Make, word: str, letter: str) -> None:
+    keywords = make([word, "goose", "angry", "лебедь"])
+    for wrong in edits(word, letter) - {word}:
+        assert corrected(keywords, wrong) == ({wrong: [word]} if len(wrong) >= 4 else {})
+        assert [hit.row for hit in keywords.match(f"zebra {wrong}").best(10)] == ([0] if len(wrong) >= 4 else [])
+
+
+def test_a_reply_shows_words_of_the_texts(make: Make) -> None:
+    texts = ["information on libraries", "they study antibodies", "classified"]
+    assert corrected(make(texts, "english"), "informatiom librries antibdies stuty classicfied classicication") == {
+        "informatiom": ["information"],
+        "librries": ["libraries"],
+        "antibdies": ["antibodies"],
+        "stuty": ["study"],
+        "classicfied": ["classified"],
+    }
+
+
+def test_of_words_as_near_the_most_frequent_replace_it_and_a_row_counts_half_of_the_best(make: Make) -> None:
+    texts = ["word", "wood", "wood", "wond wood word", "wold", "word", "word"]
+    keywords = make([*texts, "weird words wander"])
+    assert corrected(keywords, "woqd") == {"woqd": ["word", "wood"]}
+    assert MOST_NEAREST == 2
+    both = np.maximum(keywords.match("word").scores, keywords.match("wood").scores)
+    np.testing.assert_array_equal(keywords.match("woqd").scores, both / 2)
+
+
+def test_a_word_of_one_text_replaces_another_only_if_no_other_is_as_near(make: Make) -> None:
+    keywords = make(["word", "wood ferry", "wood", "gander", "gamder"])
+    assert corrected(keywords, "woqd fexry gaxder") == {"woqd": ["wood"], "fexry": ["ferry"]}
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("house", {}),  # a token
+        ("houses", {}),  # what an ending is added to is a token
+        ("housek", {"housek": ["houses", "housez"]}),
+    ],
+)
+def test_a_word_that_the_tokenizer_knows_is_no_misspelling(make: Make, word: str, found: dict[str, list[str]]) -> None:
+    texts = ["housez", "a housez"] if word != "housek" else ["two housez", "housez", "houses", "the house"]
+    assert corrected(make(texts, "english", ["house"]), word) == found
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("organise", "organize"),
+        ("colour", "color"),
+        ("centres", "centers"),
+        ("licence", "license"),
+    ],
+)
+def test_another_spelling_replaces_a_word_that_the_tokenizer_knows(make: Make, word: str, other: str) -> None:
+    keywords = make([f"to {other}", "goose", f"{word}x {word}x", f"{word}x"], "english", [word])
+    assert corrected(keywords, word) == {word: [other]}
+
+
+@pytest.mark.parametrize(("word", "other"), [("wise", "wize"), ("four", "for"), ("device", "devise")])
+def test_other_words_are_no_spellings(make: Make, word: str, other: str) -> None:
+    assert corrected(make([f"to {other}", "goose"], "english", [word]), word) == {}
+
+
+def test_in_another_language_words_are_corrected_if_the_rest_of_the_query_finds_little(make: Make) -> None:
+    keywords = make(["der Rasen", *["mit der Ente"] * 9], known_words=0.2)
+    assert corrected(keywords, "Rasn") == {"rasn": ["rasen"]}
+    assert corrected(keywords, "Ente Rasn") == {"rasn": ["rasen"]}
+    assert corrected(keywords, "der Rasn") == {}
+    assert corrected(make(["der Rasen", *["mit der Ente"] * 9]), "der Rasn") == {"rasn": ["rasen"]}
+
+
+def test_two_errors_are_corrected_in_longer_words_that_have_many_tokens_if_none_has_one(make: Make) -> None:
+    keywords = make(["ferryboat", "goose", "gander", "cormorant", "cormorants"])
+    assert corrected(keywords, "fexxyboat") == {"fexxyboat": ["ferryboat"]}
+    assert corrected(keywords, "xexryboat") == {}  # another first letter
+    assert corrected(keywords, "gxxse ganddxr") == {}
+    assert corrected(keywords, "cormoxxnts") == {"cormoxxnts": ["cormorants"]}
+    assert corrected(keywords, "cormoxants") == {"cormoxants": ["cormorants"]}
+    assert corrected(make(["ferryboat"], tokens=["fe"]), "fexxyboat") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("gos", "ab-1235", "gooze7", "gooze-12", "1235", "3.12", '"gooze" ferry', "goose", "🦆", "東京"),
+        *("gooze-ferrx", "gooze@ferry.org", "gooze/fery", "gooze++"),
+    ],
+)
+def test_short_words_codes_numbers_and_quoted_words_stay(make: Make, text: str) -> None:
+    assert corrected(make(["goose ferry", "order ab-1234", "python 3.11", "goose7"]), text) == {}
+
+
+def test_a_misspelled_word_counts_as_often_as_it_should_and_only_in_allowed_rows(make: Make) -> None:
+    keywords = make(["angry goose", "goose ferry", "ferry"])
+    allowed = np.array([False, True, True])
+    half = keywords.match("goose", allowed).scores / 2
+    np.testing.assert_array_equal(keywords.match("gooze", allowed).scores, half)
+    np.testing.assert_array_equal(keywords.match("gooze gooze", allowed).scores, 2 * half)
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of terms that each word was compared with."""
+    numbers: list[int] = []
+    real = corrections._distances
+
+    def count(word: str, codes: AnyArray, begins: AnyArray, lengths: AnyArray) -> AnyArray:
+        numbers.append(len(begins))
+        return real(word, codes, begins, lengths)
+
+    monkeypatch.setattr(corrections, "_distances", count)
+    return numbers
+
+
+def random_words(count: int, seed: int) -> list[str]:
+    choose = random.Random(seed)
+    return ["".join(choose.choices("abcdefgh", k=choose.randint(5, 9))) for _ in range(count)]
+
+
+def test_a_thousand_unknown_words_are_compared_with_a_bounded_number_of_terms(make: Make, compared: list[int]) -> None:
+    keywords = make([" ".join(random_words(20_000, 1)), "goose"])
+    keywords.match(" ".join(random_words(1_000, 2)))
+    assert len(compared) == MOST_CORRECTED
+    assert sum(compared) <= MOST_COMPARED
+
+
+def test_an_accent_is_no_misspelling_but_its_word_can_be_misspelled(make: Make) -> None:
+    keywords = make(["Zurich", "Málaga", "goose"])
+    assert corrected(keywords, "zürich malaga málagá") == {}
+    assert corrected(keywords, "zurixh mxlaga mxálaga éoose") == {
+        "zurixh": ["zurich"],
+        "mxlaga": ["málaga"],
+        "mxálaga": ["málaga"],
+        "éoose": ["goose"],
+    }

@@ -1,0 +1,196 @@
+"""Highlights against a reading of the same rules sentence by sentence, and on texts that no one would write."""
+
+import math
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from semsearch.engine.keyword import highlights
+from semsearch.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
+from semsearch.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords, plain_text
+
+LANGUAGE = "english"
+STEM = find_stemmer(LANGUAGE)
+
+
+def highlight(texts: list[str], query: str, language: str | None, *, marks_words: bool) -> list[Highlight]:
+    return highlights.highlight(texts, TermsOfWords(query, [language]), marks_words=marks_words)
+
+
+WORDS = [
+    "goose",
+    "geese",
+    "running",
+    "ran",
+    "AB-1234",
+    "C++",
+    "Straße",
+    "ﬁsh",
+    "東京",
+    "żółw",
+    "🦆",
+    "👩‍👩‍👧",
+    "x" * 300,
+]
+PIECES = [*WORDS, " ", " ", " ", "\n", ". ", "! ", "? ", "。", "…", '."', ".", "-", "\u00a0", "e\u0301", "\t", "'s"]
+texts_of_pieces = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
+queries = st.lists(st.sampled_from([*WORDS, "fish", "run", "nothing"]), min_size=1, max_size=4).map(" ".join)
+
+
+def check_form(text: str, found: Highlight) -> None:
+    places = [place for each in found.ranges for place in each]
+    assert places == sorted(places)
+    assert all(0 <= place <= len(text) for place in [*places, *found.snippet])
+    start, end = found.snippet
+    assert 0 <= end - start <= SNIPPET
+    assert text[start:end].strip() or not text.strip()
+    assert not text[start:end][-1:].isspace()
+
+
+@given(texts=st.lists(texts_of_pieces, min_size=1, max_size=3), query=queries, marks_words=st.booleans())
+@example(["x" * 300 + "。goose y" + "z" * 200], "goose", True)  # the snippet begins before the sentence
+@example(["", " \n "], "goose", False)
+def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_query(
+    texts: list[str], query: str, marks_words: bool
+) -> None:
+    wanted = set(split_terms(query, STEM))
+    plain = highlight(texts, query, LANGUAGE, marks_words=False)  # its range is the best sentence
+    for text, best, found in zip(texts, plain, highlight(texts, query, LANGUAGE, marks_words=marks_words), strict=True):
+        check_form(text, found)
+        assert found.snippet == best.snippet
+        ((start, end),) = best.ranges
+        words = [
+            word.start()
+            for word in re.compile(WORD).finditer(text, start, end)
+            if wanted & set(split_terms(word[0], STEM))
+        ]
+        assert found.snippet[0] <= start <= found.snippet[1] or found.snippet[0] <= words[0] < found.snippet[1]
+        if len(text) <= SNIPPET:
+            assert text[slice(*found.snippet)] == text.rstrip()
+
+
+@pytest.mark.parametrize(
+    ("languages", "query", "text", "marked"),
+    [
+        (["english"], "The history of a ferry", "A History of the ferry and of the goose", ["History", "ferry"]),
+        (["english"], "to be or not to be", "Not to sleep or to be", ["Not", "to", "or", "to", "be"]),
+        (["english"], "Was ist der Hof?", "Das ist der Hof", ["ist", "der", "Hof"]),
+        (["german"], "Was ist der Hof?", "Das ist der Hof", ["Hof"]),
+        (["english", "german"], "the house of der Häuser", "the Haus of der", ["Haus"]),
+        ([None], "the ferry", "the ferry", ["the", "ferry"]),
+        (["english"], "the gooze", "the goose", ["goose"]),
+    ],
+)
+def test_stop_words_are_marked_only_if_the_query_has_no_other_words(
+    languages: list[str | None], query: str, text: str, marked: list[str]
+) -> None:
+    corrected = {"goos"} if "gooze" in query else frozenset[str]()
+    terms = TermsOfWords(query, languages, corrected)
+    (found,) = highlights.highlight([text], terms, marks_words=True)
+    assert [text[start:end] for start, end in found.ranges] == marked
+
+
+@given(text=texts_of_pieces, query=queries)
+def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_query(text: str, query: str) -> None:
+    wanted = set(split_terms(query, STEM, is_query=True))
+    spans = [match.span(number) for pattern, number in ((WORD, 0), (PAIR, 1)) for match in re.finditer(pattern, text)]
+    words = [(start, end) for start, end in spans if wanted & set(split_terms(text[start:end], STEM, is_query=True))]
+    (found,) = highlight([text], query, LANGUAGE, marks_words=True)
+    if words:
+        marked = {place for start, end in found.ranges for place in range(start, end)}
+        assert marked == {place for start, end in words for place in range(start, end)}
+    else:
+        assert found == highlight([text], query, LANGUAGE, marks_words=False)[0]
+
+
+@given(
+    texts=st.lists(
+        st.lists(
+            st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f"]), min_size=1, max_size=5), min_size=1, max_size=5
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    query=st.lists(st.sampled_from(["a", "b", "c", "d", "x"]), min_size=1, max_size=4),
+)
+def test_the_best_sentence_shares_the_rarest_terms_with_the_query(
+    texts: list[list[list[str]]], query: list[str]
+) -> None:
+    sentences = [[" ".join(words) + "." for words in text] for text in texts]
+    shared = [[set(words) & set(query) for words in text] for text in texts]
+    total, counts = sum(map(len, texts)), Counter(term for text in shared for terms in text for term in terms)
+    found = highlight([" ".join(text) for text in sentences], " ".join(query), None, marks_words=False)
+    for text, terms, each in zip(sentences, shared, found, strict=True):
+        scores = [math.fsum(math.log(1 + total / counts[term]) for term in some) for some in terms]
+        ((start, end),) = each.ranges
+        place = scores.index(max(scores))
+        if sorted(scores)[-2:] != [max(scores)] * min(2, len(scores)) or len(set(map(frozenset, terms))) == 1:
+            assert " ".join(text)[start:end] == text[place]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("One goose. Two!  Three?", ["One goose.", "Two!", "Three?"]),
+        ('She said "run." He ran (fast!). Then…', ['She said "run."', "He ran (fast!).", "Then…"]),
+        ("Version 3.11 is out.\nA line\n\nanother", ["Version 3.11 is out.", "A line", "another"]),
+        ("東京です。寒い\uff01猫", ["東京です。", "寒い\uff01", "猫"]),
+        ("🦆🦆. 🦆 b", ["🦆🦆.", "🦆 b"]),
+    ],
+)
+def test_sentences_end_where_people_end_them(text: str, sentence: list[str]) -> None:
+    for each in sentence:
+        word = re.findall(r"\w+", each)[-1:] or ["b"]
+        (found,) = highlight([text], word[0], None, marks_words=False)
+        ((start, end),) = found.ranges
+        assert text[start:end] in sentence
+
+
+LEAVES = ["a", "b.", "c-d", "é", "x_y", "`e ** f`", "``g ` h``", "\\*i\\*", "2 * 3", "j*k*l", "(m)", "__init__"]
+LINKS = ["[n *o*](u)", '![**p** q](u(v) "w")', "[`r`](<s t>)"]
+PHRASES = st.recursive(
+    st.sampled_from(LEAVES + LINKS),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=2, max_size=4).map(" ".join),
+        st.builds(str.format, st.sampled_from(["**{}**", "*{}*", "_{}_"]), inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(PHRASES)
+@example("**`bold`**, [a **b**](u_v(w) 'x') ![c](d) and `e ** f` in src/**/*.js")
+@example("2 * 3 * 4, ***a** b*, snake_case, __init__, _x_y, \\*d\\* and ``e ` f``")
+def test_plain_text_is_what_a_parser_of_markdown_shows(text: str) -> None:
+    def shown(tokens: list[Token] | None) -> str:
+        return "".join(shown(token.children) if token.children else token.content for token in tokens or [])
+
+    text = f"x {text} x"
+    plain, places = plain_text(text)
+    assert plain == "".join(text[place] for place in places)
+    assert places == sorted(places)
+    assert plain == shown(MarkdownIt("commonmark").parseInline(text))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        ("## A `b`\n\n> # Q\n> text *x", "A b\n\nQ\ntext *x"),
+        ("```py\ndef f(*args, **rest): `x`\n```\n*y*", "def f(*args, **rest): `x`\n\ny"),
+        ("```\n*cut off", "*cut off"),
+        ("a *b\n\nc* `d\n\ne` f", "a *b\n\nc* `d\n\ne` f"),
+        (
+            "[text][ref], [short][], a[0][1], [x] and [^1]\n\n[ref]: https://a.b",
+            "text, short, a[0][1], [x] and [^1]\n\n",
+        ),
+        ("| **a** | b |\n| --- | :-: |\n| c | d |", "| a | b |\n\n| c | d |"),
+        ("A\n===\n<https://a.b/c_d_> ~~gone~~ 🦆*e*", "A\n\nhttps://a.b/c_d_ gone 🦆e"),
+    ],
+)
+def test_plain_text_has_no_syntax_of_markdown(markdown: str, plain: str) -> None:
+    assert plain_text(markdown)[0] == plain

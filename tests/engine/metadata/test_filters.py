@@ -1,0 +1,255 @@
+"""Filters against a reading of the same grammar in plain Python, row by row."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from semsearch.engine.metadata.columns import Columns, IdColumn
+from semsearch.engine.metadata.filters import MOST_FILTER_VALUES, MOST_LEVELS, FilterError, allowed_rows
+from semsearch.engine.tensors import Strings
+from semsearch.indexing.columns import column_tensors
+
+KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date", "tags": "list"}
+WORDS = ["", "a", "ab", "b", "żółw", "🦆", "WORLD"]
+DATES = ["1969-12-31", "2024-02-29", "2024-02-29T00:00:01Z", "2024-02-29T01:00:00+01:00", "2024-03-01T12:00:00.000001"]
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "author": st.sampled_from(WORDS),
+    "year": st.integers(2019, 2024) | st.sampled_from([-(2**63), 2**63 - 1, 2**53 + 1]),
+    "price": st.sampled_from([-1.5, 0.0, 1, 2, 2.5, 2**64, 1e300]),
+    "is_new": st.booleans(),
+    "told": st.sampled_from(DATES),
+    "tags": st.sampled_from(WORDS),
+}
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+def comparable(kind: str, value: Any) -> Any:
+    """Return what Python compares as the type does: moments for dates."""
+    if kind != "date":
+        return value
+    moment = datetime.fromisoformat(value)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def holds(condition: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    """Say whether a filter keeps a row, member by member."""
+    for name, value in condition.items():
+        if name == "$and":
+            passes = all(holds(each, metadata) for each in value)
+        elif name == "$or":
+            passes = any(holds(each, metadata) for each in value)
+        else:
+            operators = value if isinstance(value, dict) else {"$eq": value}
+            passes = all(column_holds(name, each, operand, metadata) for each, operand in operators.items())
+        if not passes:
+            return False
+    return True
+
+
+def column_holds(name: str, comparison: str, operand: Any, metadata: Mapping[str, Any]) -> bool:
+    kind = KINDS[name]
+    stored = metadata.get(name, [])
+    found = [comparable(kind, value) for value in (stored if isinstance(stored, list) else [stored])]
+    match comparison:
+        case "$exists":
+            return (name in metadata) == bool(operand)
+        case "$in" | "$nin":
+            wanted = [comparable(kind, value) for value in operand]
+            return any(value in wanted for value in found) == (comparison == "$in")
+        case "$startsWith":
+            return any(value.startswith(operand) for value in found)
+        case "$eq" | "$ne":
+            return (comparable(kind, operand) in found) == (comparison == "$eq")
+    return any(COMPARED[comparison](value, comparable(kind, operand)) for value in found)
+
+
+def one_column(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    operand = VALUES[name]
+    if KINDS[name] == "number":
+        operand = operand | st.sampled_from([2020.0, 2020.5, 0, -0.0, 2**53 + 1, 2**63, 2**70, -(2**70), 1.5e300])
+    several = st.lists(operand, min_size=1, max_size=12)
+    operands = dict.fromkeys(("$eq", "$ne", *COMPARED), operand)
+    operands |= {"$in": several, "$nin": several, "$exists": st.booleans()}
+    if KINDS[name] in ("string", "list"):
+        operands["$startsWith"] = st.sampled_from([*WORDS, "ż", "żó", "WO", "aba", "WORLDS", "\ud83e", "\x00"])
+    one_operator = [st.fixed_dictionaries({each: values}) for each, values in operands.items()]
+    some_operators = st.fixed_dictionaries({}, optional=operands).filter(bool)
+    return st.fixed_dictionaries({name: st.one_of(operand, *one_operator, some_operators)})
+
+
+one_filter = st.one_of([one_column(name) for name in KINDS])
+filters = st.recursive(
+    one_filter,
+    lambda inner: st.builds(
+        lambda pair, more: pair | more,
+        st.fixed_dictionaries({}, optional={"$and": st.lists(inner, min_size=1, max_size=3)})
+        | st.fixed_dictionaries({"$or": st.lists(inner, min_size=1, max_size=3)}),
+        one_filter | st.just({}),
+    ),
+    max_leaves=6,
+)
+metadata_rows = st.lists(
+    st.fixed_dictionaries(
+        {}, optional={name: st.lists(VALUES[name], max_size=3) if name == "tags" else VALUES[name] for name in KINDS}
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("filters") / "columns.safetensors"
+
+
+def columns_of(path: Path, rows: list[dict[str, Any]]) -> Columns:
+    save_file(column_tensors(rows, KINDS), path)
+    return Columns(path, KINDS, len(rows))
+
+
+@settings(max_examples=400)
+@given(rows=metadata_rows, condition=one_filter | filters)
+def test_a_filter_keeps_the_rows_that_plain_python_keeps(
+    scratch: Path, rows: list[dict[str, Any]], condition: dict[str, Any]
+) -> None:
+    mask = allowed_rows(condition, columns_of(scratch, rows))
+    assert mask.tolist() == [holds(condition, row) for row in rows]
+
+
+def test_ids_begin_as_strings_do() -> None:
+    ids = [b"a", b"ab", b"", b"b", b"abc", "aü".encode()]
+    offsets = np.cumsum([0, *map(len, ids)]).astype(np.uint64)
+    column = IdColumn(Strings(np.frombuffer(b"".join(ids), np.uint8), offsets))
+    for start in (b"", b"a", b"ab", b"abcd", "aü".encode()):
+        assert column.starts_with(start).tolist() == [id.startswith(start) for id in ids]
+
+
+ROWS: list[dict[str, Any]] = [
+    {"author": "ann", "year": 2019, "tags": ["sea", "war"], "told": "2024-01-31", "is_new": True},
+    {"author": "bob", "year": 2020, "tags": [], "told": "2024-01-31T12:00:00+02:00", "is_new": False},
+    {"author": "eve", "year": 2021, "tags": ["war"]},
+    {},
+]
+
+
+OPERATORS = "one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $exists"
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"autor": "ann"}, "filter: expected the name of a column, $and or $or, found 'autor'"),
+    ({"year": "2020"}, "filter.year: expected a number, or an object of operators, found '2020'"),
+    ({"year": {"$gt": "x"}}, "filter.year.$gt: expected a number, found 'x'"),
+    ({"year": {"$gt": float("nan")}}, "filter.year.$gt: expected a number, found nan"),
+    ({"year": {"$in": [2020, "x"]}}, "filter.year.$in.1: expected a number, found 'x'"),
+    ({"year": {"$nin": []}}, "filter.year.$nin: expected a list of values, not an empty one, found []"),
+    ({"year": {"$like": 2}}, f"filter.year: expected {OPERATORS}, found '$like'"),
+    ({"year": {}}, f"filter.year: expected at least {OPERATORS}, found {{}}"),
+    ({"year": {"$exists": 1}}, "filter.year.$exists: expected true or false, found 1"),
+    ({"author": {"$startsWith": 5}}, "filter.author.$startsWith: expected a string, found 5"),
+    ({"year": {"$startsWith": 2}}, "filter.year.$startsWith: expected a column of strings or lists, found 'number'"),
+    ({"is_new": 1}, "filter.is_new: expected true or false, or an object of operators, found 1"),
+    ({"tags": {"$eq": ["sea"]}}, "filter.tags.$eq: expected a string, found ['sea']"),
+    (
+        {"told": {"$lt": "May"}},
+        "filter.told.$lt: expected an ISO 8601 date or time, such as 2024-05-31 or 2024-05-31T12:00:00Z, found 'May'",
+    ),
+    ({"$and": {"year": 1}}, "filter.$and: expected a list of filters, not an empty one, found {'year': 1}"),
+    ({"$or": [{}, 5]}, "filter.$or.1: expected an object, found 5"),
+    ({"$or": [{}, {"year": {"$gt": ""}}]}, "filter.$or.1.year.$gt: expected a number, found ''"),
+]
+
+
+@pytest.mark.parametrize(("condition", "message"), REFUSED, ids=str)
+def test_a_wrong_filter_is_refused_with_the_place_and_what_is_expected_there(
+    tmp_path: Path, condition: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(FilterError, match=re.escape(message) + "$"):
+        allowed_rows(condition, columns_of(tmp_path / "columns", ROWS))
+
+
+@pytest.mark.parametrize("words", [257, 70_000])
+def test_beginnings_are_found_among_many_words(tmp_path: Path, words: int) -> None:
+    values = [chr(0x10FFFF - word % 7) * (word % 3) + str(word) for word in range(words)]
+    columns = columns_of(tmp_path / "columns", [{"author": value} for value in values])
+    for start in ("", "1", "25", "6999", chr(0x10FFFF), chr(0x10FFFF) * 2, chr(0x10FFFE) + "1", "9" * 9):
+        kept = allowed_rows({"author": {"$startsWith": start}}, columns)
+        assert kept.tolist() == [value.startswith(start) for value in values]
+
+
+def nested(levels: int) -> dict[str, Any]:
+    condition: dict[str, Any] = {"author": "ann"}
+    for level in range(levels - 1):
+        condition = {("$and", "$or")[level % 2]: [condition]}
+    return condition
+
+
+def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path) -> None:
+    columns = columns_of(tmp_path / "columns", ROWS)
+    assert allowed_rows(nested(MOST_LEVELS), columns).tolist() == [True, False, False, False]
+    with pytest.raises(FilterError, match=r"expected at most 8 filters within each other, found {'.and"):
+        allowed_rows(nested(480), columns)
+
+
+def test_a_half_surrogate_equals_no_string(tmp_path: Path) -> None:
+    assert not allowed_rows({"author": "\ud800"}, columns_of(tmp_path / "columns", ROWS)).any()
+
+
+EDGES = [0, 2**52, 2**53, 2**62, 2**63, 2**64, 2**70, 10**30]
+EDGES = [sign * edge + step for edge in EDGES for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
+INTS = st.sampled_from(EDGES)
+FLOATS = INTS.map(float) | st.sampled_from([0.5, -0.5, 2.0**52 - 0.5, 1e300, -1e300, 5e-324])
+
+
+def fits_a_dtype(numbers: list[float]) -> bool:
+    """Say by Python's exact comparison whether int64, uint64 or float64 has all these numbers."""
+    are_whole = all(number == int(number) for number in numbers)
+    ranges = (-(2**63), 2**63 - 1), (0, 2**64 - 1)
+    in_a_range = any(all(least <= number <= most for number in numbers) for least, most in ranges)
+    return (are_whole and in_a_range) or all(float(number) == number for number in numbers)
+
+
+@settings(max_examples=150)
+@given(
+    numbers=st.one_of(
+        [
+            st.lists(each, min_size=1, max_size=4)
+            for each in (INTS, FLOATS, FLOATS | st.integers(-9, 9), INTS.filter(lambda number: 0 <= number < 2**64))
+        ]
+    ),
+    wanted=st.lists(INTS | FLOATS | st.just(10**400), min_size=1, max_size=12),
+    times=st.sampled_from([1, 40]),
+)
+def test_numbers_are_compared_as_exactly_as_by_python(
+    scratch: Path, numbers: list[float], wanted: list[float], times: int
+) -> None:
+    rows = [{"year": number} for number in numbers] * times
+    assume(fits_a_dtype(numbers))  # the export refuses others
+    columns = columns_of(scratch, rows)
+    operators: list[dict[str, Any]] = [{each: wanted[0]} for each in ("$eq", "$ne", *COMPARED)]
+    for condition in ({"year": each} for each in [*operators, {"$in": wanted}, {"$nin": wanted}]):
+        assert allowed_rows(condition, columns).tolist() == [holds(condition, row) for row in rows], condition
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_filter_may_hold_so_many_values_and_no_more(tmp_path: Path, empty: bool) -> None:
+    columns = columns_of(tmp_path / "columns", ROWS)
+
+    def filter_of(values: int) -> dict[str, Any]:
+        parts: list[Any] = [{}] * (values - 2) if empty else ["ann"] * (values - 3)
+        return {"$or": parts} if empty else {"author": {"$in": parts}}
+
+    assert allowed_rows(filter_of(MOST_FILTER_VALUES), columns).any()
+    with pytest.raises(FilterError, match=f"expected at most {MOST_FILTER_VALUES} values, lists and objects included"):
+        allowed_rows(filter_of(MOST_FILTER_VALUES + 1), columns)

@@ -1,0 +1,146 @@
+"""A bundle opens when it is whole; otherwise the error says where, what was found, what was expected, what to do."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.engine.bundle import (
+    COLUMNS,
+    FORMAT_VERSION,
+    INDEX,
+    KEYWORDS,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    TOKENIZER,
+    BundleError,
+    FileInfo,
+    check_bundle,
+    describe_file,
+    read_manifest,
+)
+from semsearch.indexing.corpus import Corpus
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def rewrite(bundle: Path, change: Change) -> None:
+    """Change the manifest, parsed, in place."""
+    found = json.loads((bundle / MANIFEST).read_text(encoding="utf-8"))
+    change(found)
+    (bundle / MANIFEST).write_text(json.dumps(found), encoding="utf-8")
+
+
+def refusal(bundle: Path) -> str:
+    """Return the text of the error that opening the bundle raises."""
+    with pytest.raises(BundleError) as caught:
+        check_bundle(bundle)
+    return str(caught.value)
+
+
+def test_a_whole_bundle_opens_and_its_manifest_says_what_is_in_it(bundle: Path, corpus: Corpus) -> None:
+    manifest = check_bundle(bundle)
+    assert manifest.format_version == FORMAT_VERSION
+    assert manifest.index is not None
+    assert manifest.index.rows == len(corpus.texts)
+    assert manifest.model.name == "tests/mean-of-words"
+    assert manifest.files.keys() == {MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS}
+
+
+def test_a_manifest_comes_back_from_its_own_text(bundle: Path, bundle_copy: Path) -> None:
+    manifest = check_bundle(bundle)
+    (bundle_copy / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    assert check_bundle(bundle_copy) == manifest
+
+
+def test_the_manifest_states_the_bytes_and_the_checksum_of_each_file(bundle: Path) -> None:
+    for name, stated in check_bundle(bundle).files.items():
+        content = (bundle / name).read_bytes()
+        assert stated == FileInfo(len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_a_missing_folder_is_refused_with_the_command_that_makes_a_bundle(tmp_path: Path) -> None:
+    bundle = tmp_path / "none"
+    assert refusal(bundle) == f"{bundle}: is not a folder; make a bundle with `semsearch index PATH --out {bundle}`"
+
+
+def test_a_folder_without_a_manifest_is_refused_with_the_command_that_makes_one(tmp_path: Path) -> None:
+    expected = f"{tmp_path}: holds no manifest.json; make a bundle with `semsearch index PATH --out {tmp_path}`"
+    assert refusal(tmp_path) == expected
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe\x00"])
+def test_a_manifest_that_is_not_json_is_refused(bundle_copy: Path, content: bytes) -> None:
+    (bundle_copy / MANIFEST).write_bytes(content)
+    message = refusal(bundle_copy)
+    assert message.startswith(f"{bundle_copy / MANIFEST}: ")
+    assert message.endswith("run `python -m export` again")
+
+
+@pytest.mark.parametrize("version", [4, "5", "a manifest that is no object"])
+def test_another_format_version_is_refused(bundle_copy: Path, version: object) -> None:
+    rewrite(bundle_copy, lambda found: found.update(format_version=version))
+    if version == "a manifest that is no object":
+        (bundle_copy / MANIFEST).write_text("[]")
+        version = None
+    expected = f"format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"
+    assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: {expected}"
+
+
+CHANGES: dict[str, tuple[Change, str]] = {
+    "no model": (lambda found: found.pop("model"), "model"),
+    "no keywords": (lambda found: found["index"].pop("keywords"), "keywords"),
+    "one field more in the model": (lambda found: found["model"].update(colour="red"), "colour"),
+    "the files as a list": (lambda found: found.update(files=[]), ""),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_manifest_with_other_fields_is_refused_and_the_field_named(bundle_copy: Path, kind: str) -> None:
+    change, found = CHANGES[kind]
+    rewrite(bundle_copy, change)
+    message = refusal(bundle_copy)
+    assert message.startswith(f"{bundle_copy / MANIFEST}: ")
+    assert found in message
+    assert message.endswith("is missing or wrong; run `python -m export` again")
+
+
+def test_a_missing_file_is_refused(bundle_copy: Path) -> None:
+    (bundle_copy / KEYWORDS).unlink()
+    assert refusal(bundle_copy) == f"{bundle_copy / KEYWORDS}: is missing; run `python -m export` again"
+
+
+@pytest.mark.parametrize("difference", [-1, 1])
+def test_a_file_of_another_length_is_refused(bundle_copy: Path, difference: int) -> None:
+    path = bundle_copy / COLUMNS
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.truncate(size + difference)
+    expected = f"{size + difference} bytes, the manifest says {size}; run `python -m export` again"
+    assert refusal(bundle_copy) == f"{path}: {expected}"
+
+
+def test_a_file_the_manifest_does_not_list_is_refused(bundle_copy: Path) -> None:
+    rewrite(bundle_copy, lambda found: found["files"].pop(COLUMNS))
+    assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: lists no {COLUMNS}; run `python -m export` again"
+
+
+@pytest.mark.parametrize(("name", "field"), [(MODEL, "model_sha256"), (TOKENIZER, "tokenizer_sha256")])
+def test_an_index_of_another_model_or_tokenizer_is_refused(bundle_copy: Path, name: str, field: str) -> None:
+    rewrite(bundle_copy, lambda found: found["index"].update({field: "f" * 64}))
+    held = describe_file(bundle_copy / name).sha256[:12]
+    assert refusal(bundle_copy) == (
+        f"{bundle_copy / INDEX}: was embedded by {name} ffffffffffff, the bundle holds {held}; "
+        f"run `python -m export corpus --corpus FILE --out {bundle_copy}`"
+    )
+
+
+def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle_copy: Path) -> None:
+    rewrite(bundle_copy, lambda found: found.update(index=None))
+    assert read_manifest(bundle_copy).index is None
+    expected = f"holds a model and no texts; run `python -m export corpus --corpus FILE --out {bundle_copy}`"
+    assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"

@@ -1,0 +1,130 @@
+"""Texts to embeddings: the same alone and together, cut where the model ends, with the prompt of their role."""
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
+from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds, open_session, plan_batches
+from semsearch.engine.quantization import Embeddings
+from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
+from tests.world import word_table
+
+WORDS = ["the", "baker", "goose", "ferry", "yellow", "unheard-of", "🦆"]
+texts_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join), min_size=1, max_size=12)
+
+
+def embed(embedder: Embedder, texts: list[str], role: str = "") -> Embeddings:
+    return embedder.embed(embedder.tokenize(texts, role))
+
+
+@given(texts=texts_of_words)
+def test_a_text_embeds_the_same_alone_and_in_a_batch(embedder: Embedder, texts: list[str]) -> None:
+    together = embed(embedder, texts)
+    alone = np.concatenate([embed(embedder, [text]) for text in texts])
+    np.testing.assert_array_equal(together, alone)
+
+
+@given(texts=texts_of_words)
+def test_embeddings_have_unit_length(embedder: Embedder, texts: list[str]) -> None:
+    embeddings = embed(embedder, texts)
+    assert embeddings.dtype == np.float32
+    assert embeddings.shape == (len(texts), embedder.model.dim)
+    np.testing.assert_allclose(np.linalg.norm(embeddings.astype(np.float64), axis=1), 1, atol=1e-6)
+
+
+def test_an_embedding_is_the_unit_sum_of_its_tokens_vectors(bundle: Path, embedder: Embedder) -> None:
+    tokenizer = read_tokenizer(bundle / TOKENIZER)
+    ids = [tokenizer.token_to_id(token) for token in ("[CLS]", "an", "angry", "goose", "goose", "[UNK]", "[SEP]")]
+    total = word_table(tokenizer.get_vocab_size())[ids].astype(np.float64).sum(axis=0)
+    embedding = embed(embedder, ["An angry goose GOOSE xylophone"])[0]
+    np.testing.assert_allclose(embedding, total / np.linalg.norm(total), atol=1e-6)
+
+
+@pytest.mark.parametrize(("words", "is_truncated"), [(22, False), (23, True)])
+def test_a_text_is_truncated_when_it_has_more_tokens_than_the_model_reads(
+    embedder: Embedder, words: int, is_truncated: bool
+) -> None:
+    assert embedder.model.max_tokens == 24  # [CLS] and [SEP] leave 22 words
+    text = " ".join(["goose"] * words)
+    tokens = embedder.tokenize([text])[0]
+    assert tokens.is_truncated is is_truncated
+    assert len(tokens.ids) == min(words + 2, 24)
+
+
+@given(lengths=st.lists(st.integers(1, 300), max_size=80))
+def test_every_row_is_in_one_batch_of_texts_of_its_length_and_the_longest_come_first(lengths: list[int]) -> None:
+    batches = plan_batches(lengths)
+    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    assert all(len({lengths[row] for row in batch}) == 1 for batch in batches)
+    for batch in batches:
+        assert sum(lengths[row] for row in batch) <= TOKENS_PER_BATCH or len(batch) == 1
+    assert [lengths[row] for batch in batches for row in batch] == sorted(lengths, reverse=True)
+
+
+@pytest.mark.parametrize(("role", "prompt"), [("query", "goose ferry "), ("document", "yellow "), ("", "")])
+@pytest.mark.parametrize("others", [[], ["ferry", "yellow baker"]])
+def test_a_text_gets_the_prompt_of_its_role(
+    bundle: Path, manifest: Manifest, embedder: Embedder, role: str, prompt: str, others: list[str]
+) -> None:
+    prompts = {"query": "goose ferry ", "document": "yellow "}
+    prompted = Embedder.open(bundle, replace(manifest.model, prompts=prompts))
+    texts = ["the baker", *others]
+    assert prompted.tokenize(texts, role) == embedder.tokenize([prompt + text for text in texts])
+
+
+def test_the_tokens_are_those_of_the_tokenizer_itself(bundle: Path, embedder: Embedder) -> None:
+    text = "The baker lost a silver key, an unheard-of 🦆!"
+    tokenizer = read_tokenizer(bundle / TOKENIZER)
+    expected = TokenIds(tokenizer.encode(text).ids, is_truncated=False)
+    assert embedder.tokenize([text]) == [expected]
+    assert embedder.tokenize([text, "goose"])[0] == expected
+
+
+@pytest.mark.parametrize("read", [lambda embedder, text: embedder.tokenize([text]), Embedder.encode])
+def test_while_a_long_text_is_tokenized_other_threads_run(
+    embedder: Embedder, read: Callable[[Embedder, str], Any]
+) -> None:
+    interval = sys.getswitchinterval()
+    began, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        read(embedder, "goose ferry " * 20_000)
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    sys.setswitchinterval(600)  # seconds: the thread keeps the GIL until it releases it itself
+    try:
+        thread.start()
+        assert began.wait(60)
+        has_ended = ended.is_set()
+    finally:
+        sys.setswitchinterval(interval)
+    thread.join()
+    assert not has_ended
+
+
+def test_padding_and_truncation_saved_with_a_tokenizer_do_not_matter(bundle_copy: Path, manifest: Manifest) -> None:
+    tokenizer = read_tokenizer(bundle_copy / TOKENIZER)
+    tokenizer.enable_padding(length=20)
+    tokenizer.enable_truncation(5)
+    save_tokenizer(tokenizer, bundle_copy / TOKENIZER)
+    (tokens,) = Embedder.open(bundle_copy, manifest.model).tokenize(["goose " * 8])
+    assert len(tokens.ids) == 10
+    assert not tokens.is_truncated
+
+
+def test_a_session_computes_in_the_calling_thread_alone(bundle: Path) -> None:
+    options = open_session(bundle / MODEL).get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+    assert options.graph_optimization_level == ort.GraphOptimizationLevel.ORT_DISABLE_ALL

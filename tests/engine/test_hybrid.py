@@ -1,0 +1,155 @@
+"""Hybrid search orders the best of both searches by both scores, each as its own search gives it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from semsearch.engine.bundle import CONVEX, RRF, KeywordsInfo
+from semsearch.engine.hybrid import FEW_RESULTS, FUSED_CANDIDATES, fuse
+from semsearch.engine.keyword.keywords import Keywords
+from semsearch.engine.quantization import Embeddings, quantize
+from semsearch.engine.semantic.index import Index
+from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
+
+ROWS, DIM = 1_000, 32
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, Keywords, Embeddings]:
+    """Random rows and texts, more of both than either search proposes; and a query."""
+    random = np.random.default_rng(7)
+    rows = random.standard_normal((ROWS + 1, DIM)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    codes, scales = quantize(rows[:-1])
+    texts = [" ".join(f"w{word}" for word in random.geometric(0.2, 8)) for _ in range(ROWS)]
+    tensors, info = keyword_tensors(texts, KeywordOptions(stemming=None))
+    assert info is not None
+    path = tmp_path_factory.mktemp("hybrid") / "keywords.safetensors"
+    save_file(tensors, path)
+    return Index(codes, scales), Keywords(path, info, ROWS), rows[-1]
+
+
+def parts(index: Index, keywords: Keywords, query: Embeddings, text: str) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the two scores of the rows that either search proposes, from the searches themselves."""
+    semantic = {hit.row: hit.score for hit in index.search(query, ROWS)}
+    keyword = {hit.row: hit.score for hit in keywords.match(text).best(ROWS)}
+    proposed = {*list(semantic)[:FUSED_CANDIDATES], *list(keyword)[:FUSED_CANDIDATES]}
+    return {row: semantic[row] for row in proposed}, {row: keyword.get(row, 0.0) for row in proposed}
+
+
+@pytest.mark.parametrize("text", ["w3 w9", "w3 w9 zebra"])
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.6, 1.0])
+def test_the_score_is_the_weighted_sum_of_the_cosine_and_of_bm25_divided_by_what_is_attainable_or_its_best(
+    world: tuple[Index, Keywords, Embeddings], weight: float, text: str
+) -> None:
+    index, keywords, query = world
+    semantic, keyword = parts(index, keywords, query, text)
+    most = [max(hit.score for hit in keywords.match(word).best(ROWS)) for word in ("w3", "w9")]
+    unknown = 1.5 * np.log1p((ROWS + 0.5) / 0.5) if "zebra" in text else 0.0
+    divisor = max(max(keyword.values()), 0.7 * (sum(most) + unknown))
+    assert bool(divisor > max(keyword.values())) == ("zebra" in text)
+    expected = {row: weight * semantic[row] + (1 - weight) * keyword[row] / divisor for row in semantic}
+    hits = fuse(index, query, keywords.match(text), replace(keywords.info, fusion_weight=weight), 100).hits()
+    assert len(hits) == 100
+    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-5)
+    for hit in hits:
+        assert hit.scores is not None
+        assert hit.score == pytest.approx(expected[hit.row], abs=1e-5)
+        assert hit.scores["semantic"] == pytest.approx(semantic[hit.row], abs=1e-6)
+        assert hit.scores["keyword"] == pytest.approx(keyword[hit.row], abs=1e-6)
+
+
+def test_reciprocal_ranks_are_those_of_both_orders(world: tuple[Index, Keywords, Embeddings]) -> None:
+    index, keywords, query = world
+    semantic, keyword = parts(index, keywords, query, "w12 w20")
+    expected = {}
+    for row in semantic:
+        ranks = [1 + sum(other > scores[row] for other in scores.values()) for scores in (semantic, keyword)]
+        expected[row] = 1 / (60 + ranks[0]) + (1 / (60 + ranks[1]) if keyword[row] else 0)
+    hits = fuse(index, query, keywords.match("w12 w20"), replace(keywords.info, fusion=RRF), 100).hits()
+    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-6)
+
+
+@pytest.mark.parametrize("top_k", [FEW_RESULTS, 100])
+def test_a_filter_that_leaves_out_the_best_row_does_not_change_scores(
+    world: tuple[Index, Keywords, Embeddings], top_k: int
+) -> None:
+    index, keywords, query = world
+    matches = keywords.match("w12 w20")
+    allowed = np.ones(ROWS, np.bool_)
+    allowed[matches.best_rows(1)] = False
+    scores = {hit.row: hit.score for hit in fuse(index, query, matches, keywords.info, ROWS).hits()}
+    hits = fuse(index, query, matches, keywords.info, top_k, allowed).hits()
+    assert [hit.score for hit in hits] == [scores[hit.row] for hit in hits]
+    assert fuse(index, query, keywords.match("w12 w20", allowed), keywords.info, top_k).hits() == hits
+
+
+@pytest.mark.parametrize("fusion", [CONVEX, RRF])
+@pytest.mark.parametrize("top_k", [1, FEW_RESULTS, 100])
+def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddings], fusion: str, top_k: int) -> None:
+    """In the middle of both orders there are rows whose sum is among the best."""
+    index, keywords, query = world
+    info = replace(keywords.info, fusion=fusion)
+    cosines = -index.scores(query, np.arange(ROWS))  # opposite to the words: the best by one are the last by the other
+    opposite = -query
+    random = np.random.default_rng(9)
+    allowed = random.random(ROWS) < 0.9
+    found = []
+    for number in range(20):
+        matches = keywords.match(" ".join(f"w{word}" for word in random.integers(1, 12, 3)))
+        mask = allowed if number % 2 else None
+        everything = fuse(index, opposite, matches, info, ROWS, mask).hits()
+        assert len(everything) == (ROWS if mask is None else np.count_nonzero(allowed))
+        assert all(hit.scores is not None and hit.scores["semantic"] == cosines[hit.row] for hit in everything)
+        assert fuse(index, opposite, matches, info, top_k, mask, exact=True).hits() == everything[:top_k]
+        found.append(fuse(index, opposite, matches, info, top_k, mask).hits() == everything[:top_k])
+    assert not all(found) or top_k < 100  # otherwise the test needs no exact search
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.6])  # few rows are enough for most queries and not for all
+def test_ten_results_are_those_of_more_rows_of_semantic_search(
+    world: tuple[Index, Keywords, Embeddings], weight: float
+) -> None:
+    index, keywords, _ = world
+    info = replace(keywords.info, fusion_weight=weight)
+    random = np.random.default_rng(8)
+    for number in range(60):
+        query = random.standard_normal(DIM).astype(np.float32)
+        query /= np.linalg.norm(query)
+        matches = keywords.match(f"w{1 + number % 12} w{1 + number % 7}")
+        many = fuse(index, query, matches, info, FEW_RESULTS + 1).hits()
+        allowed = np.isin(np.arange(ROWS), [hit.row for hit in many[::2]]) | (np.arange(ROWS) % 2 == 0)
+        filtered = fuse(index, query, matches, info, FEW_RESULTS + 1, allowed).hits()
+        for top_k in (1, FEW_RESULTS):
+            assert fuse(index, query, matches, info, top_k).hits() == many[:top_k]
+            assert fuse(index, query, matches, info, top_k, allowed).hits() == filtered[:top_k]
+
+
+def test_without_a_known_word_the_order_is_that_of_the_meaning(world: tuple[Index, Keywords, Embeddings]) -> None:
+    index, keywords, query = world
+    hits = fuse(index, query, keywords.match("zebra"), keywords.info, 10).hits()
+    assert [hit.row for hit in hits] == [hit.row for hit in index.search(query, 10)]
+
+
+def test_only_rows_that_are_allowed_and_hold_the_quoted_words_are_found(
+    world: tuple[Index, Keywords, Embeddings],
+) -> None:
+    index, keywords, query = world
+    allowed = np.arange(ROWS) % 7 == 0
+    hits = fuse(index, query, keywords.match('"w9" w3', allowed), keywords.info, 100).hits()
+    expected = {int(row) for row in keywords.rows_of("w9") if row % 7 == 0}
+    assert {hit.row for hit in hits} == expected
+
+
+def test_equal_texts_are_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+    tensors, info = keyword_tensors(["goose", "ferry", "goose", "goose"], KeywordOptions())
+    assert isinstance(info, KeywordsInfo)
+    save_file(tensors, tmp_path / "keywords.safetensors")
+    keywords = Keywords(tmp_path / "keywords.safetensors", info, 4)
+    codes, scales = quantize(np.eye(4, dtype=np.float32)[[0, 1, 0, 0]])
+    hits = fuse(Index(codes, scales, None), np.eye(4, dtype=np.float32)[0], keywords.match("goose"), info, 4).hits()
+    assert [hit.row for hit in hits] == [0, 2, 3, 1]
+    assert len({hit.score for hit in hits[:3]}) == 1

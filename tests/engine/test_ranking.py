@@ -1,0 +1,98 @@
+"""Pages and groups of a ranking against sorting every row; and how many searches they take."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.engine.ranking import Find, find_groups, find_page
+from semsearch.engine.semantic.index import Hit, Mask
+from tests.bundle_files import column_of
+
+MOST_ROWS = 40
+
+
+class Ranking:
+    """A ranking of rows by their scores, best first, that counts its searches. A row with the score 0 is not found."""
+
+    def __init__(self, scores: Sequence[int]) -> None:
+        self.order = sorted((row for row, score in enumerate(scores) if score), key=lambda row: (-scores[row], row))
+        self.scores = scores
+        self.searches = 0
+
+    def find(self, count: int, mask: Mask | None) -> list[Hit]:
+        self.searches += 1
+        rows = [row for row in self.order if mask is None or mask[row]]
+        return [Hit(row, float(self.scores[row])) for row in rows[:count]]
+
+
+def missing_some(find: Find) -> Find:
+    """Return a search that misses every third row, unless it searches for many more."""
+
+    def find_some(count: int, mask: Mask | None) -> list[Hit]:
+        hits = find(MOST_ROWS, mask)
+        kept = [hit for hit in hits if hit.row % 3 or count > 4]
+        return kept[:count] if len(kept) >= count else hits[:count]
+
+    return find_some
+
+
+scores = st.lists(st.integers(0, 9), max_size=MOST_ROWS)
+
+
+@given(scores=scores, count=st.integers(1, 12))
+def test_pages_of_the_same_length_are_the_ranking(scores: list[int], count: int) -> None:
+    ranking = Ranking(scores)
+    pages = [find_page(ranking.find, offset, count) for offset in range(0, len(scores) + count, count)]
+    assert [hit.row for page in pages for hit in page] == ranking.order
+
+
+@given(scores=scores, count=st.integers(1, 12))
+def test_pages_of_an_approximate_ranking_have_each_row_once(scores: list[int], count: int) -> None:
+    ranking = Ranking(scores)
+    find = missing_some(ranking.find)
+    rows = [hit.row for offset in range(0, len(scores) + count, count) for hit in find_page(find, offset, count)]
+    assert sorted(rows) == sorted(ranking.order)
+    assert rows[:count] == [hit.row for hit in find(count, None)]
+
+
+@given(data=st.data(), scores=scores)
+def test_groups_are_those_of_sorting_every_row(data: st.DataObject, scores: list[int]) -> None:
+    rows = len(scores)
+    values = data.draw(st.lists(st.sampled_from([None, "", "a", "b", "ż"]), min_size=rows, max_size=rows))
+    mask = data.draw(
+        st.none() | st.lists(st.booleans(), min_size=rows, max_size=rows).map(lambda mask: np.array(mask, np.bool_))
+    )
+    offset, count, size = (data.draw(st.integers(low, 8)) for low in (0, 1, 1))
+    ranking = Ranking([score if mask is None or mask[row] else 0 for row, score in enumerate(scores)])
+    expected: dict[object, list[int]] = {}
+    for row in ranking.order:
+        expected.setdefault(row if values[row] is None else values[row], []).append(row)
+    groups = find_groups(Ranking(scores).find, column_of(values, "string"), mask, offset, count, size)
+    assert [[hit.row for hit in group.hits] for group in groups] == [
+        found[:size] for found in list(expected.values())[offset : offset + count]
+    ]
+    for group in groups:
+        assert {values[hit.row] for hit in group.hits} == {group.value}
+
+
+@given(scores=st.lists(st.integers(0, 9), min_size=MOST_ROWS, max_size=MOST_ROWS), count=st.integers(1, 5))
+def test_pages_of_groups_of_an_approximate_ranking_have_each_group_once(scores: list[int], count: int) -> None:
+    values = [str(row % 7) for row in range(MOST_ROWS)]
+    column, find = column_of(values, "string"), missing_some(Ranking(scores).find)
+    pages = [find_groups(find, column, None, offset, count, 2) for offset in range(0, 7 + count, count)]
+    found = [group.value for page in pages for group in page]
+    assert sorted(map(str, found)) == sorted({values[row] for row, score in enumerate(scores) if score})
+
+
+def test_a_group_with_most_rows_takes_few_searches() -> None:
+    # the best 10,000 rows are of one document, the others of 3,000; each search that finds one document would be slow
+    values = ["big"] * 10_000 + [f"small {row}" for row in range(3_000)]
+    ranking = Ranking(range(len(values), 0, -1))
+    column = column_of(values, "string")
+    groups = find_groups(ranking.find, column, None, 2_900, 1, 3)
+    assert [group.value for group in groups] == ["small 2899"]
+    groups = find_groups(ranking.find, column, None, 0, 100, 20)
+    assert [len(group.hits) for group in groups] == [20] + [1] * 99
+    assert ranking.searches < 30

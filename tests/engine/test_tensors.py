@@ -1,0 +1,160 @@
+"""safetensors files: byte for byte, against the library, and broken in every way we could think of."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from semsearch.engine.tensors import TensorsError, map_tensors, read_ahead
+from tests.page_cache import cached_pages, forget
+
+PROC_IO = Path("/proc/self/io")
+PROC_STATUS = Path("/proc/self/status")
+
+
+def write(path: Path, header: object, data: bytes = b"") -> Path:
+    """Write a safetensors file by hand; a header of bytes is taken as it is."""
+    encoded = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + data)
+    return path
+
+
+def entry(dtype: str = "U8", shape: object = (2,), data_offsets: object = (0, 2)) -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": data_offsets}
+
+
+def test_bytes_written_by_hand_are_read_as_the_format_says(tmp_path: Path) -> None:
+    header = (
+        b'{"a":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'
+    )
+    path = tmp_path / "hand.safetensors"
+    path.write_bytes(
+        bytes([len(header), 0, 0, 0, 0, 0, 0, 0])
+        + header
+        + bytes([1, 255, 128, 127])  # 1, -1, -128, 127 in two's complement
+        + bytes([0, 0, 192, 63])  # 1.5: 0x3fc00000, the lowest byte first
+    )
+    tensors = map_tensors(path)
+    assert tensors["a"].tolist() == [[1, -1], [-128, 127]]
+    assert tensors["b"].tolist() == [1.5]
+    assert list(tensors) == ["a", "b"]
+
+
+def test_what_the_library_writes_is_read_the_same(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    written: dict[str, Any] = {
+        "codes": rng.integers(-127, 128, (50, 37), np.int8),
+        "texts": rng.integers(0, 256, 1001, np.uint8),
+        "offsets": rng.integers(0, 1 << 60, 7, np.uint64),
+        "scales": rng.standard_normal((5, 3, 2)).astype(np.float32),
+        "nothing": np.empty((0, 4), np.float32),
+    }
+    save_file(written, tmp_path / "library.safetensors", metadata={"made": "by the library"})
+    read = map_tensors(tmp_path / "library.safetensors")
+    assert read.keys() == written.keys()
+    for name, tensor in written.items():
+        assert read[name].dtype == tensor.dtype
+        np.testing.assert_array_equal(read[name], tensor)
+
+
+def test_the_arrays_are_views_of_the_file_and_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "view.safetensors"
+    save_file({"a": np.arange(6, dtype=np.uint8)}, path)
+    array = map_tensors(path)["a"]
+    assert not array.flags.owndata
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 9
+    with path.open("r+b") as file:  # a copy would not see this
+        file.seek(-1, 2)
+        file.write(b"\x63")
+    assert array.tolist() == [0, 1, 2, 3, 4, 99]
+
+
+@pytest.mark.skipif(not PROC_IO.exists(), reason="needs Linux's counters of bytes read")
+def test_opening_a_file_of_200_megabytes_reads_its_header_alone(tmp_path: Path) -> None:
+    size = 200_000_000
+    path = write(tmp_path / "large.safetensors", {"a": entry("U8", [size], [0, size])})
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size + size)  # a hole: no bytes on disk
+    read_before, resident_before = _count(PROC_IO, "rchar"), _count(PROC_STATUS, "VmRSS")
+    array = map_tensors(path)["a"]
+    assert array[size // 2] == 0
+    assert _count(PROC_IO, "rchar") - read_before < 1_000_000
+    assert _count(PROC_STATUS, "VmRSS") - resident_before < 20_000  # kilobytes
+
+
+def _count(path: Path, name: str) -> int:
+    (line,) = (line for line in path.read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1])
+
+
+@pytest.fixture
+def cold(tmp_path: Path) -> Path:
+    """Return a file of two tensors of 16 MB each that is not in the page cache."""
+    path = tmp_path / "cold.safetensors"
+    save_file({name: np.ones((4096, 4096), np.uint8) for name in ("first", "second")}, path)
+    forget(path)
+    if cached_pages(path).any():
+        pytest.skip("this file system keeps its files in memory")
+    return path
+
+
+def test_of_scattered_rows_only_their_pages_are_read(cold: Path) -> None:
+    tensors = map_tensors(cold, scattered=True)
+    assert tensors["first"][[100, 2_000, 4_000]].all()
+    assert 4 <= np.count_nonzero(cached_pages(cold)) <= 3 * 2 + 1  # a row is in one page or two, the header in one
+
+
+def test_a_tensor_is_read_ahead_and_the_others_are_not(cold: Path) -> None:
+    tensors = map_tensors(cold, scattered=True)
+    read_ahead(tensors["second"])
+    end = time.monotonic() + 30
+    while not cached_pages(cold)[-4_000:].all():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert np.count_nonzero(cached_pages(cold)[:3_900]) == 1  # the header
+
+
+def test_tensors_stay_readable_after_the_file_is_deleted(tmp_path: Path) -> None:
+    path = write(tmp_path / "gone.safetensors", {"a": entry()}, b"ab")
+    array = map_tensors(path)["a"]
+    path.unlink()
+    assert array.tobytes() == b"ab"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"this is a text file\n", b"\x02" + bytes(7) + b"[]", b"\x10\x27" + bytes(6) + b"[" * 10_000],
+    ids=["an empty file", "text", "a header that is a list", "a header nested beyond reading"],
+)
+def test_a_broken_file_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "broken.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(TensorsError, match=rf"^{path}: .*; expected a whole safetensors file; run `python -m export`"):
+        map_tensors(path)
+
+
+def test_an_entry_that_the_data_do_not_have_is_refused(tmp_path: Path) -> None:
+    for wrong in (entry("BF16", [1]), entry("F32", [2], [0, 4]), entry("U8", [9], [0, 9])):
+        with pytest.raises(TensorsError, match="expected a whole safetensors file"):
+            map_tensors(write(tmp_path / "broken.safetensors", {"a": wrong}, bytes(8)))
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "file.safetensors"
+
+
+@given(data=st.data())
+def test_a_file_cut_anywhere_is_refused(scratch: Path, data: st.DataObject) -> None:
+    save_file({"codes": np.ones((3, 4), np.int8), "scales": np.ones(3, np.float32)}, scratch)
+    whole = scratch.read_bytes()
+    scratch.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    with pytest.raises(TensorsError):
+        map_tensors(scratch)

@@ -1,0 +1,360 @@
+"""python -m export evaluate, as its user sees it."""
+
+import asyncio
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semsearch.commands.export_arguments import parse_arguments
+from semsearch.commands.export_cli import main
+from semsearch.engine.bundle import RRF
+from semsearch.engine.hybrid import fuse
+from semsearch.engine.keyword.matches import Matches
+from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.quantization import Embeddings
+from semsearch.evaluation.measures import measure, rank
+from semsearch.indexing.keywords import KeywordOptions
+from semsearch.search.executor import Executor
+from semsearch.search.query import Found, Query, Search
+from semsearch.search.search import make_search
+from tests.rerankers import add_reranker
+from tests.world import WHAT, WHO, add_table, make_stories, write_bundle
+
+ROOT = Path(__file__).parents[2]
+QUESTIONS: list[dict[str, Any]] = [
+    {"query": f"{who} {' '.join(WHAT[row % 10].split()[:2])} ferry", "relevant": {f"story-{10 * row + row % 10:03}": 2}}
+    for row, who in enumerate(WHO)
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run left behind: its exit code and what it printed."""
+
+    code: int | str | None
+    out: str
+    err: str
+
+
+def evaluate(*arguments: object) -> Run:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code: int | str | None = main(["evaluate", *map(str, arguments)])
+        except SystemExit as stop:
+            code = stop.code
+    return Run(code, out.getvalue(), err.getvalue())
+
+
+def evaluate_json(*arguments: object) -> dict[str, Any]:
+    done = evaluate(*arguments, "--json")
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def wide_terminal() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "300")
+        yield
+
+
+def write_questions(folder: Path, questions: list[dict[str, Any]] = QUESTIONS) -> Path:
+    path = folder / "questions.jsonl"
+    path.write_text("".join(json.dumps(question) + "\n" for question in questions), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return write_questions(tmp_path)
+
+
+def test_a_query_table_has_a_column_beside_the_model(bundle: Path, questions: Path, tmp_path: Path) -> None:
+    with_table = add_table(Path(shutil.copytree(bundle, tmp_path / "table")))
+    done = evaluate(with_table, "--questions", questions)
+    titles = ["semantic by the table", "keyword", "hybrid by the table", "semantic by the model", "hybrid by the model"]
+    assert re.split(r" {2,}", done.out.splitlines()[1].strip()) == titles
+    (subset,), (plain,) = (evaluate_json(each, "--questions", questions)["subsets"] for each in (with_table, bundle))
+    assert subset["modes"]["semantic+model"] == plain["modes"]["semantic"]
+    assert subset["modes"]["hybrid+model"] == plain["modes"]["hybrid"]
+    assert subset["modes"]["semantic"] != plain["modes"]["semantic"]
+
+
+def test_a_table_names_the_measures_of_each_mode(bundle: Path, questions: Path) -> None:
+    done = evaluate(bundle, "--questions", questions)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == f"20 questions of {questions}, all 200 texts of {bundle}; 95 % intervals in brackets"
+    assert lines[1].split() == ["semantic", "keyword", "hybrid"]
+    assert [line.split()[0] for line in lines[2:7]] == ["nDCG@10", "recall@5", "recall@10", "recall@100", "MRR@10"]
+    assert "the questions that fail most (hybrid)" in lines
+    assert any(line.startswith("fusion weight: ") for line in lines)
+    assert f"search {bundle}: 100%" in done.err
+    assert evaluate(bundle, "--questions", questions).out == done.out
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_trec_eval_reads_the_run_and_finds_the_same_figures(
+    bundle: Path, questions: Path, tmp_path: Path, mode: str
+) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier has no wheels for this processor")
+    run = tmp_path / "out.run"
+    report = evaluate_json(bundle, "--questions", questions, "--mode", mode, "--run", run)
+    hits = [line.split() for line in run.read_text().splitlines()]
+    assert {(line[1], line[5]) for line in hits} == {("Q0", mode)}
+    assert [int(line[3]) for line in hits if line[0] == "1"] == list(range(1, sum(line[0] == "1" for line in hits) + 1))
+    scores: dict[str, dict[str, float]] = {}
+    for question, _, text, _, score, _ in hits:
+        scores.setdefault(question, {})[text] = float(score)
+    judged = {str(line): question["relevant"] for line, question in enumerate(QUESTIONS, 1)}
+    theirs = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut_10", "recall_5", "recall_100"}).evaluate(scores)
+    ours = report["subsets"][0]["modes"][mode]
+    for name, their_name in (("ndcg@10", "ndcg_cut_10"), ("recall@5", "recall_5"), ("recall@100", "recall_100")):
+        mean = np.mean([theirs[question][their_name] for question in judged])
+        assert 0 < ours[name]["value"] == pytest.approx(mean, abs=5e-7)
+        assert ours[name]["low"] <= ours[name]["value"] <= ours[name]["high"]
+
+
+def _of(loaded: LoadedBundle, text: str) -> tuple[Embeddings, Matches]:
+    """Return the embedding and the matches of a query."""
+    (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([text], role="query"))
+    assert loaded.keywords is not None
+    return embedding, loaded.keywords.match(text)
+
+
+def test_documents_are_measured_by_a_column_of_their_passages(bundle: Path, tmp_path: Path) -> None:
+    path = write_questions(tmp_path, [{"query": who, "relevant": [who]} for who in WHO])
+    report = evaluate_json(bundle, "--questions", path, "--group-by", "who")
+    figures = report["subsets"][0]["modes"]["semantic"]
+    loaded, places = load_bundle(bundle), []
+    for who in WHO:
+        (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([who]))
+        found = [loaded.passages[hit.row] for hit in loaded.index.search(embedding, 200)]
+        names = list(dict.fromkeys(passage.metadata.get("who", passage.id) for passage in found))
+        places.append(names.index(who) + 1)
+    assert figures["mrr@10"]["value"] == pytest.approx(np.mean([1 / place if place <= 10 else 0 for place in places]))
+    assert figures["recall@100"]["value"] == 1
+    failure = report["failures"][0]
+    assert loaded.keywords is not None
+    best = fuse(loaded.index, *_of(loaded, failure["query"]), loaded.keywords.info, 1).hits()[0]
+    assert failure["returned"][0]["text"] == loaded.passages.text(best.row)  # not the first passage of the document
+    by_number = write_questions(tmp_path, [{"query": WHO[1], "relevant": [1]}])
+    assert evaluate_json(bundle, "--questions", by_number, "--group-by", "chapter")["questions"] == str(by_number)
+
+
+def test_a_filter_measures_requests_that_have_it(bundle: Path, questions: Path) -> None:
+    condition = {"chapter": {"$lt": 5}}
+    report = evaluate_json(bundle, "--questions", questions, "--filter", json.dumps(condition))
+    everything, within = report["subsets"]
+    # a tenth of the texts has no metadata: the relevant ones of the questions 0 and 10
+    assert (everything["filter"], everything["questions"]) == (None, 20)
+    assert (within["filter"], within["questions"]) == (condition, 4)
+    loaded = load_bundle(bundle)
+    allowed = np.array([0 < row < 50 and row % 10 > 0 for row in range(200)])
+    reciprocal = []
+    for question in QUESTIONS[1:5]:
+        (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([str(question["query"])]))
+        ids = [loaded.passages.id(hit.row) for hit in loaded.index.search(embedding, 10, allowed)]
+        reciprocal += [1 / (ids.index(id) + 1) if id in ids else 0 for id in question["relevant"]]
+    assert within["modes"]["semantic"]["mrr@10"]["value"] == pytest.approx(np.mean(reciprocal))
+    done = evaluate(bundle, "--questions", questions, "--filter", json.dumps(condition))
+    assert f"4 questions of {questions}, texts within" in done.out
+    assert "note: intervals of fewer than 30 questions are wide and rough" in done.out
+
+
+def test_the_worst_questions_are_printed_with_what_was_returned(bundle: Path, tmp_path: Path) -> None:
+    wrong = {"query": "the baker opened the wooden door before sunrise", "relevant": ["story-199"]}
+    done = evaluate(bundle, "--questions", write_questions(tmp_path, [*QUESTIONS, wrong]), "--mode", "keyword")
+    lines = done.out.splitlines()
+    first = lines.index("the questions that fail most (keyword)") + 1
+    assert lines[first] == "0.000  the baker opened the wooden door before sunrise"
+    assert lines[first + 1].split()[:3] == ["expected", "hit", "91"] or "not found" in lines[first + 1]
+    assert "story-199" in lines[first + 1]
+    assert lines[first + 2].split()[:4] == ["returned", "hit", "1", "story-000"]
+    assert sum(line.startswith("       returned  hit 1 ") for line in lines) <= 5
+
+
+def test_a_worse_bundle_is_found_by_comparing(bundle: Path, questions: Path, tmp_path: Path) -> None:
+    stories = make_stories()
+    mixed = replace(stories, texts=[*stories.texts[100:], *stories.texts[:100]])
+    other = write_bundle(tmp_path / "other", mixed, keywords=None)
+    report = evaluate_json(bundle, "--questions", questions, "--compare", other)
+    assert report["other"] == str(other)
+    assert {each["mode"] for each in report["comparisons"]} == {"semantic"}  # what both have
+    ndcg = report["comparisons"][0]
+    assert (ndcg["measure"], ndcg["worse"]) == ("ndcg@10", 0)
+    assert ndcg["p"] < 0.001
+    assert ndcg["difference"]["low"] > 0.5
+    assert "worse" in evaluate(other, "--questions", questions, "--compare", bundle).out
+
+
+def test_a_floor_ends_with_1_below_it(bundle: Path, questions: Path) -> None:
+    assert evaluate(bundle, "--questions", questions, "--floor", "ndcg@10=0.1", "--floor", "MRR@10=0").code == 0
+    done = evaluate(bundle, "--questions", questions, "--mode", "semantic", "--floor", "ndcg@10=1", "--json")
+    (line,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    assert done.code == 1
+    assert line.startswith(f"error: {bundle}: semantic nDCG@10 is 0.")
+    assert line.endswith("expected at least 1; look at the questions that fail, or lower --floor")
+    assert json.loads(done.out)["below_floor"][0] in line
+
+
+def test_the_advice_is_for_bundles_with_keywords(tmp_path: Path, questions: Path) -> None:
+    ranks = write_bundle(tmp_path / "ranks", make_stories(), KeywordOptions(fusion=RRF))
+    done = evaluate(ranks, "--questions", questions)
+    assert "instead of fusion by ranks: " in done.out
+    few = write_questions(tmp_path, QUESTIONS[:9])
+    assert "fusion weight: no advice with fewer than 10 questions" in evaluate(ranks, "--questions", few).out
+    without = write_bundle(tmp_path / "without", make_stories(), None)
+    refused = evaluate(without, "--questions", few, "--mode", "hybrid")
+    assert refused.code == 1
+    assert "found the mode 'hybrid', expected one of its modes semantic; name one, or export" in refused.err
+
+
+def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> None:
+    """The relevant texts are what hybrid search with the weight 0.3 returns first, so that it is the best weight."""
+    loaded, lines = load_bundle(bundle), []
+    assert loaded.keywords is not None
+    info = replace(loaded.keywords.info, fusion_weight=0.3)
+    for row, what in enumerate(WHAT * 3):
+        query = f"{WHO[(row + row // 10) % 20]} {' '.join(what.split()[1:4])} and {WHO[(row + 7) % 20]}"
+        hits = fuse(loaded.index, *_of(loaded, query), info, 3).hits()
+        lines.append({"query": query, "relevant": [loaded.passages.id(hit.row) for hit in hits]})
+    path = write_questions(tmp_path, lines)
+    advice = evaluate_json(bundle, "--questions", path)["advice"]
+    assert (advice["current"], advice["best"], advice["ndcg"]["0.3"]) == (0.6, 0.3, 1.0)
+    assert advice["gain"]["low"] > 0
+    printed = evaluate(bundle, "--questions", path).out.splitlines()
+    assert any(line.startswith("fusion weight: 0.3 instead of 0.6: +0.") for line in printed)
+    assert printed[-1].startswith("To set it: ")
+    words = printed[-1].partition(" -m export ")[2].split()
+    assert parse_arguments(words).fusion_weight == 0.3
+    tuned = write_bundle(tmp_path / "tuned", make_stories(), KeywordOptions(fusion_weight=0.3))
+    assert "fusion weight: keep 0.3; no other is better for these questions" in evaluate(tuned, "--questions", path).out
+
+
+def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
+    lacking = {"query": "lost things", "relevant": ["story-1", "story-2", "story-3", "story-4", "story-001"]}
+    path = write_questions(tmp_path, [*QUESTIONS, lacking])
+    done = evaluate(bundle, "--questions", path)
+    assert done.code == 1
+    message = done.err.splitlines()[-1]
+    assert f"{path}: found 4 of 25 relevant ids that {bundle} does not have: 'story-1' (question 21)" in message
+    assert "'story-3' (question 21), ...; expected such as 'story-000'; correct them, " in message
+    assert evaluate(bundle, "--questions", path, "--allow-missing").code == 0
+    assert "the bundle lacks it" in evaluate(bundle, "--questions", path, "--allow-missing", "--mode", "keyword").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--group-by", "author"], "found no column 'author', expected one that texts have, such as one that filters"),
+        (
+            ["--group-by", "places"],
+            "found a list or an object in the column 'places' of 'story-001', expected one value; name another column",
+        ),
+        (["--filter", '{"chapter": 99}'], "found no question whose relevant texts pass it, in 0 texts that do, "),
+    ],
+)
+def test_what_does_not_fit_the_bundle(bundle: Path, questions: Path, words: list[str], message: str) -> None:
+    done = evaluate(bundle, "--questions", questions, *words)
+    assert done.code == 1
+    assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "one of the arguments --questions --make-questions is required"),
+        (
+            ["--questions", "q", "--floor", "ndcg=0.6"],
+            "found 'ndcg=0.6', expected MEASURE=VALUE with a measure of ndcg@10",
+        ),
+    ],
+)
+def test_options_that_cannot_be_used(words: list[str], message: str) -> None:
+    done = evaluate("bundle", *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_questions_to_fill_in_are_random_passages(bundle: Path, tmp_path: Path) -> None:
+    done = evaluate(bundle, "--make-questions", 30)
+    assert done.code == 0
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert len({line["relevant"][0] for line in lines}) == 30
+    stories = make_stories()
+    for line in lines:
+        assert line == {"query": "", "relevant": line["relevant"], "text": line["text"]}
+        assert stories.texts[int(line["relevant"][0].removeprefix("story-"))] == line["text"]
+    assert evaluate(bundle, "--make-questions", 30).out == done.out
+    path = tmp_path / "questions.jsonl"
+    path.write_text(done.out)
+    assert "line 1: found no question or no relevant ids" in evaluate(bundle, "--questions", path).err
+    path.write_text("".join(json.dumps(line | {"query": line["text"]}) + "\n" for line in lines))
+    assert evaluate_json(bundle, "--questions", path)["subsets"][0]["modes"]["semantic"]["mrr@10"]["value"] > 0.9
+    assert "found 200 texts, expected 201 or more; draw fewer" in evaluate(bundle, "--make-questions", 201).err
+
+
+def test_neither_torch_nor_transformers_is_imported(bundle: Path, questions: Path) -> None:
+    code = (
+        "import sys; from semsearch.commands.export_cli import main; "
+        f"assert main(['evaluate', {str(bundle)!r}, '--questions', {str(questions)!r}, '--json']) == 0; "
+        "print({'torch', 'transformers', 'optimum', 'polars', 'onnx'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "set()"
+
+
+@pytest.fixture(scope="module")
+def reranked(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle whose reranker has all of the weight."""
+    folder = tmp_path_factory.mktemp("reranked") / "bundle"
+    return add_reranker(Path(shutil.copytree(bundle, folder)), weight=1.0)
+
+
+def test_each_mode_is_measured_with_the_reranker_too(bundle: Path, reranked: Path, questions: Path) -> None:
+    plain, found = (evaluate_json(folder, "--questions", questions) for folder in (bundle, reranked))
+    modes, both = plain["subsets"][0]["modes"], found["subsets"][0]["modes"]
+    assert [*both] == [*modes, *(f"{mode}+rerank" for mode in modes)]
+    assert {mode: both[mode] for mode in modes} == modes
+    assert found["failures_of"] == "hybrid"
+    assert plain["rerank_advice"] is None
+    loaded = load_bundle(reranked)
+    for mode in modes:
+        own = []
+        for question in QUESTIONS:
+            query = Query(question["query"], 100, mode, rerank=20)
+            search = make_search(loaded, Executor(loaded.embedder))
+            results = asyncio.run(_found(search, query)).results
+            names = rank({result["id"]: result["score"] for result in results})
+            own.append(measure(names, question["relevant"])[0])
+        assert both[f"{mode}+rerank"]["ndcg@10"]["value"] == pytest.approx(np.mean(own), abs=1e-9)
+
+
+async def _found(search: Search, query: Query) -> Found:
+    return await search(query, lambda phase: None)
+
+
+def test_another_weight_of_the_reranker_is_advised(reranked: Path, questions: Path) -> None:
+    done = evaluate(reranked, "--questions", questions)
+    lines = done.out.splitlines()
+    start = lines.index(next(line for line in lines if line.startswith("rerank weight")))
+    assert {line.split()[0] for line in lines[start + 1 : start + 12]} == {f"{step / 10:g}" for step in range(11)}
+    assert "now" in next(line for line in lines[start:] if line.split()[:1] == ["1"])
+    advice = evaluate_json(reranked, "--questions", questions)["rerank_advice"]
+    assert advice["current"] == 1.0
+    weights = evaluate_json(reranked, "--questions", questions, "--candidates", "1")["rerank_advice"]["ndcg"]
+    assert len(set(weights.values())) == 1  # one candidate cannot change its place

@@ -1,0 +1,77 @@
+"""A folder of files is one corpus."""
+
+from pathlib import Path
+
+import pytest
+
+from semsearch.indexing.corpus.corpus import Skipped
+from semsearch.indexing.corpus.folder import HIDDEN, REPEATED
+from tests.indexing.corpus.files import complaint, read_corpus, write, write_parquet
+
+
+def test_the_files_of_a_folder_are_one_corpus_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    write(tmp_path, "b.jsonl", b'{"text": "three"}\n{"text": ""}\n{"text": "four"}\n')
+    write(tmp_path, "a.csv", b"text,year\none,1999\ntwo,\n")
+    (tmp_path / "c").mkdir()
+    write_parquet(tmp_path / "c", {"text": ["five", "six"], "id": ["x", None]})
+    corpus = read_corpus(tmp_path)
+    assert corpus.texts == ["one", "two", "three", "four", "five", "six"]
+    assert corpus.ids == ["0", "1", "2", "4", "x", "6"]  # row numbers go on from file to file
+    assert (corpus.empty_texts, corpus.blank_ids) == (1, 1)
+    assert corpus.metadata[0] == '{"year":"1999"}'
+
+
+def test_hidden_files_and_those_of_other_programs_are_skipped_and_counted(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv", b"text\none\n")
+    (tmp_path / "_temporary").mkdir()
+    for name in (".a.csv.crc", "_SUCCESS", "_temporary/b.csv"):
+        write(tmp_path, name, b"x")
+    corpus = read_corpus(tmp_path)
+    assert (corpus.texts, corpus.files, corpus.skipped) == (["one"], 1, (Skipped(HIDDEN, 3, ".a.csv.crc"),))
+
+
+def test_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "data" / "in").mkdir(parents=True)
+    (tmp_path / "corpus").mkdir()
+    write(tmp_path / "data", "part-0", b"text\none\n")
+    write(tmp_path / "data" / "in", "part.csv", b"text\ntwo\n")
+    (tmp_path / "corpus" / "a.csv").symlink_to(tmp_path / "data" / "part-0")  # named as in the hub's cache
+    (tmp_path / "corpus" / "b").symlink_to("../data/in")
+    (tmp_path / "link").symlink_to("corpus")
+    for path in (tmp_path / "corpus", tmp_path / "link"):
+        corpus = read_corpus(path)
+        assert (corpus.texts, corpus.files, corpus.skipped) == (["one", "two"], 2, ())
+
+
+@pytest.mark.parametrize("target", [".", ".."])
+def test_a_folder_that_links_lead_to_again_is_read_once(tmp_path: Path, target: str) -> None:
+    folder = tmp_path / "corpus"
+    (folder / "inner" / "deep").mkdir(parents=True)
+    write(folder, "z.csv", b"text\nz\n")
+    write(folder / "inner", "b.csv", b"text\nb\n")
+    (folder / "inner" / "a").symlink_to(folder / target)
+    (folder / "inner" / "c").symlink_to(folder / "inner" / "a")
+    corpus = read_corpus(folder)
+    assert corpus.texts == ["b", "z"]
+    again = "inner/a/corpus" if target == ".." else "inner/a"
+    assert [(each.reason, each.example) for each in corpus.skipped] == [(REPEATED, again)]
+
+
+def test_a_file_that_several_paths_lead_to_is_read_once_under_its_own(tmp_path: Path) -> None:
+    write(tmp_path, "b-2024-05.csv", b"text\none\n")
+    (tmp_path / "a-latest.csv").symlink_to("b-2024-05.csv")
+    corpus = read_corpus(tmp_path)
+    assert (corpus.texts, corpus.skipped) == (["one"], (Skipped(REPEATED, 1, "a-latest.csv"),))
+
+
+@pytest.mark.parametrize("target", ["gone.csv", "b.csv"])
+def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path, target: str) -> None:
+    (tmp_path / "b.csv").symlink_to(target)
+    with pytest.raises(OSError, match=target):
+        read_corpus(tmp_path)
+
+
+def test_a_row_number_that_is_an_id_in_another_file_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv", "text\none\ntwo\n")
+    write(tmp_path, "b.csv", "text,id\nthree,x\nfour,1\n")
+    assert complaint(tmp_path).startswith(": found a row without an id whose number, 1, is the id of another row")

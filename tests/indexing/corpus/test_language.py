@@ -1,0 +1,82 @@
+"""Texts that are mostly not English are noticed, and English ones of any kind are not taken for such."""
+
+from pathlib import Path
+
+import pytest
+import Stemmer
+
+from semsearch.indexing.corpus.language import COMMON, find_other_language, warn_of_language
+from tests.command_line import export_texts, run
+from tests.indexing.test_update import write_rows
+
+GERMAN = [
+    *("Ecksofa mit Schlaffunktion", "Hundebett für große Hunde", "Esstisch aus Eiche, 180 cm", "Sofa grau", "Lampe"),
+    *("Bürostuhl höhenverstellbar", "Kissen und Decke im Set", "Regal mit 5 Böden", "Hocker", "Spiegel rund"),
+]
+OTHERS: dict[str | None, list[str]] = {
+    "german": GERMAN,
+    "french": ["Canapé d'angle pour le salon", "Table basse avec une tablette", "Lampe de chevet", "Chaise pliante"],
+    "spanish": ["Sofá cama para el salón", "Mesa de centro con cajón", "Lámpara de pie", "Silla plegable"],
+    "dutch": ["Hoekbank met een slaapfunctie", "De tafel van het jaar", "Stoel voor bij de tafel", "Kast"],
+    None: ["Угловой диван для гостиной", "Стол журнальный", "Лампа настольная", "沙发床 带储物功能", "ソファーベッド"],
+}
+ENGLISH = {
+    "headlines in lower case": [
+        "mayor denies knowledge of new stadium plan",
+        "los angeles fires rage on",
+        "two die in crash",
+    ],
+    "names of products": [
+        "Café table",
+        "Resistor 10 kΩ",
+        "Capacitor 100 µF",
+        "Van mirror",
+        "Sofa bed",
+        "Lamp",
+        "USB 3.0 hub",
+    ],
+    "LaTeX": [r"We show that $\alpha \in \mathcal{L}(V)$ is bounded; see Poincaré.", r"$H_\beta$ of a Gröbner basis"],
+    "letters of mathematics": ["Let θ, β and ψ be roots of x² + βx = 0", "The angle θ is at most π"],
+    "codes": ["AB-1234", "df.groupby('é')", "0x7fff", "", "🦆"],
+    "mostly English": [*GERMAN, *["the sofa with a lamp"] * 9],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS, ids=str)
+def test_another_language_is_noticed_and_named_if_its_words_are_known(name: str | None) -> None:
+    found = find_other_language(OTHERS[name])
+    assert found is not None
+    assert found[1] == name
+
+
+@pytest.mark.parametrize("kind", ENGLISH)
+def test_english_texts_are_not_taken_for_another_language(kind: str) -> None:
+    assert find_other_language(ENGLISH[kind]) is None
+
+
+def test_a_large_corpus_is_judged_by_texts_from_all_over_it() -> None:
+    assert find_other_language(["the sofa"] * 4_000 + GERMAN * 1_000) is not None
+    assert find_other_language(GERMAN * 300 + ["the sofa"] * 4_000) is None
+
+
+def test_each_language_that_is_named_has_stems() -> None:
+    assert COMMON.keys() <= set(Stemmer.algorithms())
+
+
+def test_the_default_model_and_the_default_stems_expect_english() -> None:
+    found = warn_of_language(GERMAN, "a.csv", is_default_model=True, has_default_stems=True) or ""
+    assert found.startswith("a.csv: found mostly texts in another language (50% of a sample, most like German)")
+    assert "the default model was trained with it and keyword search removes its endings; export with a" in found
+    found = warn_of_language(GERMAN, "a.csv", is_default_model=True, has_default_stems=False) or ""
+    assert found.endswith("MiniLM-L12-v2")
+    assert warn_of_language(GERMAN, "a.csv", is_default_model=False, has_default_stems=False) is None
+
+
+def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "shop.jsonl", [(str(row), text) for row, text in enumerate(GERMAN)])
+    done = run("corpus", "--corpus", path, "--out", bundle_copy)
+    assert done.code == 0
+    assert done.err.startswith("warning: shop.jsonl: found mostly texts in another language (50% of a sample,")
+    assert done.err.endswith("export with --stem german (or --stem none)\n")
+    for chosen in (["--stem", "german"], ["--stem", "english"], ["--stem", "none"], ["--no-keywords"]):
+        export_texts(path, bundle_copy, *chosen)

@@ -1,0 +1,86 @@
+"""The standard library's documentation as a corpus, compared with what the living objects say."""
+
+import inspect
+import json
+import math
+import sysconfig
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.indexing.corpus import Corpus, CorpusError
+from semsearch.indexing.corpus.language import find_other_language
+from semsearch.indexing.corpus.python_documentation import MOST_WORDS, python_documentation
+
+ROOT = Path(__file__).parents[3]
+
+
+def text(documentation: Corpus, name: str) -> str:
+    return documentation.texts[documentation.ids.index(name)]
+
+
+def metadata(documentation: Corpus, name: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(documentation.metadata[documentation.ids.index(name)])
+    return parsed
+
+
+def test_there_are_some_six_thousand_passages_in_english_with_all_parts(documentation: Corpus) -> None:
+    assert 5_000 < len(documentation.texts) < 8_000
+    assert len(documentation.texts) == len(documentation.ids) == len(documentation.metadata)
+    assert documentation.ids == sorted(set(documentation.ids))
+    assert documentation.empty_texts == 0
+    assert find_other_language(documentation.texts) is None
+    # neither addresses in memory, which differ from run to run, nor private names
+    assert not [entry for entry in [*documentation.texts, *documentation.metadata] if " at 0x" in entry]
+    assert not [name for name in documentation.ids if any(part.startswith("_") for part in name.split("."))]
+
+
+def test_a_text_is_the_qualified_name_and_the_first_paragraph(documentation: Corpus) -> None:
+    first_paragraph = " ".join((inspect.getdoc(zipfile.ZipFile.extractall) or "").split("\n\n")[0].split())
+    assert text(documentation, "zipfile.ZipFile.extractall") == f"zipfile.ZipFile.extractall: {first_paragraph}"
+
+
+def test_metadata_has_kind_module_and_a_signature_that_python_agrees_with(documentation: Corpus) -> None:
+    expected = f"extractall{inspect.signature(zipfile.ZipFile.extractall)}"
+    found = metadata(documentation, "zipfile.ZipFile.extractall")
+    assert found == {"kind": "method", "module": "zipfile", "signature": expected}
+    names = ("json", "textwrap.fill", "zipfile.ZipFile", "pathlib.PurePath.name")
+    kinds = [metadata(documentation, name)["kind"] for name in names]
+    assert kinds == ["module", "function", "class", "property"]
+
+
+def test_functions_and_methods_written_in_c_are_there(documentation: Corpus) -> None:
+    assert text(documentation, "math.sqrt") == f"math.sqrt: {math.sqrt.__doc__}"
+    assert metadata(documentation, "math.sqrt")["signature"] == "sqrt(x, /)"
+    assert {"len", "open", "os.listdir", "collections.deque", "re.Pattern.match"} <= set(documentation.ids)
+
+
+@pytest.mark.parametrize(
+    ("public", "internal"),
+    [
+        ("asyncio.gather", "asyncio.tasks.gather"),
+        ("collections.abc.Mapping", "os.Mapping"),
+        ("datetime.datetime.strptime", "_pydatetime.datetime.strptime"),
+        ("os.path.join", "posixpath.join"),
+        ("pathlib.Path.read_text", "pathlib._local.Path.read_text"),
+    ],
+)
+def test_an_object_goes_by_the_name_its_users_write(documentation: Corpus, public: str, internal: str) -> None:
+    assert public in documentation.ids
+    assert internal not in documentation.ids
+
+
+def test_a_text_is_one_line_of_at_most_sixty_words(documentation: Corpus) -> None:
+    for passage in documentation.texts:
+        assert passage == " ".join(passage.split())
+        assert len(passage.partition(": ")[2].removesuffix(" …").split()) <= MOST_WORDS
+
+
+def test_without_the_library_sources_an_error_asks_for_a_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
+    with pytest.raises(CorpusError, match="has no sources of the library, expected json"):
+        python_documentation()

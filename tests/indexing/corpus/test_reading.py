@@ -1,0 +1,235 @@
+"""Reading a corpus: files written by hand, and csv, json and polars as judges."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch.indexing.corpus import Corpus, CorpusError, read_texts
+from semsearch.indexing.corpus.formats import PARQUET_ROWS
+from tests.indexing.corpus.files import complaint, read_corpus, write, write_each_format, write_parquet
+
+Rows = list[dict[str, str | None]]
+ENDINGS = "ending in .csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet; check the path"
+
+
+# What is read
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", b"id,text,year\n7,one,1999\n8,two,\n"),
+        ("a.tsv", b"id\ttext\tyear\n7\tone\t1999\n8\ttwo\t\n"),
+        ("a.jsonl", b'{"id": 7, "text": "one", "year": "1999"}\n{"id": "8", "text": "two", "year": null}\n'),
+        ("a.ndjson", b'{"id": 7, "text": "one", "year": "1999"}\n\n{"text": "two", "id": 8}'),
+        ("a.json", b'\xef\xbb\xbf{"id": 7, "text": "one", "year": "1999"}\r\n{"text": "two", "id": 8}\r\n'),
+    ],
+)
+def test_the_same_rows_read_the_same_from_each_format(tmp_path: Path, name: str, content: bytes) -> None:
+    parquet = write_parquet(tmp_path, {"id": [7, 8], "text": ["one", "two"], "year": ["1999", None]})
+    zipped = write(tmp_path, f"{name}.gz", gzip.compress(content))
+    for path in (write(tmp_path, name, content), zipped, parquet):
+        assert read_corpus(path) == Corpus(["one", "two"], ["7", "8"], ['{"year":"1999"}', "{}"], 0)
+
+
+@pytest.mark.parametrize("blank", [None, "", "\x1c", "\x85\xa0\u3000", "\t\n\x0b\x0c\r "], ids=repr)
+def test_rows_without_text_are_skipped_counted_and_keep_their_number(tmp_path: Path, blank: str | None) -> None:
+    rows: Rows = [{"text": text, "n": "1"} for text in ("one", blank, "  two  spaces ", blank)]
+    for path in write_each_format(tmp_path, rows):
+        found = read_corpus(path)
+        assert (found.texts, found.ids, found.empty_texts) == (["one", "  two  spaces "], ["0", "2"], 2), path.name
+
+
+def test_a_single_column_is_the_text_whatever_its_name(tmp_path: Path) -> None:
+    for path in write_each_format(tmp_path, [{"id": "one"}, {"id": "two"}]):
+        assert read_corpus(path) == Corpus(["one", "two"], ["0", "1"], ["{}", "{}"], 0)
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", b"key,title,text\nk1,one,long\n")
+    assert read_corpus(path, "title", "key") == Corpus(["one"], ["k1"], ['{"text":"long"}'], 0)
+
+
+def test_a_key_that_appears_late_is_kept(tmp_path: Path) -> None:
+    lines = [b'{"text":"a"}'] * 2_000 + [b'{"text":"z","late":[1,{"deep":null}]}']
+    corpus = read_corpus(write(tmp_path, "a.jsonl", b"\n".join(lines)))
+    assert corpus.metadata[0] == "{}"
+    assert corpus.metadata[-1] == '{"late":[1,{"deep":null}]}'
+
+
+def test_json_values_keep_their_type_and_digits_from_row_to_row(tmp_path: Path) -> None:
+    values = [1, 0.5, 9007199254740993, "1", True, {"a": 1}, [], [1, "x"], {"a": "b", "c": None}]
+    corpus = read_corpus(write(tmp_path, "a.jsonl", "\n".join(json.dumps({"text": "t", "v": one}) for one in values)))
+    assert [repr(json.loads(entry)["v"]) for entry in corpus.metadata] == [repr(value) for value in values]
+
+
+# Against independent readers
+
+# neither surrogates, nor NUL, nor byte order marks, each of which has its own test
+fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), max_size=8) | st.sampled_from(
+    ['"', ",", "\r\n", "\n"]
+)
+# blank, or unlike every row number
+csv_ids = fields.map(lambda name: f"n{name}" if name.strip() else name)
+names = fields.filter(lambda name: name.strip() != "")
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | fields,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(fields, inner, max_size=3),
+    max_leaves=5,
+)
+in_one_folder = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@in_one_folder
+@given(
+    rows=st.lists(st.tuples(csv_ids, fields, fields), min_size=1, max_size=6), separator=st.sampled_from([",", "\t"])
+)
+def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str, str]], separator: str, tmp_path: Path) -> None:
+    rows = [("i", "always some text", "n"), *rows]
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, delimiter=separator).writerows([("id", "text", "note"), *rows])
+    corpus = read_corpus(write(tmp_path, "a.csv" if separator == "," else "a.tsv", buffer.getvalue()))
+    kept = [(number, *row) for number, row in enumerate(rows) if row[1].strip()]
+    assert corpus.texts == [text for _, _, text, _ in kept]
+    assert corpus.ids == [name if name.strip() else str(number) for number, name, _, _ in kept]
+    assert [json.loads(entry) for entry in corpus.metadata] == [{"note": n} if n else {} for *_, n in kept]
+    assert corpus.empty_texts == len(rows) - len(kept)
+
+
+@in_one_folder
+@given(rows=st.lists(st.dictionaries(names, values, max_size=4), min_size=1, max_size=6), is_ascii=st.booleans())
+def test_whatever_json_writes_is_read_back(rows: list[dict[str, object]], is_ascii: bool, tmp_path: Path) -> None:
+    rows = [{**row, "text": f"row {number}"} for number, row in enumerate(rows)]
+    lines = "\n".join(json.dumps(row, ensure_ascii=is_ascii) for row in rows)
+    corpus = read_corpus(write(tmp_path, "a.jsonl", lines), id_column="text")
+    assert corpus.texts == corpus.ids == [row["text"] for row in rows]
+    for entry, row in zip(corpus.metadata, rows, strict=True):
+        assert json.loads(entry) == {key: value for key, value in row.items() if key != "text" and value is not None}
+
+
+def test_more_rows_than_are_read_at_once_are_those_of_polars(tmp_path: Path) -> None:
+    rows: Rows = [
+        {"id": f"n{number}", "text": f'line {number}, "quoted"\nand broken', "size": str(number % 7)}
+        for number in range(PARQUET_ROWS + 10)
+    ]
+    frame = pl.DataFrame(rows)
+    for path in write_each_format(tmp_path, rows):
+        corpus = read_corpus(path)
+        assert corpus.texts == frame["text"].to_list()
+        assert corpus.ids == frame["id"].to_list()
+        assert corpus.metadata == [f'{{"size":"{size}"}}' for size in frame["size"]]
+
+
+# What is refused, and how
+
+
+def test_a_missing_file_and_a_folder_without_files_say_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_corpus(tmp_path / "no.csv")
+    assert complaint(tmp_path) == f": found a folder without files, expected files {ENDINGS}"
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("a.txt", ".txt"), ("a.parquet.gz", ".parquet.gz")])
+def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str, suffix: str) -> None:
+    assert complaint(write(tmp_path, name, b"text\none\n")) == (
+        f": found the suffix '{suffix}', expected .csv, .tsv, .jsonl, .ndjson or .json (each also as .gz),"
+        " or .parquet; convert or rename the file"
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ((), "one named 'text'; name the one to embed with --text-column"),
+        (("Titel",), "a column 'Titel'; did you mean --text-column 'title'?"),
+        (("title", "KEY"), "a column 'KEY'; did you mean --id-column 'key'?"),
+        (("zzz",), "a column 'zzz'; name another with --text-column"),
+    ],
+)
+def test_a_missing_column_names_those_that_are_there_and_the_closest(
+    tmp_path: Path, columns: tuple[str, ...], expected: str
+) -> None:
+    for path in write_each_format(tmp_path, [{"key": "1", "title": "a", "body": "b"}]):
+        assert complaint(path, *columns) == f": found the columns 'key', 'title', 'body', expected {expected}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.csv", b""), ("a.csv", b"id,text\n"), ("a.jsonl", b"\n\n"), ("a.jsonl", b"{}\n")],
+)
+def test_a_file_without_rows_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    assert complaint(write(tmp_path, name, content)) == (
+        ": found no rows, expected at least one row with a column; check that the file was written completely"
+    )
+
+
+def test_a_file_whose_texts_are_all_empty_is_refused(tmp_path: Path) -> None:
+    for path in write_each_format(tmp_path, [{"text": None, "n": "1"}, {"text": None, "n": "2"}]):
+        assert complaint(path) == (
+            ": found no text in any of 2 rows, expected at least one; name another column with --text-column"
+        )
+
+
+def test_ids_that_repeat_are_kept_and_counted(tmp_path: Path) -> None:
+    rows: Rows = [{"id": name, "text": "t"} for name in ("x", "y", "x", "x")]
+    for path in write_each_format(tmp_path, rows):
+        corpus = read_corpus(path)
+        assert (corpus.ids, corpus.repeated_ids) == (["x", "y", "x", "x"], 2), path.name
+
+
+@pytest.mark.parametrize("blank", [None, "\u3000\t"])
+def test_a_blank_id_becomes_the_row_number_and_is_counted(tmp_path: Path, blank: str | None) -> None:
+    rows: Rows = [{"id": name, "text": "t"} for name in ("x", blank, blank, "0")]
+    for path in write_each_format(tmp_path, rows):
+        corpus = read_corpus(path)
+        assert (corpus.ids, corpus.blank_ids) == (["x", "1", "2", "0"], 2), path.name
+
+
+def test_a_blank_id_whose_row_number_is_the_id_of_another_row_is_refused(tmp_path: Path) -> None:
+    rows: Rows = [{"id": "x", "text": "t"}, {"id": None, "text": "t"}, {"id": "1", "text": "t"}]
+    for path in write_each_format(tmp_path, rows):
+        assert complaint(path) == (
+            ": found a row without an id whose number, 1, is the id of another row, expected a different id for each; "
+            "write an id in each row, or name another column with --id-column"
+        )
+
+
+def test_a_file_without_an_id_column_has_no_blank_ids(tmp_path: Path) -> None:
+    rows: Rows = [{"text": "a", "n": "1"}, {"text": "b", "n": "0"}]
+    for path in write_each_format(tmp_path, rows):
+        corpus = read_corpus(path)
+        assert (corpus.ids, corpus.blank_ids, corpus.repeated_ids) == (["0", "1"], 0, 0), path.name
+
+
+def test_a_json_line_without_the_id_column_has_a_blank_id(tmp_path: Path) -> None:
+    corpus = read_corpus(write(tmp_path, "a.jsonl", b'{"text":"a"}\n{"text":"b","id":"x"}\n'))
+    assert (corpus.ids, corpus.blank_ids) == (["0", "x"], 1)
+
+
+def test_a_whole_number_is_one_id_however_json_writes_it(tmp_path: Path) -> None:
+    content = "".join(f'{{"text":"t","id":{value}}}\n' for value in ("1", '"1"', "1.0", "1e0", "1.5", 2**53 + 1))
+    corpus = read_corpus(write(tmp_path, "a.jsonl", content.encode()))
+    assert (corpus.ids, corpus.repeated_ids) == (["1", "1", "1", "1", "1.5", "9007199254740993"], 3)
+
+
+def test_whole_numbers_that_parquet_holds_as_floats_are_ids_without_a_point(tmp_path: Path) -> None:
+    ids = [7.0, None, float("nan"), 0.5, 2.0**60]
+    corpus = read_corpus(write_parquet(tmp_path, {"id": ids, "text": ["t"] * 5}))
+    assert (corpus.ids, corpus.blank_ids) == (["7", "1", "2", "0.5", "1.152921504606847e+18"], 2)
+
+
+def test_texts_alone_are_read_whatever_their_ids_are(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.csv"
+    path.write_text("id,text\n1,first\n,second\n")
+    with pytest.raises(CorpusError, match="without an id"):
+        read_corpus(path)
+    assert read_texts(path, None, "--calibration-column") == ["first", "second"]
+    with pytest.raises(CorpusError, match="name another with --calibration-column"):
+        read_texts(path, "words", "--calibration-column")

@@ -1,0 +1,137 @@
+"""What holds for the passages of all documents, whatever is in them."""
+
+import json
+import re
+from collections.abc import Callable
+from itertools import count, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch.indexing.corpus.corpus import PREFIX_CHARACTERS, EmbeddedTexts, heading_prefix
+from semsearch.indexing.documents.document import Heading, read_plain
+from semsearch.indexing.documents.html import read_html_text
+from semsearch.indexing.documents.markdown import read_markdown
+from semsearch.indexing.documents.passages import Splitter, divide
+
+TOKENS = 24
+WORDS = st.sampled_from(["alpha", "beta.", "`gamma`", "Ωmega", "東京", "*d*", "<b>", "|", "1-2", "x" * 90])
+LINES = st.lists(WORDS, max_size=40).map(" ".join)
+PIECES = st.one_of(
+    LINES,
+    st.tuples(st.sampled_from(["# ", "## ", "### "]), LINES).map("".join),
+    LINES.map("- {}\n- two".format),
+    LINES.map("```\n{}\n\nb\n```".format),
+    st.lists(LINES, max_size=9).map(lambda rows: "| a | b |\n| - | - |\n" + "\n".join(f"| {row} |" for row in rows)),
+)
+MARKDOWN = st.lists(PIECES, max_size=12).map("\n\n".join)
+# Pages that are well nested. Nothing but an element is between two words W, unless they are in an inline element.
+PHRASES = st.recursive(
+    st.sampled_from(["W", "W<br>W", "W<img>W", "W<button>x</button>W", "W<svg></svg>W", "W<input>"]),
+    lambda inner: st.builds("{1} <{0}>{2}</{0}> ".format, st.sampled_from(["b", "a", "span", "code"]), inner, inner),
+    max_leaves=3,
+)
+LEAVES = st.builds(
+    "<{0}>{1}</{0}>".format, st.sampled_from(["p", "h1", "h2", "h6", "pre", "address", "summary"]), PHRASES
+)
+BOXES = ["div", "section", "blockquote", "details", "figure", "figcaption", "center", "ul", "ol"]
+FLOW = st.recursive(
+    PHRASES | LEAVES,
+    lambda inner: st.one_of(
+        st.builds("{1}<{0}>{2}<hr>{1}</{0}>".format, st.sampled_from(BOXES), inner, inner),
+        st.builds("<ul><li>{}<li>{}</ul>".format, inner, inner),
+        st.builds("<dl><dt id=x>{}<dt>{}<dd>{}</dl>".format, PHRASES, PHRASES, inner),
+        st.builds("<table><caption>{}<tr><th>{}<td>{}</table>".format, PHRASES, inner, inner),
+        st.builds("<h2>{}<div>{}</div></h2>".format, PHRASES, PHRASES),
+        st.builds("<h2>{}<p>{}<ul><li>{}</ul></h2>".format, PHRASES, PHRASES, PHRASES),
+    ),
+    max_leaves=12,
+)
+THOROUGH = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+
+
+@given(text=MARKDOWN, overlap=st.sampled_from([0, 5]))
+@THOROUGH
+def test_passages_of_markdown(text: str, overlap: int, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "page.md").write_bytes(text.encode())
+    document = read_markdown(tmp_path / "page.md", "github")
+    (part,) = document.parts
+    splitter = make_splitter(TOKENS, overlap)
+    found = list(divide(document, splitter))
+    headings = [block for block in part.blocks if isinstance(block, Heading)]
+    covered = [False] * len(text)
+    for each in found:
+        assert text[each.start : each.end] == each.text == each.text.strip() != ""
+        inside = [heading for heading in headings if each.start < heading.end and heading.start < each.end]
+        # only whole small sections share a passage, which then has their headings and fits
+        assert not inside or splitter.count(each.text) <= TOKENS
+        assert all(each.start <= heading.start and heading.end <= each.end + 2 for heading in inside)
+        covered[each.start : each.end] = [True] * len(each.text)
+    for block in part.blocks:
+        if not isinstance(block, Heading):
+            assert all(
+                done or char.isspace()
+                for done, char in zip(covered[block.start : block.end], text[block.start : block.end], strict=True)
+            )
+    assert found == list(divide(document, splitter))
+
+
+@given(text=st.text(st.sampled_from("ab. \n\f東"), max_size=200), tokens=st.integers(1, 9))
+@THOROUGH
+def test_passages_of_plain_text(text: str, tokens: int, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "page.txt").write_bytes(text.encode())
+    splitter = make_splitter(tokens)
+    found = list(divide(read_plain(tmp_path / "page.txt"), splitter))
+    assert all(text[each.start : each.end] == each.text and splitter.count(each.text) <= tokens for each in found)
+    assert "".join("".join(each.text for each in found).split()) == "".join(text.split())
+
+
+def test_overlap_repeats_the_end_of_the_passage_before(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "a.txt").write_text(" ".join(f"w{n}" for n in range(30)))
+    found = [each.text.split() for each in divide(read_plain(tmp_path / "a.txt"), make_splitter(12, overlap=3))]
+    assert all(after[:3] == before[-3:] and len(after) <= 12 for before, after in pairwise(found))
+    assert [word for place, words in enumerate(found) for word in words[3 if place else 0 :]] == [
+        f"w{n}" for n in range(30)
+    ]
+
+
+def test_a_long_path_leaves_room_for_the_text(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "a.md").write_text(f"# {'head ' * 30}\n\n{'word ' * 90}")
+    document = read_markdown(tmp_path / "a.md", "github")
+    splitter = make_splitter(60, max_tokens=80)
+    for each in divide(document, splitter):
+        assert splitter.count(heading_prefix({"title": document.title, "headings": each.headings}) + each.text) <= 78
+
+
+@pytest.mark.parametrize(
+    ("metadata", "prefix"),
+    [
+        ({}, ""),
+        ({"title": "A", "headings": []}, "A\n"),
+        ({"title": "A", "headings": ["A", "B"]}, "A > B\n"),
+        ({"title": "T", "headings": ["A", "B"], "table": "a | b"}, "T > A > B\na | b\n"),
+        ({"title": "T" * 400, "headings": []}, "T" * PREFIX_CHARACTERS + "\n"),
+    ],
+)
+def test_the_path_of_headings_is_embedded_before_a_text(metadata: dict[str, object], prefix: str) -> None:
+    texts = EmbeddedTexts(["x", "y"], [json.dumps(metadata), "{}"])
+    assert heading_prefix(metadata) == prefix
+    assert (list(texts), len(texts)) == ([f"{prefix}x", "y"], 2)
+
+
+@given(pieces=st.lists(FLOW, max_size=4))
+@THOROUGH
+def test_all_words_of_a_page_are_found_and_none_are_glued(
+    pieces: list[str], make_splitter: Callable[..., Splitter]
+) -> None:
+    numbers = count()
+    page = re.sub("W", lambda _: f"w{next(numbers)}", "<hr>".join(pieces))
+    words = [f"w{number}" for number in range(next(numbers))]
+    document = read_html_text(page, Path("page.html"))
+    (part,) = document.parts
+    assert [word for word in part.text.split() if word not in ("-", "|")] == words
+    passages = list(divide(document, make_splitter(TOKENS)))
+    found = {word for each in passages for text in (each.text, *each.headings) for word in text.split()}
+    assert found >= set(words)

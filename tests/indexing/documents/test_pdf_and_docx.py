@@ -1,0 +1,116 @@
+"""PDF and DOCX files, written by hand."""
+
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+from semsearch.indexing.documents.document import UnreadableError
+from semsearch.indexing.documents.html import read_docx
+from semsearch.indexing.documents.passages import Splitter, divide
+from semsearch.indexing.documents.pdf import read_pdf
+from tests.indexing.documents.files import paragraph, write_docx, write_pdf
+
+LINE = "This line is long enough to be a full line of its paragraph"
+ANIMALS = ("ape", "bear", "cat", "duck")
+
+
+def test_pages_become_passages_without_hyphens_and_running_lines(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    pages = [
+        ["The Handbook", f"{LINE} {ANIMALS[page]} infor-", f"mation {ANIMALS[page]}.", f"{page + 1} of 4"]
+        for page in range(4)
+    ]
+    document = read_pdf(write_pdf(tmp_path / "a.pdf", pages, title="A handbook"))
+    found = list(divide(document, make_splitter(40)))
+    assert document.title == "A handbook"
+    assert [(each.page, each.text) for each in found] == [
+        (page + 1, f"{LINE} {animal} information {animal}.") for page, animal in enumerate(ANIMALS)
+    ]
+    assert [each.start for each in found] == [0, *accumulate(len(each.text) for each in found[:-1])]
+
+
+def kept_lines(path: Path, pages: list[list[str]]) -> list[list[str]]:
+    """Return the lines of each page that are left of a PDF with these lines."""
+    document = read_pdf(write_pdf(path / "a.pdf", pages))
+    left = [[line for line in lines if line in part.text] for lines, part in zip(pages, document.parts, strict=True)]
+    assert document.running_lines == sum(map(len, pages)) - sum(map(len, left))
+    return left
+
+
+def test_lines_that_differ_in_their_numbers_stay(tmp_path: Path) -> None:
+    invoices = [["ACME", f"Invoice {1001 + n}", f"Customer {37 * n + 5}", f"Total {19 * n}.00 EUR"] for n in range(5)]
+    pages = [["Summary of the year"], *invoices]
+    assert kept_lines(tmp_path, pages) == [pages[0], *(lines[1:] for lines in invoices)]
+
+
+def test_a_page_is_never_left_without_text(tmp_path: Path) -> None:
+    pages = [[f"Question {n}"] for n in range(1, 7)]
+    assert kept_lines(tmp_path, pages) == pages
+    pages = [
+        ["ACME", *([f"{LINE} {animal}"] if animal == "cat" else []), f"- {n} -"] for n, animal in enumerate(ANIMALS)
+    ]
+    assert kept_lines(tmp_path, pages) == [*pages[:2], pages[2][1:2], pages[3]]
+
+
+@pytest.mark.parametrize(("repeated", "count"), [(3, 9), (2, 5), (3, 10)])
+def test_a_line_repeats_on_three_pages_and_a_third_of_them(repeated: int, count: int, tmp_path: Path) -> None:
+    own = [f"{LINE} {'x' * n}." for n in range(count)]
+    pages = [["ACME", own[n]] if n < repeated else [own[n]] for n in range(count)]
+    expected = [[line] for line in own] if (repeated, count) == (3, 9) else pages
+    assert kept_lines(tmp_path, pages) == expected
+
+
+def test_a_number_that_counts_with_the_page_is_that_of_the_page(tmp_path: Path) -> None:
+    pages = [["12 of May", f"{LINE} {'x' * n}.", f"Part 7, page {n - 1}"] for n in range(2, 8)]
+    assert kept_lines(tmp_path, [[LINE], *pages]) == [[LINE], *(lines[1:2] for lines in pages)]
+    article = [[f"{1200 + n}", f"{LINE} {'x' * n}."] for n in range(5)]
+    assert kept_lines(tmp_path, article) == [lines[1:] for lines in article]
+
+
+def test_the_outline_of_a_pdf_has_its_headings_which_hold_on_the_next_pages(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    pages = [["1 Start", f"{LINE} a."], [f"{LINE} b.", "End", f"{LINE} c."]]
+    path = write_pdf(tmp_path / "a.pdf", pages, [("Start", 0), ("End", 1)])
+    found = [(each.headings, each.page, each.text) for each in divide(read_pdf(path), make_splitter(40))]
+    assert found == [(("Start",), 1, f"{LINE} a."), (("Start",), 2, f"{LINE} b."), (("End",), 2, f"{LINE} c.")]
+
+
+def test_a_pdf_that_is_opened_several_times_has_all_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semsearch.indexing.documents.pdf.PAGES_OPENED", 2)
+    document = read_pdf(write_pdf(tmp_path / "a.pdf", [[f"{LINE} {page}"] for page in "abcde"]))
+    assert [(part.page, part.text[-1]) for part in document.parts] == [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]
+
+
+def test_a_title_that_a_program_made_is_none(tmp_path: Path) -> None:
+    assert read_pdf(write_pdf(tmp_path / "a.pdf", [[LINE]], title="Microsoft Word - Report.doc")).title == "a"
+
+
+def test_a_pdf_that_cannot_be_read_names_the_reason(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.4 nonsense")
+    with pytest.raises(UnreadableError, match=r"^broken: "):
+        read_pdf(broken)
+    with pytest.raises(UnreadableError, match=r"^encrypted$"):
+        read_pdf(write_pdf(tmp_path / "a.pdf", [["x"]], is_encrypted=True))
+    with pytest.raises(UnreadableError, match=r"^scanned: no page has text$"):
+        read_pdf(write_pdf(tmp_path / "b.pdf", [[], []]))
+
+
+def test_a_docx_has_sections_lists_and_tables(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    cell = "<w:tc>{}</w:tc>".format
+    table = f"<w:tbl><w:tr>{cell(paragraph('a'))}{cell(paragraph('b'))}</w:tr></w:tbl>"
+    body = paragraph("Guide", "Heading1") + paragraph(LINE) + paragraph("Setup", "Heading2") + paragraph(LINE) + table
+    document = read_docx(write_docx(tmp_path / "a.docx", body))
+    found = [(each.headings, each.anchor, each.text) for each in divide(document, make_splitter(40))]
+    assert document.title == "Guide"
+    assert found == [(("Guide",), "", LINE), (("Guide", "Setup"), "", f"{LINE}\n\na | b")]
+
+
+def test_an_encrypted_docx_names_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(b"\xd0\xcf\x11\xe0 and so on")
+    with pytest.raises(UnreadableError, match=r"^encrypted, or a \.doc"):
+        read_docx(tmp_path / "a.docx")

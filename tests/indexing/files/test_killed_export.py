@@ -1,0 +1,144 @@
+"""An export that is killed at any moment goes on where it was, and ends with the same bytes.
+
+The process kills itself at a chosen one of the moments when it opens, renames or removes something in the bundle's
+folder: nothing else that it does outlives it. KILLS=20 in the environment tries more moments.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.engine.bundle import check_bundle
+from semsearch.indexing.files import PARTIAL
+from semsearch.indexing.vectors import embed
+from semsearch.indexing.vectors.shards import save_shard
+from tests.command_line import Run, contents, export_texts, run, summary, write_csv, write_texts
+
+ROOT = Path(__file__).parents[3]
+KILLS = int(os.environ.get("KILLS", "3"))
+TEXTS, TEXTS_PER_SHARD = 2_000, 250
+
+KILLED = """
+import os, signal, sys
+from semsearch.commands import export_cli as cli
+from semsearch.indexing.vectors import embed
+embed.TEXTS_PER_SHARD = int(sys.argv[1])
+folder, left = sys.argv[2], int(sys.argv[3])
+
+def count(event, arguments):
+    global left
+    if event in EVENTS and any(str(argument).startswith(folder) for argument in arguments):
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.chmod")
+sys.addaudithook(count)
+code = cli.main(sys.argv[4:])
+print("moments left:", left)
+sys.exit(code)
+"""
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = ("baker", "goose", "ferry", "judge", "silver", "wooden", "kitchen", "river", "market", "prize")
+    rows = [
+        {"text": f"the {words[row % 10]} and {words[row // 10 % 10]} of {row % 1_500}", "number": str(row)}
+        for row in range(TEXTS)  # a quarter of the texts occur twice
+    ]
+    return write_csv(tmp_path_factory.mktemp("texts") / "texts.csv", rows)
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed, "TEXTS_PER_SHARD", TEXTS_PER_SHARD)
+
+
+def run_until(moment: int, out: Path, texts: Path) -> subprocess.CompletedProcess[str]:
+    words = [TEXTS_PER_SHARD, out, moment, "corpus", "--corpus", texts, "--out", out]
+    command = [sys.executable, "-c", KILLED, *map(str, words)]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+
+
+def embedded(out: Path, texts: Path) -> str:
+    """Export the texts; return what the summary says of the embedded ones."""
+    return summary(export_texts(texts, out), "embedded")
+
+
+def test_an_export_killed_at_any_moment_goes_on_and_ends_with_the_same_bytes(
+    bundle: Path, texts: Path, tmp_path: Path, small_shards: None
+) -> None:
+    shutil.copytree(bundle, tmp_path / "whole")
+    uninterrupted = run_until(10**9, tmp_path / "whole", texts)
+    moments = 10**9 - int(uninterrupted.stdout.rpartition(":")[2])
+    expected = contents(tmp_path / "whole")
+    old = check_bundle(bundle)
+    taken_over = 0
+    for moment in random.Random(7).sample(range(moments), KILLS):
+        out = Path(shutil.copytree(bundle, tmp_path / f"killed-{moment}"))
+        assert run_until(moment, out, texts).returncode == -signal.SIGKILL
+        if contents(out).keys() == contents(bundle).keys():
+            assert check_bundle(out) in (old, check_bundle(tmp_path / "whole"))
+        taken_over += "taken over" in embedded(out, texts)
+        assert contents(out) == expected, moment
+        assert [path.name for path in out.iterdir() if path.is_dir()] == []
+    assert taken_over
+
+
+def interrupt_after(shards: int, out: Path, texts: Path) -> Run:
+    """Interrupt an export when this number of shards is finished."""
+    left = [shards]
+
+    def save_or_stop(*arguments: Any) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        save_shard(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embed, "save_shard", save_or_stop)
+        return run("corpus", "--corpus", texts, "--out", out)
+
+
+def test_an_interruption_keeps_finished_shards_and_says_where(
+    bundle_copy: Path, texts: Path, small_shards: None
+) -> None:
+    done = interrupt_after(2, bundle_copy, texts)
+    assert done.code == 130
+    assert done.err == (f"interrupted: {bundle_copy}/{PARTIAL} keeps what is finished for the next export\n")
+    assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from an export that was")
+
+
+def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
+    bundle_copy: Path, texts: Path, tmp_path: Path, small_shards: None
+) -> None:
+    whole = Path(shutil.copytree(bundle_copy, tmp_path / "whole"))
+    interrupt_after(2, bundle_copy, texts)
+    lines = texts.read_text().splitlines()
+    changed = tmp_path / "texts.csv"
+    changed.write_text("\n".join([lines[0], "another goose,0", *lines[:0:-1]]) + "\n")  # in another order too
+    export_texts(changed, bundle_copy)
+    export_texts(changed, whole)
+    assert contents(bundle_copy) == contents(whole)
+
+
+def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: Path, tmp_path: Path) -> None:
+    many = write_texts(tmp_path / "many.csv", [f"story {row} of a goose" for row in range(50_000)])
+    command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_copy)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while not list(bundle_copy.glob(f"{PARTIAL}/finished/*")):
+            assert process.poll() is None
+        process.terminate()
+        _, err = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
+    assert err.startswith(f"interrupted: {kept} keeps what is finished for ")
+    check_bundle(bundle_copy)

@@ -1,0 +1,234 @@
+"""A bundle's folder changes whole or not at all, wherever it is and whenever the export stops."""
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, check_bundle, read_manifest
+from semsearch.indexing.files import FINISHED, PARTIAL, finishing, replacing
+from tests.command_line import contents, names
+
+ROOT = Path(__file__).parents[3]
+
+
+def copy_into(folder: Path, files: Path) -> None:
+    shutil.copytree(files, folder, dirs_exist_ok=True)
+
+
+def put(out: Path, files: Path) -> None:
+    """Replace the files of the folder by these."""
+    with replacing(out) as fresh:
+        copy_into(fresh, files)
+
+
+def holds(out: Path, files: Path) -> bool:
+    """Return whether the folder has these files and nothing else."""
+    return names(out) == names(files) and contents(out) == contents(files)
+
+
+@pytest.fixture
+def new(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another bundle: its manifest and its tokenizer differ."""
+    folder = Path(shutil.copytree(bundle, tmp_path_factory.mktemp("new") / "new"))
+    manifest = read_manifest(folder)
+    (folder / TOKENIZER).write_text("another one")
+    (folder / MANIFEST).write_text(replace(manifest, model=replace(manifest.model, name="new")).to_json())
+    return folder
+
+
+@pytest.fixture
+def new_model(new: Path) -> Path:
+    """A bundle without texts."""
+    manifest = read_manifest(new)
+    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER)}
+    (new / MANIFEST).write_text(replace(manifest, index=None, files=files).to_json())
+    for name in manifest.files.keys() - files.keys():
+        (new / name).unlink()
+    return new
+
+
+# Places
+
+
+def test_a_new_bundle_stands_under_its_name_when_all_is_written(new: Path, tmp_path: Path) -> None:
+    out = tmp_path / "not" / "yet" / "there"
+    with replacing(out) as fresh:
+        assert names(fresh) == ["lock"]
+        assert fresh.parent == out  # the same file system, whatever is mounted where
+        copy_into(fresh, new)
+        with pytest.raises(BundleError, match=r"holds no manifest\.json"):
+            check_bundle(out)
+    assert holds(out, new)
+    assert names(tmp_path) == ["not"]
+
+
+def linked(link: Path, target: Path) -> Path:
+    link.symlink_to(target)
+    return link
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda bundle: Path("bundle"),
+        lambda bundle: linked(bundle.parent / "current", bundle),
+        lambda bundle: linked(bundle.parent / "current", bundle.parent / "v1"),
+    ],
+    ids=["a relative path", "a link to a bundle", "a link to no folder yet"],
+)
+def test_a_folder_is_replaced_where_it_is(
+    place: Callable[[Path], Path], bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bundle_copy.parent)
+    out = place(bundle_copy)
+    kind, inode = out.is_symlink(), out.stat().st_ino if out.exists() else None
+    others = set(names(bundle_copy.parent))
+    with replacing(out) as fresh:
+        copy_into(fresh, new)
+        os.chdir("/")
+    os.chdir(bundle_copy.parent)
+    assert holds(out, new)
+    assert (out.is_symlink(), inode) == (kind, inode and out.stat().st_ino)
+    assert set(names(bundle_copy.parent)) - others <= {"v1"}
+
+
+def test_files_that_the_new_bundle_does_not_list_go(bundle_copy: Path, new_model: Path) -> None:
+    put(bundle_copy, new_model)
+    assert holds(bundle_copy, new_model)
+
+
+def test_a_new_folder_can_be_read_by_everyone(new: Path, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        put(tmp_path / "out", new)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
+
+
+# What is not touched
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"holiday.jpg": "precious"}, "holds holiday.jpg, so it is not a bundle"),
+        ({"manifest.json": '{"name": "My app"}'}, "holds manifest.json and no model.ort, so it is not a bundle"),
+    ],
+)
+def test_a_folder_that_is_not_a_bundle_is_not_touched(files: dict[str, str], message: str, tmp_path: Path) -> None:
+    for name, content in files.items():
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text(content)
+    before = tree(tmp_path)
+    with pytest.raises(BundleError) as caught:
+        replacing(tmp_path / "out").__enter__()
+    assert str(caught.value).startswith(f"{tmp_path / 'out'}: {message}")
+    assert tree(tmp_path) == before
+
+
+# Stops
+
+
+def stop_half_way(out: Path, stop: type[BaseException] = RuntimeError) -> None:
+    """Begin an export and let it end with this exception."""
+
+    def export() -> None:
+        with replacing(out) as fresh:
+            (fresh / MANIFEST).write_text("half of it")
+            raise stop
+
+    with pytest.raises(stop):
+        export()
+
+
+@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt])
+def test_an_error_or_an_interruption_leaves_the_old_bundle_byte_for_byte(
+    bundle: Path, bundle_copy: Path, stop: type[BaseException]
+) -> None:
+    stop_half_way(bundle_copy, stop)
+    assert holds(bundle_copy, bundle)
+    assert names(bundle_copy.parent) == ["bundle"]
+
+
+@pytest.mark.parametrize(("moved", "stop"), [(1, KeyboardInterrupt()), (4, OSError(errno.EIO, "Input/output error"))])
+def test_after_a_stop_while_files_move_the_next_export_moves_the_rest(
+    bundle_copy: Path, new: Path, moved: int, stop: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stopping_after(moved, stop))
+        with pytest.raises(type(stop)):
+            put(bundle_copy, new)
+    with pytest.raises(BundleError, match=r"holds no manifest\.json"):
+        check_bundle(bundle_copy)
+    stop_half_way(bundle_copy)
+    assert holds(bundle_copy, new)
+
+
+def stopping_after(count: int, stop: BaseException) -> Callable[[Path, Path], Path]:
+    replace, left = Path.replace, [count]
+
+    def replace_or_stop(self: Path, target: Path) -> Path:
+        if not left[0]:
+            raise stop
+        left[0] -= 1
+        return replace(self, target)
+
+    return replace_or_stop
+
+
+# Killed processes
+
+
+# Two at once
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_second_export_into_the_folder_is_refused_and_disturbs_nothing(
+    is_new: bool, bundle_copy: Path, new: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out" if is_new else bundle_copy
+    with replacing(out) as fresh:
+        copy_into(fresh, new)
+        with pytest.raises(BundleError, match=f"{out.name}: another export writes into it"):
+            replacing(out).__enter__()
+    assert holds(out, new)
+
+
+def test_a_lock_on_a_file_that_another_export_has_removed_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+
+    def end_meanwhile(descriptor: int, operation: int) -> None:
+        (tmp_path / "out" / PARTIAL / "lock").unlink()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", end_meanwhile)
+    with pytest.raises(BundleError, match="another export writes into it"):
+        replacing(tmp_path / "out").__enter__()
+
+
+# Finished pieces
+
+
+def finish(fresh: Path, name: str) -> None:
+    with finishing(fresh, name) as path:
+        path.write_text(name)
+
+
+def test_a_piece_is_flushed_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    finish(tmp_path, "shard")
+    assert flushed == [tmp_path / "shard.unfinished", tmp_path / FINISHED]

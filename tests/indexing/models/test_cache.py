@@ -1,0 +1,103 @@
+"""A converted model is kept, found again, and carried to a machine without PyTorch."""
+
+import shutil
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from semsearch.conversion.calibration import split_texts
+from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, describe_file
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.files import FINISHED
+from semsearch.indexing.models.cache import (
+    cached_folder,
+    find_cached,
+    make_model,
+    models_folder,
+    pack,
+    take_cached,
+    unpack,
+)
+from semsearch.indexing.models.source import Source, read_source
+from tests.export_fixtures import edit_json
+
+OPTIONS = Namespace(
+    model="tests/mean-of-words", revision=None, pooling=None, dimensions=None, query_prompt=None, document_prompt=None
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache of a machine that has converted the tests' model."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("semsearch.indexing.models.cache.RECIPE", "none")  # how the tests' model is quantized
+    (models_folder() / "words-1").mkdir(parents=True)
+    for name in (MANIFEST, MODEL, TOKENIZER):
+        shutil.copyfile(bundle / name, models_folder() / "words-1" / name)
+    return models_folder()
+
+
+def test_a_packed_model_is_found_on_another_machine_by_its_name_and_options(
+    cache: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack(tmp_path / "models.tar")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other machine"))
+    assert find_cached(OPTIONS) is None
+    unpack(tmp_path / "models.tar")
+    found = find_cached(OPTIONS)
+    assert found == models_folder() / "words-1" != cache / "words-1"
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    assert take_cached(found, fresh) is not None
+    assert describe_file(fresh / MODEL) == describe_file(bundle / MODEL)
+
+
+@pytest.mark.parametrize(
+    "other", [{"model": "another"}, {"pooling": "cls"}, {"dimensions": 3}, {"query_prompt": "q: "}]
+)
+def test_a_model_with_other_options_is_another_one(other: dict[str, object]) -> None:
+    assert find_cached(Namespace(**vars(OPTIONS) | {"query_prompt": ""})) is not None
+    assert find_cached(Namespace(**vars(OPTIONS) | other)) is None
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, MANIFEST])
+def test_a_damaged_model_is_not_taken(cache: Path, name: str, tmp_path: Path) -> None:
+    path = cache / "words-1" / name
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    assert take_cached(cache / "words-1", fresh) is None
+
+
+def test_a_converted_model_is_taken_the_next_time(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
+    texts = split_texts(corpus.texts)
+    folder = cached_folder(tiny_source, tmp_path, texts)
+    assert take_cached(folder, tmp_path) is None
+    first = make_model(tiny_source, texts, folder, tmp_path)
+    (tmp_path / MODEL).unlink()
+    assert take_cached(folder, tmp_path) == first
+    assert (tmp_path / MODEL).is_file()
+    assert list((tmp_path / FINISHED).iterdir()) == [folder]
+
+
+def test_other_settings_texts_libraries_and_files_make_another_model(
+    tiny_copy: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = read_source(tiny_copy, "tiny")
+    found = [cached_folder(source, tmp_path, None)]
+    assert cached_folder(read_source(tiny_copy, "tiny"), tmp_path, None) == found[0]
+    found += [cached_folder(replace(source, pooling="cls"), tmp_path, None)]
+    found += [cached_folder(source, tmp_path, split_texts(corpus.texts[first:])) for first in (0, 1)]
+    edit_json(tiny_copy / "config.json", layer_norm_eps=1e-6)
+    found += [cached_folder(read_source(tiny_copy, "tiny"), tmp_path, None)]
+    monkeypatch.setattr("semsearch.indexing.models.cache.version", lambda package: "0")
+    found += [cached_folder(source, tmp_path, None)]
+    assert len({folder.name for folder in found}) == len(found)
+
+
+def test_a_file_that_holds_no_models_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "models.tar").write_bytes(b"no tar")
+    with pytest.raises(OSError, match="semsearch model pack"):
+        unpack(tmp_path / "models.tar")

@@ -1,0 +1,318 @@
+"""python -m export, as its user sees it: what is printed, what lies on disk, and the exit code."""
+
+import errno
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from semsearch.commands.console import python_module
+from semsearch.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    TOKENIZER,
+    TRUNCATED,
+    check_bundle,
+    describe_file,
+    read_manifest,
+)
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.passages import Passages
+from semsearch.engine.semantic.index import Index
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.corpus.python_documentation import NAME
+from semsearch.indexing.verification import Check
+from tests.command_line import (
+    STORY_COLUMNS,
+    Run,
+    contents,
+    error_line,
+    export_texts,
+    names,
+    run,
+    summary,
+    write_texts,
+)
+from tests.export_fixtures import TINY_BERT
+
+ROOT = Path(__file__).parents[2]
+FILES = (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED)
+
+
+# The whole way
+
+
+def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[Path, Run], corpus: Corpus) -> None:
+    out, done = whole
+    assert (done.code, done.err) == (0, "")
+    manifest, passages = check_bundle(out), Passages(out / PASSAGES)
+    assert names(out) == sorted([MANIFEST, *FILES])
+    assert names(out.parent) == ["bundle"]
+    assert manifest.index is not None
+    assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
+    passage = passages[3]  # row 3 of the file was empty
+    assert (passage.id, passage.text, passage.metadata) == ("s4", corpus.texts[4], {"teller": "baker"})
+    embedder, index = Embedder.open(out, manifest.model), Index.open(out / INDEX, None)
+    queries = embedder.embed(embedder.tokenize([passages.text(row) for row in range(147)], role="document"))
+    assert [index.search(query, 1)[0].row for query in queries] == list(range(147))
+
+
+def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
+    whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    out = tmp_path / "bundle"
+    command = (TINY_BERT, "--corpus", stories, *STORY_COLUMNS, "--calibration", calibration, "--out", out)
+    with monkeypatch.context() as patch:
+        patch.setattr("semsearch.indexing.vectors.indexer.write_index", fail)
+        line = error_line(run(*command))
+    assert "No space left on device" in line
+    assert line.endswith(f" ({out}/.partial keeps what is finished for the next export)")
+    done = run(*command)
+    assert f"The model comes from the cache: {out}/.partial/finished/tiny-bert-" in done.out
+    assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
+    assert contents(out) == contents(whole[0])
+    assert names(out) == names(whole[0])
+
+
+def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple[Path, Run]) -> None:
+    from transformers import AutoTokenizer
+
+    out, done = whole
+    assert summary(done, "texts") == "147 from stories.csv, 3 empty ones skipped"
+    assert "tiny-bert, 32 dimensions, mean pooling, 32 tokens" in done.out
+    tokenizer = AutoTokenizer.from_pretrained(TINY_BERT)
+    passages = Passages(out / PASSAGES)
+    texts = [f"passage: {passages.text(row)}" for row in range(len(passages))]
+    too_long = sum(len(ids) > 32 for ids in tokenizer(texts, truncation=False, padding=False)["input_ids"])
+    assert 0 < too_long < len(texts)
+    assert summary(done, "truncated") == f"{too_long} texts longer than 32 tokens, listed in {out / TRUNCATED}"
+    assert len((out / TRUNCATED).read_text().splitlines()) == too_long
+
+
+def test_sizes_accuracy_checks_and_progress_are_printed(whole: tuple[Path, Run]) -> None:
+    out, done = whole
+    accuracy = read_manifest(out).model.accuracy
+    assert f"cosine mean {accuracy['cosine_mean']:g}" in done.out
+    assert f"recall at 10 {accuracy['recall_at_10']:g}" in done.out
+    for name in FILES:
+        assert f"checksum of {name}" in done.out
+        assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
+    assert done.out.count(" ok\n") == 9
+    assert "FAILED" not in done.out
+    assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
+    steps = ("read texts", "read calibration", "export graph", "quantize", "compare with float32")
+    for step in (*steps, "embed texts", "write the index", "check files", "embed a sample again"):
+        (line,) = [line for line in done.out.splitlines() if line.startswith(f"{step}:")]
+        assert line.startswith(f"{step}: 100%, ")
+
+
+def test_without_options_texts_are_pythons_documentation_and_the_bundle_is_called_bundle(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semsearch.indexing.corpus.python_documentation.python_documentation", lambda: corpus)
+    monkeypatch.chdir(tmp_path)
+    done = run(TINY_BERT)
+    assert done.code == 0
+    assert summary(done, "texts") == f"200 from {NAME}, 0 empty ones skipped"
+    index = check_bundle(tmp_path / "bundle").index
+    assert index is not None
+    assert index.corpus == NAME
+
+
+def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
+    stories: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = Corpus(corpus.texts[:64], corpus.ids[:64], corpus.metadata[:64], 0)
+    monkeypatch.setattr("semsearch.indexing.corpus.python_documentation.python_documentation", lambda: texts)
+    assert run(TINY_BERT, "--no-cache", "--corpus", stories, *STORY_COLUMNS, "--out", tmp_path / "bundle").code == 0
+    assert check_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
+
+
+# Step by step
+
+
+def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
+    whole: tuple[Path, Run], model_alone: tuple[Path, Run], stories: Path, tmp_path: Path
+) -> None:
+    out, done = model_alone
+    assert done.code == 0
+    assert names(out) == sorted([MANIFEST, MODEL, TOKENIZER])
+    assert read_manifest(out).index is None
+    assert f"Next: {python_module('export', 'corpus', '--corpus', 'FILE', '--out', out)}\n" in done.out
+    both = Path(shutil.copytree(out, tmp_path / "bundle"))
+    export_texts(stories, both, *STORY_COLUMNS)
+    assert check_bundle(both).files == check_bundle(whole[0]).files
+    assert describe_file(both / INDEX) == describe_file(whole[0] / INDEX)
+
+
+def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus: Corpus, tmp_path: Path) -> None:
+    before = contents(story_bundle)
+    export_texts(write_texts(tmp_path / "other.csv", list(corpus.texts[100:])), story_bundle)
+    after = contents(story_bundle)
+    assert {name for name in after if after[name] == before[name]} == {MODEL, TOKENIZER}
+    assert Passages(story_bundle / PASSAGES).text(0) == corpus.texts[100]
+    check_bundle(story_bundle)
+
+
+# Verifying
+
+
+def change_byte(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0x81
+    path.write_bytes(content)
+
+
+def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(story_bundle: Path) -> None:
+    change_byte(story_bundle / PASSAGES, (story_bundle / PASSAGES).read_bytes().index(b"The baker"))  # no UTF-8 now
+    done = run("verify", story_bundle)
+    assert done.code == 1
+    failed = [line.partition("  ")[0] for line in done.out.splitlines() if "FAILED" in line]
+    assert failed == [f"checksum of {PASSAGES}"]
+    again = python_module("export", "MODEL", "--corpus", "FILE", "--out", story_bundle)
+    assert f"{story_bundle}: a check failed; export the model and the texts again: {again}\n" in done.out
+
+
+def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_old_bundle(
+    story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
+    monkeypatch.setattr("semsearch.indexing.verification.verify", lambda *arguments: iter(failing))
+    before = contents(story_bundle)
+    done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", story_bundle)
+    assert "FAILED" in done.out
+    line = error_line(done)
+    assert "the new bundle failed a check above; what was there before stays as it was" in line
+    assert "keeps what is finished" not in line  # it may be what the check found wrong
+    assert "is ready" not in done.out
+    assert names(story_bundle) == sorted(before)
+    assert contents(story_bundle) == before
+
+
+@pytest.mark.parametrize(("least", "code", "state"), [(0.995, 0, "ok"), (0.9999999, 1, "FAILED")])
+def test_with_its_source_a_bundle_is_compared_with_float32_again(
+    least: float, code: int, state: str, whole: tuple[Path, Run], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semsearch.conversion.convert.LEAST_QUANTIZED_COSINE", least)
+    monkeypatch.setattr("semsearch.conversion.convert.python_documentation", lambda: corpus)
+    done = run("verify", whole[0], "--model", TINY_BERT)
+    assert done.code == code
+    (line,) = (line for line in done.out.splitlines() if line.startswith("model against float32"))
+    assert 0.999 < float(line.split("cosine mean ")[1].split(",")[0]) < 1
+    assert line.endswith(state)
+
+
+def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], tiny_copy: Path) -> None:
+    weights = load_file(tiny_copy / "model.safetensors")
+    weights["pooler.dense.bias"] += 1
+    save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
+    done = run("verify", whole[0], "--model", tiny_copy)
+    assert "name the bundle's own model" in error_line(done)
+
+
+# Options
+
+
+def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
+    calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = tmp_path / "snapshots" / "c9745ed1"
+    shutil.copytree(TINY_BERT, snapshot)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
+    options = ("--pooling", "cls", "--revision", "v2", "--calibration", calibration)
+    done = run("model", "owner/tiny-bert", *options, "--out", tmp_path / "bundle")
+    assert done.code == 0
+    assert "cls pooling" in done.out
+    model = read_manifest(tmp_path / "bundle").model
+    assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
+
+
+def test_help_as_a_command_loads_nothing_heavy() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "export", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: python -m export ")
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+    assert "argparse" in loaded
+    assert not loaded & {"torch", "transformers", "onnx", "onnxruntime", "polars", "optimum"}
+
+
+def test_a_message_is_one_line_however_narrow_the_terminal_and_keeps_brackets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    path = tmp_path / f"[red]news[/red] [1] {'long' * 50}.csv"
+    assert str(path) in error_line(run("--corpus", path, "--out", tmp_path / "bundle"))
+
+
+# Interruptions
+
+
+@pytest.mark.parametrize("step", [["model", "{tiny}"], ["{tiny}"]])
+def test_texts_are_not_removed_unless_that_is_asked_for(step: list[str], story_bundle: Path, tmp_path: Path) -> None:
+    before = contents(story_bundle)
+    places = {"tiny": TINY_BERT, "here": tmp_path}
+    line = error_line(run(*[word.format(**places) for word in step], "--out", story_bundle))
+    assert f"{story_bundle}: holds 147 texts from stories.csv; this command would remove" in line
+    assert line.endswith("choose another folder with --out, or add --remove-corpus")
+    assert ("--corpus FILE" in line) == (step[:1] != ["model"])
+    assert contents(story_bundle) == before
+    assert names(story_bundle.parent) == ["bundle"]
+
+
+@pytest.mark.parametrize("manifest", ['{"format_version": 1}', None])
+def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None, story_bundle: Path) -> None:
+    (story_bundle / MANIFEST).unlink()
+    if manifest is not None:
+        (story_bundle / MANIFEST).write_text(manifest)
+    before = contents(story_bundle)
+    line = error_line(run(TINY_BERT, "--out", story_bundle))
+    assert f"holds {PASSAGES}; this command would remove them" in line
+    assert contents(story_bundle) == before
+
+
+def test_a_new_model_removes_the_texts_when_that_is_asked_for(story_bundle: Path, calibration: Path) -> None:
+    options = ("--calibration", calibration, "--out", story_bundle, "--remove-corpus")
+    assert run("model", TINY_BERT, *options).code == 0
+    assert read_manifest(story_bundle).index is None
+    assert names(story_bundle) == sorted([MANIFEST, MODEL, TOKENIZER])
+
+
+def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
+    story_bundle: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semsearch.indexing.corpus.python_documentation.python_documentation", lambda: corpus)
+    assert run(TINY_BERT, "--out", story_bundle, "--remove-corpus").code == 0
+    assert run(TINY_BERT, "--out", story_bundle).code == 0
+    line = error_line(run("model", TINY_BERT, "--out", story_bundle))
+    assert f"holds 200 texts from {NAME}" in line
+
+
+def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "coats.csv"
+    corpus.write_text(
+        'name;details, in short;price;size\nCoat;"warm; of wool";1.234,50;4,2\nHat;;9,5;12\n;;7;0\n', encoding="utf-8"
+    )
+    words = ("corpus", "--corpus", corpus, "--out", bundle_copy, "--separator", ";", "--decimal-comma")
+    run(*words, "--text-column", "name,size")
+    assert Passages(bundle_copy / PASSAGES).text(0) == "Coat\n4.2"
+    run(*words, "--text-column", "details, in short")
+    assert Passages(bundle_copy / PASSAGES).text(0) == "warm; of wool"
+    corpus.write_text(corpus.read_text().replace("details, in short", "details"))
+    run(*words, "--text-column", "name,details")
+    passages, index = Passages(bundle_copy / PASSAGES), read_manifest(bundle_copy).corpus
+    assert [passages.text(row) for row in range(len(passages))] == ["Coat\nwarm; of wool", "Hat"]
+    assert passages.metadata(0) == {"name": "Coat", "price": "1234.50", "size": "4.2"}
+    assert index.columns == {"name": "string", "price": "number", "size": "number"}
+    assert index.options["title_column"] == "name"
+    assert "expected each column once" in error_line(run(*words, "--text-column", "name,name"))

@@ -1,0 +1,175 @@
+"""An error of any command is one line and exit code 1, and the old bundle stays byte for byte."""
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from semsearch.engine.bundle import INDEX
+from semsearch.indexing.errors import EXTRAS, explain_import
+from tests.command_line import STORY_COLUMNS, Run, contents, error_line, names, run, write_texts
+from tests.export_fixtures import TINY_BERT
+from tests.project import ROOT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{tiny}", "--corpus", "{here}/none.csv"], "none.csv: No such file or directory"),
+        (
+            ["{tiny}", "--corpus", "{few}", "--calibration", "{few}"],
+            "--calibration: found 3 texts, expected at least 64",
+        ),
+        (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "no/model: expected a folder, or a name"),
+        (["{here}", "--corpus", "{few}", "--calibration", "{few}"], "config.json: cannot be read as a model"),
+    ],
+)
+def test_an_error_is_one_line_and_leaves_the_old_bundle_byte_for_byte(
+    arguments: list[str], message: str, story_bundle: Path, stories: Path, tmp_path: Path
+) -> None:
+    few = write_texts(tmp_path / "few.csv", ["one", "two", "three"])
+    before = contents(story_bundle)
+    places = {"tiny": TINY_BERT, "here": tmp_path, "stories": stories, "few": few}
+    done = run(*[argument.format(**places) for argument in arguments], "--out", story_bundle)
+    assert message in error_line(done)
+    assert contents(story_bundle) == before
+    assert names(story_bundle.parent) == ["bundle"]
+
+
+def without_a_tensor(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["encoder.layer.1.output.dense.weight"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def test_a_broken_model_ends_with_one_line_and_leaves_no_bundle(
+    tiny_copy: Path, calibration: Path, tmp_path: Path
+) -> None:
+    without_a_tensor(tiny_copy)
+    line = error_line(run("model", tiny_copy, "--calibration", calibration, "--out", tmp_path / "out" / "bundle"))
+    assert line.startswith(f"error: {tiny_copy}")
+    assert "lacks 1 tensors of a bert model, such as " in line
+
+
+def test_an_error_of_the_disk_is_one_line_that_names_the_place(
+    story_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(story_bundle / INDEX))
+
+    monkeypatch.setattr("semsearch.indexing.verification.verify", fail)
+    assert error_line(run("verify", story_bundle)) == f"error: {story_bundle / INDEX}: {os.strerror(errno.EIO)}"
+
+
+def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
+    whole: tuple[Path, Run], stories: Path, tmp_path: Path
+) -> None:
+    kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
+    with mounted(tmp_path / "disk", *small_disk(int(1.9 * kilobytes))) as disk:
+        out = Path(shutil.copytree(whole[0], disk / "bundle"))
+        line = error_line(run("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", out))
+        assert "No space left on device" in line
+        assert contents(out) == contents(whole[0])
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("verify",), "holds no manifest.json; make a bundle with"),
+        (("corpus", "--corpus", "any.csv", "--out"), "is not a folder; make a bundle with `semsearch index PATH --out"),
+    ],
+)
+def test_a_command_for_a_bundle_that_is_not_there_is_an_error(
+    command: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    out = tmp_path if command == ("verify",) else tmp_path / "new"
+    assert f"{out}: {message}" in error_line(run(*command, out))
+    assert names(tmp_path) == []
+
+
+WITHOUT_RICH = """
+import runpy, sys
+sys.modules["rich"] = None
+sys.argv = ["export", "verify", "bundle"]
+runpy.run_module("export", run_name="__main__", alter_sys=True)
+"""
+
+
+PACKAGE_OF = {
+    "optimum": "optimum-onnx",
+    "markdown_it": "markdown-it-py",
+    "yaml": "PyYAML",
+}  # packages whose name differs from the module
+PACKAGE_OF |= {"ray": "ray[data]", "pyarrow": "ray[data]"}
+
+
+def test_the_extras_are_those_of_the_project() -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for extra, modules in EXTRAS.items():
+        assert {PACKAGE_OF.get(module, module) for module in modules} == {
+            re.split("[><=]", requirement)[0] for requirement in stated[extra]
+        }
+
+
+def test_a_command_without_its_extra_ends_in_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_RICH], cwd=ROOT, capture_output=True, text=True, check=False)
+    expected = "expected the extra `export`; install it: pip install '.[export]'"
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: python -m export: the package rich is not installed, {expected}\n"
+
+
+def test_the_nodes_of_a_cluster_need_no_package_of_an_extra() -> None:
+    absent = "sys.modules.update(dict.fromkeys(['rich', 'polars', 'torch', 'onnx']))"
+    code = f"import sys; {absent}; import semsearch.indexing.cluster"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_another_import_that_fails_is_not_explained() -> None:
+    with pytest.raises(ImportError, match="cannot import name"):
+        explain_import(ImportError("cannot import name 'x' from 'rich'", name="rich"))
+
+
+@contextmanager
+def mounted(target: Path, *options: str) -> Iterator[Path]:
+    """Mount with mount's own options; the target is made if it is not there. Skips the test where that is forbidden."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount")
+    target.mkdir(exist_ok=True)
+    done = subprocess.run(["mount", *options, target], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"mount {' '.join(options)}: {done.stderr.strip()}")
+    try:
+        yield target
+    finally:
+        # lazily: a test that failed may still map files there, and a mount left behind stops pytest from cleaning up
+        subprocess.run(["umount", "--lazy", target], check=True)
+
+
+def small_disk(kilobytes: int) -> tuple[str, ...]:
+    """Return mount's options for a file system in memory of this size."""
+    return ("-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs")
+
+
+@pytest.mark.parametrize(
+    ("place", "option", "message"),
+    [
+        ("none.csv", "--ray", "--ray: the package ray is not installed"),  # reads no file
+        ("s3://b/a.csv", "--strict", "s3://b/a.csv: the package pyarrow is not installed"),
+    ],
+)
+def test_a_missing_package_of_the_cluster_is_named_with_its_extra(
+    place: str, option: str, message: str, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("ray", "pyarrow"):
+        monkeypatch.setitem(sys.modules, module, None)
+    line = error_line(run("corpus", "--corpus", place, "--out", bundle_copy, option))
+    assert line == f"error: {message}, expected the extra `cluster`; install it: pip install '.[cluster]'"

@@ -1,0 +1,220 @@
+"""The type of each metadata column, and its bytes."""
+
+import json
+import re
+import reprlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.indexing.columns import choose_types, column_tensors
+from semsearch.indexing.corpus import Corpus, CorpusError
+from tests.indexing.memory import peak_of
+
+SOURCE = Path("stories.jsonl")
+
+
+def corpus_of(*metadata: dict[str, Any]) -> Corpus:
+    count = len(metadata)
+    return Corpus(["x"] * count, [f"id-{row}" for row in range(count)], [json.dumps(one) for one in metadata], 0)
+
+
+def type_of(*values: object, asked: str | None = None) -> str:
+    """Return the type of a column with these values; None stands for a row without one."""
+    rows = [{} if value is None else {"column": value} for value in values]
+    return choose_types(corpus_of(*rows), {} if asked is None else {"column": asked}, SOURCE)["column"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", "b"], "string"),
+        (["a", None], "string"),
+        (["20240531"], "string"),
+        ([5, None, 2.5], "number"),
+        ([2**64 - 1, 0], "number"),
+        ([2**64, 2.0**70, -1e300], "number"),
+        ([True, False], "boolean"),
+        ([["a"], [], ["b", "c"]], "list"),
+        (["2024-05-31", None, "2024-05-31T12:00:00Z"], "date"),
+        (["2024-05-31", "2024-05-31", "soon", "2024-05-31"], "string"),
+        (["2024-02-30"], "string"),
+        ([1, "a"], "none"),
+        ([1, True], "none"),
+        ([{"a": 1}], "none"),
+    ],
+    ids=str,
+)
+def test_a_column_has_the_type_that_all_its_values_have(values: list[object], kind: str) -> None:
+    assert type_of(*values) == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "asked"),
+    [
+        (["2019", None, "-2.5e3"], "number"),
+        (["true", "False"], "boolean"),
+        (['["a", "b"]', "[]"], "list"),
+        (["20240531", "2024-05-31"], "date"),
+        (["2024-05-31"], "string"),
+        ([2**64 + 1, 0.5, "a"], "string"),
+        ([1, "a", {}], "none"),
+    ],
+    ids=str,
+)
+def test_a_type_that_was_asked_for_is_taken_if_all_values_fit(values: list[object], asked: str) -> None:
+    assert type_of(*values, asked=asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("value", "asked", "message"),
+    [
+        ("007", "number", "found '007' in the column 'column', expected a number; "),
+        ("NaN", "number", "found 'NaN' in the column 'column', expected a number; "),
+        (True, "number", "found True in the column 'column', expected a number; "),
+        ("yes", "boolean", "found 'yes' in the column 'column', expected true or false; "),
+        ("a,b", "list", "found 'a,b' in the column 'column', expected a list of strings; "),
+        (
+            "[" * 100_000,
+            "list",
+            f"found '{'[' * 12}...{'[' * 13}' in the column 'column', expected a list of strings; ",
+        ),
+        ("31.5.2024", "date", "found '31.5.2024' in the column 'column', expected an ISO 8601 date or time, such as"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_value_that_does_not_fit_is_refused_with_its_row_and_id(value: object, asked: str, message: str) -> None:
+    with pytest.raises(CorpusError) as caught:
+        type_of(None, value, asked=asked)
+    assert str(caught.value).startswith(f"stories.jsonl, text 1 (from 0, id 'id-1'): {message}")
+    assert str(caught.value).endswith("; correct it, or choose another type with --column column=TYPE")
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([1, 2**64 + 1], 2**64 + 1),
+        ([2**53 + 1, 0.5], 2**53 + 1),
+        ([2**63 + 1, -1], 2**63 + 1),
+        ([10**400], 10**400),
+    ],
+    ids=range(4),
+)
+def test_numbers_that_filters_could_not_tell_apart_are_refused(values: list[object], found: int) -> None:
+    shown = reprlib.repr(found)
+    strings = list(map(str, values))  # as in CSV
+    for column, asked in ((values, None), (values, "number"), (strings, "number")):
+        with pytest.raises(
+            CorpusError, match=re.escape(f"stories.jsonl: found {shown} in the column 'column', expected")
+        ):
+            type_of(None, *column, asked=asked)
+    assert type_of(*strings) == "string"
+    for kind in ("string", "none"):
+        assert type_of(*values, asked=kind) == kind
+
+
+def test_a_column_whose_name_filters_take_for_an_operator_is_refused() -> None:
+    for name in ("$and", "$or", "$set"):
+        corpus = corpus_of({"a": 1}, {name: "x"})
+        with pytest.raises(CorpusError) as caught:
+            choose_types(corpus, {}, SOURCE)
+        assert str(caught.value) == (
+            f"stories.jsonl: found the column '{name}', expected no $ at its beginning; rename it, or leave it out of "
+            f"filters with --column '{name}=none'"
+        )
+        assert choose_types(corpus, {name: "none"}, SOURCE) == {name: "none", "a": "number"}
+    assert choose_types(corpus_of({"$x": 1}, {"$x": "mixed"}), {}, SOURCE) == {"$x": "none"}
+
+
+def test_an_unknown_column_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(CorpusError, match=r"found the columns 'author', 'year', .*; did you mean --column 'year'\?"):
+        choose_types(corpus_of({"year": 1, "author": "a"}), {"yeer": "number"}, SOURCE)
+
+
+def test_a_column_that_is_not_there_can_be_left_out() -> None:
+    assert choose_types(corpus_of({"year": 1}), {"yeer": "none"}, SOURCE) == {"year": "number"}
+
+
+def listed(metadata: list[dict[str, Any]], **types: str) -> dict[str, tuple[str, list[Any]]]:
+    """Return the dtype and the values of each tensor."""
+    tensors = column_tensors(metadata, types)
+    return {name: (tensor.dtype.name, tensor.tolist()) for name, tensor in tensors.items()}
+
+
+def test_strings_are_codes_into_a_sorted_dictionary() -> None:
+    assert listed([{"a": "ż"}, {"a": "b"}, {"a": "ż"}], a="string") == {
+        "a.values": ("uint8", list("bż".encode())),
+        "a.offsets": ("uint64", [0, 1, 3]),
+        "a.codes": ("uint8", [1, 0, 1]),
+    }
+
+
+def test_rows_without_a_value_have_no_bit() -> None:
+    assert listed([{}, {"a": True}, {"a": False}], a="boolean") == {
+        "a.values": ("uint8", [0, 1, 0]),
+        "a.present": ("uint8", [0b01100000]),
+    }
+
+
+def test_a_list_has_a_code_and_a_row_for_each_of_its_strings() -> None:
+    assert listed([{"a": ["y", "x", "y", None]}, {"a": []}, {}, {"a": ["x"]}], a="list") == {
+        "a.values": ("uint8", list(b"xy")),
+        "a.offsets": ("uint64", [0, 1, 2]),
+        "a.codes": ("uint8", [1, 0, 0]),
+        "a.rows": ("uint32", [0, 0, 3]),
+        "a.present": ("uint8", [0b11010000]),
+    }
+
+
+def test_dates_are_microseconds_since_1970_in_utc() -> None:
+    dates = ["1970-01-01", "1970-01-02T00:00:00.000001", "1970-01-01T01:00:01+01:00", "1969-12-31T23:59:59Z"]
+    assert listed([{"a": date} for date in dates], a="date") == {
+        "a.values": ("int64", [0, 86_400_000_001, 1_000_000, -1_000_000])
+    }
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype"),
+    [
+        ([1, 2**63 - 1], "int64"),
+        ([1, 2.5], "float64"),
+        ([1, 2.0], "int64"),
+        ([1, 2**63], "uint64"),
+        ([2**63, -1], "float64"),
+        ([2**64, 1], "float64"),
+    ],
+)
+def test_numbers_are_whole_where_they_can_be(numbers: list[float], dtype: str) -> None:
+    assert listed([{"a": number} for number in numbers], a="number") == {"a.values": (dtype, numbers)}
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)
+
+
+@given(st.lists(st.dictionaries(names, st.integers(0, 9), max_size=4), min_size=1, max_size=5))
+def test_columns_of_any_names_have_tensors_of_their_own(metadata: list[dict[str, Any]]) -> None:
+    types = {name: "number" for row in metadata for name in row}
+    tensors = column_tensors(metadata, types)
+    for name in types:
+        values, codes = tensors[f"{name}.values"], tensors.get(f"{name}.codes", np.arange(len(metadata)))
+        assert [int(values[codes[row]]) for row in range(len(metadata)) if name in metadata[row]] == [
+            row[name] for row in metadata if name in row
+        ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "most"),
+    [
+        ("string", ["red", "green"], 30),
+        ("list", [["red", "green"], ["red"]], 60),
+        ("number", [1, 2.5, 3], 80),
+    ],
+)
+def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most: int) -> None:
+    rows = 20_000
+    metadata = ({"a": values[row % len(values)]} for row in range(rows))
+    assert peak_of(lambda: column_tensors(metadata, {"a": kind})) < most * rows

@@ -1,0 +1,322 @@
+"""What an export's options make of the keywords; tests/engine/keyword tests the postings."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import Stemmer
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle
+from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
+from semsearch.engine.keyword.keywords import K1, B, Keywords
+from semsearch.engine.tensors import AnyArray
+from semsearch.indexing import keywords
+from semsearch.indexing.keywords import STEMMERS, KeywordOptions, keyword_tensors
+from tests.command_line import contents, error_line, export_texts, run, summary
+from tests.indexing.memory import peak_of
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\nsearching in Häuser\nsearches\na Haus\n", encoding="utf-8")
+    return path
+
+
+def export(bundle: Path, texts: Path, *options: str) -> KeywordsInfo | None:
+    export_texts(texts, bundle, *options)
+    index = check_bundle(bundle).index
+    assert index is not None
+    return index.keywords
+
+
+def found(bundle: Path, info: KeywordsInfo | None, text: str) -> list[int]:
+    assert info is not None
+    return sorted(hit.row for hit in Keywords(bundle / KEYWORDS, info, 3).match(text).best(100))
+
+
+def test_stems_are_english_unless_another_language_or_none_is_named(bundle_copy: Path, texts: Path) -> None:
+    info = export(bundle_copy, texts)
+    assert found(bundle_copy, info, "search") == [0, 1]
+    assert found(bundle_copy, info, "Haus") == [2]
+    info = export(bundle_copy, texts, "--stem", "german")
+    assert found(bundle_copy, info, "Haus") == [0, 2]
+    info = export(bundle_copy, texts, "--stem", "none")
+    assert found(bundle_copy, info, '"search"') == []
+
+
+@pytest.mark.parametrize(
+    ("options", "fusion", "shown"),
+    [
+        ([], ("convex", 0.6), "6 terms with 7 postings, english stems; hybrid: convex, weight 0.6"),
+        (
+            ["--fusion-weight", "0", "--stem", "none"],
+            ("convex", 0),
+            "7 terms with 7 postings, no stems; hybrid: convex",
+        ),
+        (["--fusion", "rrf"], ("rrf", 0.6), "6 terms with 7 postings, english stems; hybrid: rrf"),
+    ],
+)
+def test_the_manifest_and_the_summary_name_the_fusion_and_the_stems(
+    bundle_copy: Path, texts: Path, options: list[str], fusion: tuple[str, float], shown: str
+) -> None:
+    assert summary(export_texts(texts, bundle_copy, *options), "keywords").startswith(shown)
+    index = check_bundle(bundle_copy).index
+    assert index is not None
+    assert index.keywords is not None
+    assert (index.keywords.fusion, index.keywords.fusion_weight) == fusion
+
+
+def write_synonyms(folder: Path, content: str) -> Path:
+    path = folder / "synonyms.txt"
+    path.write_bytes(content.encode())
+    return path
+
+
+def test_synonyms_are_found_by_each_word_of_their_line_and_kept_by_an_update(
+    bundle_copy: Path, texts: Path, tmp_path: Path
+) -> None:
+    file = write_synonyms(tmp_path, "\ufeff# one for a meaning\r\n\r\nhouses, Häuser ,haus,villa\r\nlook,Search\n")
+    info = export(bundle_copy, texts, "--synonyms", str(file))
+    assert found(bundle_copy, info, "villas") == found(bundle_copy, info, "Haus") == [0, 2]
+    assert found(bundle_copy, info, "looked") == [0, 1]
+    file.unlink()
+    done = run("--update", bundle_copy, "--corpus", texts, "--out", bundle_copy)
+    assert done.code == 0, done.err
+    index = check_bundle(bundle_copy).index
+    assert index is not None
+    assert index.keywords == info
+
+
+def test_each_language_has_the_stems_of_the_synonyms_and_a_code_is_one_as_a_whole() -> None:
+    texts = ["Häuser", "houses", "wi-fi", "wi"]
+    synonyms = [["Häuser", "houses"], ["wireless", "Wi-Fi", "wlan"]]
+    _, info = keyword_tensors(texts, KeywordOptions(synonyms=synonyms), None, ["german", "english", "english", None])
+    assert info is not None
+    assert {term: info.synonyms[term] for term in ("haus", "hous", "wireless", "wlan")} == {
+        **{"haus": ["hous"], "hous": ["haus"]},
+        **{"wireless": ["wi-fi"], "wlan": ["wi-fi"]},
+    }
+    assert "wi" not in info.synonyms
+
+
+@pytest.mark.parametrize("phrase", ["living room", "長椅子", "", "sofa => couch"])
+def test_a_phrase_among_the_synonyms_is_refused_with_its_line(tmp_path: Path, phrase: str) -> None:
+    file = write_synonyms(tmp_path, f"sofa,couch\nlounge,{phrase}\n")
+    done = run("corpus", "--corpus", tmp_path / "none.csv", "--synonyms", file)
+    assert done.code == 2
+    assert " ".join(done.err.split()).endswith(
+        f"argument --synonyms: {file}: line 2: found {phrase!r}, expected single words with commas between them, "
+        "such as: sofa, couch; leave out the phrase"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"caf\xe9,bar", "'utf-8' codec can't decode"), (None, "No such file or directory")]
+)
+def test_a_file_of_synonyms_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    if content is not None:
+        (tmp_path / "synonyms.txt").write_bytes(content)
+    done = run("corpus", "--corpus", tmp_path / "none.csv", "--synonyms", tmp_path / "synonyms.txt")
+    assert done.code == 2
+    assert f"{tmp_path / 'synonyms.txt'}: " in done.err
+    assert reason in done.err
+
+
+def test_without_keywords_there_is_no_file_of_them(bundle_copy: Path, texts: Path) -> None:
+    done = export_texts(texts, bundle_copy, "--no-keywords")
+    assert summary(done, "keywords") == "none: no keyword and no hybrid search"
+    assert not (bundle_copy / KEYWORDS).exists()
+
+
+TITLED = "title,text\nThe angry goose,It sleeps on a ferry.\nThe ferry,A goose and a goose.\n,A baker\n7,goose ferry\n"
+
+
+def test_words_of_a_title_are_found_and_count_more(bundle_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text(TITLED, encoding="utf-8")
+    info = export(bundle_copy, tmp_path / "texts.csv", "--column", "title=string")
+    assert found(bundle_copy, info, "angry") == []
+    info = export(bundle_copy, tmp_path / "texts.csv", "--title-column", "title", "--column", "title=string")
+    assert found(bundle_copy, info, '"angry"') == [0]
+    assert info is not None
+    with_titles = [TITLED.splitlines()[row + 1].partition(",") for row in range(4)]
+    by_hand, expected = keyword_tensors([f"{title} {title} {text}" for title, _, text in with_titles], KeywordOptions())
+    assert expected is not None
+    assert info == replace(expected, known_words=info.known_words)
+    written = load_file(bundle_copy / KEYWORDS)
+    assert written.keys() == by_hand.keys()
+    assert all(np.array_equal(written[name], by_hand[name]) for name in by_hand)
+    verified = run("verify", bundle_copy)
+    assert (verified.code, verified.err) == (0, "")
+
+
+def test_a_column_of_titles_that_the_texts_lack_is_refused(bundle_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text(TITLED, encoding="utf-8")
+    before = contents(bundle_copy)
+    done = run("corpus", "--corpus", tmp_path / "texts.csv", "--out", bundle_copy, "--title-column", "titel")
+    assert error_line(done).endswith(
+        "texts.csv: found the columns 'title', expected a column 'titel'; did you mean --title-column 'title'?"
+    )
+    assert contents(bundle_copy) == before
+
+
+LANGUAGES = {
+    "en": "the running geese searched several houses",
+    "German": "die laufenden Gänse suchten mehrere Häuser",
+    "fr-CA": "les oies cherchaient plusieurs maisons",
+    "ja": "running Häuser maisons",
+    "": "running Häuser maisons again",
+}
+NAMES = ["english", "german", "french", None, "dutch"]  # stemmers of these texts with --stem dutch
+
+
+@pytest.fixture
+def languages(tmp_path: Path) -> Path:
+    path = tmp_path / "languages.csv"
+    rows = (f"{language},{text}\n" for language, text in LANGUAGES.items())
+    path.write_text("lang,text\n" + "".join(rows), encoding="utf-8")
+    return path
+
+
+def test_each_text_has_the_stems_of_its_own_language(bundle_copy: Path, languages: Path) -> None:
+    info = export(bundle_copy, languages, "--language-column", "lang", "--stem", "dutch")
+    assert info is not None
+    assert (info.stemming, info.languages) == ("dutch", ["dutch", "english", "french", "german", "none"])
+    keywords = Keywords(bundle_copy / KEYWORDS, info, len(LANGUAGES))
+    rows_by_term: dict[str, set[int]] = {}
+    for row, (name, text) in enumerate(zip(NAMES, LANGUAGES.values(), strict=True)):
+        for word in text.lower().split():
+            for spelling in (word, word.replace("ä", "a")):
+                term = spelling if name is None else Stemmer.Stemmer(name).stemWord(spelling)
+                rows_by_term.setdefault(term, set()).add(row)
+    assert {term: set(keywords.rows_of(term).tolist()) for term in rows_by_term} == rows_by_term
+    assert info.terms == len(rows_by_term)
+    verified = run("verify", bundle_copy)
+    assert (verified.code, verified.err) == (0, "")
+
+
+def test_a_query_is_read_in_each_language_of_the_texts(bundle_copy: Path, languages: Path) -> None:
+    info = export(bundle_copy, languages, "--language-column", "lang", "--stem", "none")
+    assert info is not None
+    keywords = Keywords(bundle_copy / KEYWORDS, info, len(LANGUAGES))
+    for query, rows in [
+        ("runs", {0}),
+        ("Haus", {1}),
+        ('"laufende houses"', set()),
+        ("maison", {2}),
+    ]:
+        matches = keywords.match(query)
+        assert {hit.row for hit in matches.best(9)} == rows, query
+        assert matches.corrected == {}
+    assert keywords.match("maizons").corrected["maizons"].keys() == {"maisons"}
+    assert {hit.row for hit in keywords.match("maizons").best(9)} == {2, 3, 4}
+
+
+@pytest.mark.parametrize("value", ["klingon", "7"])
+def test_a_value_that_is_no_language_is_refused_with_its_row(bundle_copy: Path, tmp_path: Path, value: str) -> None:
+    (tmp_path / "texts.csv").write_text(f"lang,text\nen,goose\n{value},ferry\n", encoding="utf-8")
+    before = contents(bundle_copy)
+    done = run("corpus", "--corpus", tmp_path / "texts.csv", "--out", bundle_copy, "--language-column", "lang")
+    assert error_line(done).endswith(
+        f"texts.csv, text 1 (from 0, id '1'): found '{value}' in the column 'lang', expected a language such as "
+        "german, de or de-AT, or none; correct it, or name another column with --language-column"
+    )
+    assert contents(bundle_copy) == before
+
+
+def test_each_stemmer_is_known_by_its_name() -> None:
+    assert {*Stemmer.algorithms()} - {*STEMMERS} <= {"porter", "dutch_porter"}
+    assert all(STEMMERS[name] == name for name in STEMMERS.values())
+
+
+def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "ducks.csv").write_text("text\n🦆\n🦆🦆\n", encoding="utf-8")
+    assert export(bundle_copy, tmp_path / "ducks.csv") is None
+    assert not (bundle_copy / KEYWORDS).exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [("the wooden river", 1.0), ("der Fuchs river einen Bach", 0.25), ("an AB-12", 1.0)],
+)
+def test_the_manifest_says_how_many_words_the_tokenizer_knows(
+    bundle_copy: Path, tmp_path: Path, text: str, known: float
+) -> None:
+    (tmp_path / "texts.csv").write_text(f"text\n{text}\n", encoding="utf-8")
+    info = export(bundle_copy, tmp_path / "texts.csv")
+    assert info is not None
+    assert info.known_words == known
+
+
+def sorted_at_once(texts: list[str], stemming: str | None) -> dict[str, AnyArray]:
+    """Return the same tensors, made with one array for each step."""
+    found = [split_terms(text, find_stemmer(stemming)) for text in texts]
+    terms = sorted({term.encode() for row in found for term in row})
+    words = {word for text in texts for word in split_terms(text) if len(word) >= 3 and word.isalpha()}
+    place = {term: place for place, term in enumerate(terms)}
+    all_pairs = [(place[term.encode()], row) for row, own in enumerate(found) for term in own]
+    pairs, counts = np.unique(np.array(all_pairs, np.int64), axis=0, return_counts=True)
+    term, rows = pairs.T
+    lengths = np.array([len(own) for own in found], np.uint32)
+    holders = np.bincount(term)
+    idf = np.log1p((len(texts) - holders + 0.5) / (holders + 0.5))
+    exact = idf[term] * counts / (counts + K1 * (1 - B + B * (lengths[rows] / lengths.mean())))
+    scales = np.array([exact[term == one].max() for one in range(len(terms))]) / 255
+    return {
+        "terms": np.frombuffer(b"".join(terms), np.uint8),
+        "terms.offsets": np.cumsum([0, *map(len, terms)], dtype=np.uint64),
+        "postings.offsets": np.cumsum([0, *holders], dtype=np.uint64),
+        "rows": rows.astype(np.uint32),
+        "impacts": np.maximum(np.rint(exact / scales[term]), 1).astype(np.uint8),
+        "scales": scales.astype(np.float32),
+        "words": np.frombuffer("".join(f"{word}\n" for word in sorted(words)).encode(), np.uint8),
+    }
+
+
+def assert_are_sorted_at_once(texts: list[str], stemming: str | None) -> None:
+    tensors, _ = keyword_tensors(iter(texts), KeywordOptions(stemming))
+    expected = sorted_at_once(texts, stemming)
+    assert tensors.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert (tensors[name].dtype, tensors[name].tobytes()) == (tensor.dtype, tensor.tobytes()), name
+
+
+WORDS = [*"abcdefghij", "searching", "searches", "AB-1234", "C++", "Żółć", "東京", "🦆", "..."]
+
+
+@pytest.mark.parametrize("stemming", [None, "english"])
+@pytest.mark.parametrize("block", [1, 7, 100, 1 << 20])
+def test_the_tensors_are_the_same_however_many_terms_are_sorted_at_a_time(
+    block: int, stemming: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keywords, "SORTED_AT_ONCE", block)
+    choose = random.Random(block)
+    weights = [1 / (rank + 1) for rank in range(len(WORDS))]
+    texts = [" ".join(choose.choices(WORDS, weights, k=choose.randint(0, 12))) for _ in range(60)]
+    assert_are_sorted_at_once([*texts, "a " * 300, ""], stemming)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=10))
+def test_any_texts_have_these_tensors(texts: list[str]) -> None:
+    if any(split_terms(text) for text in texts):
+        with patch.object(keywords, "SORTED_AT_ONCE", 3):
+            assert_are_sorted_at_once(texts, None)
+
+
+def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keywords, "SORTED_AT_ONCE", 1 << 12)
+    rows, words = 10_000, 25
+
+    def texts() -> Iterator[str]:
+        choose = random.Random(0)
+        for _ in range(rows):
+            yield " ".join(f"word{choose.randrange(100)}" for _ in range(words))
+
+    assert peak_of(lambda: keyword_tensors(texts(), KeywordOptions())) < 14 * rows * words

@@ -1,0 +1,92 @@
+"""A function runs in a process of its own: its result or its error comes back, and the process is gone."""
+
+import os
+import signal
+import time
+from contextlib import closing
+from multiprocessing import active_children
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.indexing.models.modules import ModelError
+from semsearch.indexing.processes import KilledError, Limits, in_own_process, in_workers
+
+
+def fail(message: str) -> None:
+    raise ModelError(message)
+
+
+def kill_itself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_an_error_comes_back_with_the_trace_of_where_it_was_raised() -> None:
+    with pytest.raises(ModelError, match="no such model") as caught:
+        in_own_process(fail, "no such model")
+    assert "in fail\n" in caught.value.__notes__[0]
+
+
+def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(ChildProcessError, match=r"exit code -9.*free about 1 GB"):
+        in_own_process(kill_itself)
+
+
+AMPLE = Limits(60, 500_000_000)
+
+
+def work(base: int, task: str) -> int:
+    """Do what a document can do to its reader."""
+    match task.split():
+        case ["wait", file]:
+            while not Path(file).exists():
+                time.sleep(0.01)
+        case ["write", file]:
+            Path(file).touch()
+        case ["hang"]:
+            while True:
+                pass
+        case ["fill"]:
+            bytearray(base + 10**9)
+        case ["crash"]:
+            os.abort()
+        case ["fail"]:
+            raise ModelError("no such task")
+        case ["interrupt"]:
+            os.kill(os.getppid(), signal.SIGINT)
+            time.sleep(600)
+    return os.getpid()
+
+
+def results_of(tasks: list[str], limits: Limits = AMPLE, workers: int = 2) -> list[Any]:
+    with closing(in_workers(workers, work, [0], [((task,), limits) for task in tasks])) as results:
+        return list(results)
+
+
+def test_a_few_workers_return_all_results_in_order(tmp_path: Path) -> None:
+    processes = results_of([f"wait {tmp_path}/file", "", f"write {tmp_path}/file", "fail", ""])
+    assert str(processes.pop(3)) == "no such task"
+    assert processes[0] != processes[1] == processes[2]  # the second worker did not wait for the first
+    assert len(set(processes)) == 2
+    assert not active_children()
+
+
+def test_a_worker_that_takes_too_much_is_replaced_and_the_others_go_on() -> None:
+    slow, full, crashed, last = results_of(["hang", "fill", "crash", ""], Limits(1, 200_000_000))
+    assert isinstance(slow, KilledError)
+    assert slow.code == -signal.SIGXCPU
+    assert isinstance(full, MemoryError)
+    assert isinstance(crashed, KilledError)
+    assert crashed.code == -signal.SIGABRT
+    assert last > 0
+
+
+def test_an_interrupt_ends_all_workers() -> None:
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            results_of(["hang", "interrupt"])
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert not active_children()

@@ -1,0 +1,153 @@
+"""--update takes over the rows of texts that a bundle has, and embeds only the others."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from semsearch.engine.bundle import (
+    INDEX,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    TRUNCATED,
+    BundleError,
+    check_bundle,
+    read_manifest,
+)
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.vectors.embed import open_older_rows
+from tests.command_line import Run, contents, error_line, export_texts, run, summary, write_csv
+
+
+@pytest.fixture
+def changed(corpus: Corpus, tmp_path: Path) -> Path:
+    """The stories in another order, ten of them gone, one of them twice, and five new ones."""
+    texts = [*corpus.texts[:9:-1], corpus.texts[50], *(f"Her sister missed the {thing}." for thing in "ABCDE")]
+    return write_csv(tmp_path / "changed.csv", [{"text": text, "number": str(row)} for row, text in enumerate(texts)])
+
+
+@pytest.fixture
+def full(bundle: Path, changed: Path, tmp_path: Path) -> dict[str, bytes]:
+    """The bundle in which all the changed stories were embedded."""
+    out = Path(shutil.copytree(bundle, tmp_path / "full"))
+    export_texts(changed, out)
+    return contents(out)
+
+
+def test_an_update_embeds_new_texts_alone_and_ends_with_the_bytes_of_a_full_export(
+    bundle_copy: Path, changed: Path, full: dict[str, bytes]
+) -> None:
+    done = export_texts(changed, bundle_copy, "--update", bundle_copy)
+    assert summary(done, "embedded") == "5 texts, 191 rows taken over from the bundle of --update"
+    assert contents(bundle_copy) == full
+
+
+def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bundle(
+    bundle_copy: Path, changed: Path, tmp_path: Path
+) -> None:
+    options = ("--title", "Stories", "--stem", "german", "--id-column", "number")
+    export_texts(changed, bundle_copy, *options)
+    export_texts(changed, tmp_path / "new", "--update", bundle_copy)
+    assert contents(tmp_path / "new") == contents(bundle_copy)
+    export_texts(changed, tmp_path / "new", "--update", bundle_copy, "--title", "", "--stem", "none")
+    index = read_manifest(tmp_path / "new").index
+    assert index is not None
+    assert index.keywords is not None
+    assert (index.title, index.keywords.stemming) == ("", None)
+    assert index.options == {"id_column": "number", "stem": "none"}
+
+
+@pytest.mark.parametrize("change", [{"prompts": {"document": "passage: "}}, {"max_tokens": 12}])
+def test_rows_of_another_prompt_or_length_are_refused(bundle: Path, change: dict[str, object]) -> None:
+    manifest = read_manifest(bundle)
+    new = replace(manifest, model=replace(manifest.model, **change))  # type: ignore[arg-type]
+    with pytest.raises(BundleError, match=r"was embedded by the model tests/mean-of-words .* expected the same model"):
+        open_older_rows(bundle, new)
+
+
+@pytest.mark.parametrize("name", [INDEX, PASSAGES, MODEL])
+def test_rows_of_a_damaged_bundle_are_refused(bundle_copy: Path, changed: Path, name: str) -> None:
+    content = bytearray((bundle_copy / name).read_bytes())
+    content[-1] ^= 1
+    (bundle_copy / name).write_bytes(content)
+    line = error_line(run("--corpus", changed, "--update", bundle_copy, "--out", bundle_copy.parent / "new"))
+    assert f"{bundle_copy / name}: sha256 " in line
+    assert "it is damaged" in line
+
+
+def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
+    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = read_manifest(bundle_copy)
+
+    def replace_meanwhile(texts: object) -> None:
+        other = replace(manifest, model=replace(manifest.model, name="other"))
+        (bundle_copy / MANIFEST).write_text(other.to_json())
+
+    monkeypatch.setattr("semsearch.indexing.vectors.embed.digest_texts", replace_meanwhile)
+    with pytest.raises(BundleError, match="was replaced while it was read"):
+        open_older_rows(bundle_copy, manifest)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda model, folder: None, "is not a folder; make a bundle with"),
+        (lambda model, folder: folder.mkdir(), "holds no manifest.json; make a bundle with"),
+        (shutil.copytree, "holds a model and no texts; run `"),
+    ],
+)
+def test_an_update_of_no_bundle_is_an_error(
+    make: Callable[[Path, Path], object],
+    message: str,
+    model_alone: tuple[Path, Run],
+    changed: Path,
+    tmp_path: Path,
+) -> None:
+    make(model_alone[0], tmp_path / "older")
+    line = error_line(run("--corpus", changed, "--update", tmp_path / "older", "--out", tmp_path / "new"))
+    assert f"{tmp_path / 'older'}: {message}" in line
+
+
+LONG = "the angry goose " * 30
+ROWS = [("short", "the goose"), ("a\nb", LONG), ("ü\u2028", f"{LONG} again"), ("twice", LONG)]
+
+
+def write_rows(path: Path, rows: list[tuple[str, str]]) -> Path:
+    lines = [json.dumps({"id": name, "text": text}) + "\n" for name, text in rows]
+    path.write_text("".join(lines))
+    return path
+
+
+def listed(bundle: Path) -> list[tuple[int, str]]:
+    lines = (bundle / TRUNCATED).read_bytes().decode().removesuffix("\n").split("\n")
+    return [(line["index"], line["id"]) for line in map(json.loads, lines)]
+
+
+def test_truncated_texts_are_listed_by_place_and_id_as_long_as_there_are_any(bundle_copy: Path, tmp_path: Path) -> None:
+    done = export_texts(write_rows(tmp_path / "a.jsonl", ROWS), bundle_copy)
+    assert listed(bundle_copy) == [(1, "a\nb"), (2, "ü\u2028"), (3, "twice")]
+    assert summary(done, "truncated") == f"3 texts longer than 24 tokens, listed in {bundle_copy / TRUNCATED}"
+    assert TRUNCATED in check_bundle(bundle_copy).files
+    assert f"checksum of {TRUNCATED}" in run("verify", bundle_copy).out
+    done = export_texts(write_rows(tmp_path / "a.jsonl", ROWS[:1]), bundle_copy)
+    assert summary(done, "truncated") == "0 texts longer than 24 tokens"
+    assert not (bundle_copy / TRUNCATED).exists()
+    assert TRUNCATED not in check_bundle(bundle_copy).files
+
+
+def test_an_update_lists_the_texts_that_it_takes_over_too(bundle_copy: Path, tmp_path: Path) -> None:
+    other, full = tmp_path / "other", Path(shutil.copytree(bundle_copy, tmp_path / "full"))
+    export_texts(write_rows(tmp_path / "a.jsonl", ROWS), bundle_copy)
+    changed = write_rows(tmp_path / "b.jsonl", [("first", f"{LONG} new"), *ROWS[::-1][:2], ("same", LONG), ROWS[0]])
+    export_texts(changed, full)
+    assert listed(full) == [(0, "first"), (1, "twice"), (2, "ü\u2028"), (3, "same")]
+    for out in (other, bundle_copy):
+        done = run("--corpus", changed, "--update", bundle_copy, "--out", out)
+        assert (done.code, done.err) == (0, "")
+        assert summary(done, "truncated") == f"4 texts longer than 24 tokens, listed in {out / TRUNCATED}"
+        assert contents(out) == contents(full)

@@ -1,0 +1,153 @@
+"""Recall counts what exact search would have found."""
+
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from semsearch.engine.bundle import StagesInfo
+from semsearch.engine.quantization import Codes, Scales, dequantize, quantize
+from semsearch.engine.semantic.index import Index, signs
+from semsearch.indexing.vectors.indexer import write_index_file
+from semsearch.indexing.vectors.recall import (
+    LEAST,
+    QUERIES,
+    RESCORED,
+    ROWS,
+    SPANS,
+    ExactSearch,
+    Recall,
+    choose_stages,
+    sample_rows,
+    sample_spans,
+    search_exactly,
+)
+from tests.export_fixtures import clustered_rows
+
+
+class Forgetful:
+    """An index that gives every hit but the best `missing`, and others instead."""
+
+    def __init__(self, index: Index, missing: int) -> None:
+        self.codes = index.codes
+        self.index, self.missing = index, missing
+
+    def search(self, query: NDArray[np.float32], top_k: int) -> list[Any]:
+        return self.index.search(query, top_k + self.missing)[self.missing :]
+
+
+@pytest.mark.parametrize(("missing", "recall"), [(0, 1.0), (1, 0.9), (4, 0.6), (10, 0.0)])
+def test_recall_is_the_share_of_the_best_ten_that_are_hits_and_of_the_first(missing: int, recall: float) -> None:
+    rows = clustered_rows(500)
+    codes, scales = quantize(rows)
+    index: Any = Forgetful(Index(codes, scales), missing)
+    found = search_exactly(rows[:30], codes, scales).recall_of(index)
+    assert found.at_10 == pytest.approx(recall, abs=0.01)
+    assert found.first == (missing == 0)
+
+
+def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "semsearch.indexing.vectors.recall.SEARCHED_AT_ONCE", 300
+    )  # so that exact search goes in several parts
+    rows = clustered_rows(2_000)
+    codes, scales = quantize(rows)
+    index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=60, rescored=20))
+    stored = dequantize(codes, scales).astype(np.float64)
+    shares = []
+    for query in rows[:50]:
+        best = sorted(range(len(stored)), key=lambda row: -float(stored[row] @ query))[:10]
+        shares.append(len({hit.row for hit in index.search(query, 10)} & set(best)) / 10)
+    expected = sum(shares) / len(shares)
+    assert 0.3 < expected < 0.99
+    assert search_exactly(rows[:50], codes, scales).recall_of(index).at_10 == pytest.approx(expected, abs=0.005)
+
+
+def test_texts_that_stand_in_the_corpus_twice_count_whichever_is_found() -> None:
+    rows = np.repeat(clustered_rows(20), 30, axis=0)
+    codes, scales = quantize(rows)
+    assert search_exactly(rows[::30], codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
+
+
+def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
+    rows = clustered_rows(4)
+    codes, scales = quantize(rows)
+    assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
+
+
+def test_spans_are_three_to_eight_words_of_texts_that_are_evenly_spread() -> None:
+    texts = [" ".join(f"w{row}x{word}" for word in range(20)) for row in range(2_000)]
+    spans = sample_spans(texts)
+    assert len(spans) == QUERIES
+    assert {span in texts[int(span[1:].split("x")[0])] for span in spans} == {True}
+    assert {len(span.split()) for span in spans} == {3, 4, 5, 6, 7, 8}
+    assert {int(span.split()[0].split("x")[1]) for span in spans} == set(range(18))  # at any place of a text
+    sources = [int(span[1:].split("x")[0]) for span in spans]
+    assert (sources[0], sources[-1]) == (0, 1_999)
+    assert set(np.diff(sources)) == {8, 9}
+    assert sample_spans(texts) == spans
+
+
+@pytest.mark.parametrize("text", ["two words", "word", "?"])
+def test_a_short_text_is_a_query_as_a_whole(text: str) -> None:
+    assert sample_spans([text, "other"])[0] == text
+
+
+def test_a_span_of_a_text_without_blanks_is_some_of_its_characters() -> None:
+    assert 3 <= len(sample_spans(["東京タワーは港区にあります"])[0]) <= 8
+
+
+@pytest.fixture(scope="module")
+def clustered() -> tuple[Codes, Scales]:
+    return quantize(clustered_rows(10_000))
+
+
+@pytest.fixture(scope="module")
+def easy(clustered: tuple[Codes, Scales]) -> ExactSearch:
+    """Return the search for clustered of the corpus."""
+    return search_exactly(sample_rows(*clustered)[::5], *clustered)
+
+
+@pytest.fixture(scope="module")
+def hard(clustered: tuple[Codes, Scales]) -> ExactSearch:
+    """Return the search for queries that are hardly more like one row than like another."""
+    queries = clustered_rows(10_000, seed=8)[:100]
+    return search_exactly(queries, *clustered)
+
+
+def test_the_stages_are_the_narrowest_that_reach_the_recall(
+    clustered: tuple[Codes, Scales], easy: ExactSearch, tmp_path: Path
+) -> None:
+    path = tmp_path / "index.safetensors"
+    stages, found = write_index_file(path, *clustered, {ROWS: easy})
+    assert stages is not None
+    assert found == {ROWS: easy.recall_of(Index.open(path, stages))}
+    assert found[ROWS].reaches(LEAST)
+    narrower = max([width for width in RESCORED if width < stages.rescored], default=20)
+    assert not easy.recall_of(Index.open(path, StagesInfo(stages.candidates, narrower))).reaches(LEAST)
+
+
+@pytest.mark.parametrize("kinds", [(ROWS, SPANS), (SPANS, ROWS)])
+def test_the_worse_of_two_kinds_of_queries_decides(
+    clustered: tuple[Codes, Scales], easy: ExactSearch, hard: ExactSearch, kinds: tuple[str, str], tmp_path: Path
+) -> None:
+    path, least = tmp_path / "index.safetensors", Recall(0.8, 0.5)
+    write_index_file(path, *clustered, {ROWS: easy})
+    narrow = choose_stages(path, {ROWS: easy}, least)
+    stages = choose_stages(path, dict(zip(kinds, (easy, hard), strict=True)), least)
+    assert narrow is not None
+    assert stages is not None
+    assert astuple(stages) > astuple(narrow)
+    assert hard.recall_of(Index.open(path, stages)).reaches(least)
+
+
+def test_of_a_corpus_of_equal_rows_the_first_are_found(tmp_path: Path) -> None:
+    codes, scales = quantize(np.repeat(clustered_rows(1), 9_000, axis=0))
+    exact = {ROWS: search_exactly(clustered_rows(1), codes, scales)}
+    stages, found = write_index_file(tmp_path / "index.safetensors", codes, scales, exact)
+    assert found == {ROWS: Recall(1, 1)}
+    hits = Index.open(tmp_path / "index.safetensors", stages).search(clustered_rows(1)[0], 10)
+    assert [hit.row for hit in hits] == list(range(10))

@@ -1,0 +1,150 @@
+"""The commands as users type them."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.commands.export_cli import main
+from semsearch.engine.bundle import MANIFEST, read_manifest
+from semsearch.indexing.corpus import Corpus
+from semsearch.publishing.bucket import Bucket
+from semsearch.publishing.store import Store
+from tests.command_line import error_line, export_texts, run, summary, write_texts
+from tests.stand_ins.fixtures import Publish
+
+
+def test_publish_history_rollback_and_prune(
+    where: list[str], bundles: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for bundle in bundles:
+        assert main(["publish", str(bundle), *where]) == 0
+    assert "is the current version of" in capsys.readouterr().out
+    assert main(["history", *where]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    (current,) = [line.split()[0] for line in lines if line.endswith("current")]
+    assert main(["rollback", *where]) == 0
+    served = capsys.readouterr().out.split()[2]
+    assert served != current
+    assert main(["rollback", where[0], current, *where[1:]]) == 0
+    assert f"{current} is the current version of" in capsys.readouterr().out
+    assert main(["prune", *where, "--keep", "0"]) == 0
+    assert "0 versions were deleted" in capsys.readouterr().out  # all of them are young
+
+
+def test_a_nightly_job_without_a_disk_embeds_only_new_texts(
+    where: list[str],
+    endpoint: str,
+    store: Store,
+    bundle: Path,
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    texts, nights = list(corpus.texts), []
+    first = tmp_path / "first"
+    shutil.copytree(bundle, first)
+    assert export_texts(write_texts(tmp_path / "texts.csv", texts), first, "--title", "Stories").code == 0
+    assert main(["publish", str(first), *where]) == 0
+    for night in range(2):
+        texts.append(f"An old sailor painted the river {night}.")
+        new = tmp_path / f"night-{night}"
+        done = run("--update", where[0], "--corpus", write_texts(tmp_path / "texts.csv", texts), "--out", new)
+        assert done.code == 0, done.err
+        nights.append(summary(done, "embedded"))
+        index = read_manifest(new).index
+        assert index is not None
+        assert index.title == "Stories"
+        questions = tmp_path / "questions.jsonl"
+        questions.write_text(json.dumps({"query": texts[-1], "relevant": [len(texts) - 1]}), encoding="utf-8")
+        judge = ["evaluate", str(new), "--questions", str(questions), "--mode", "keyword", "--floor"]
+        assert main([*judge, "mrr@10=0.9"]) == 0
+        assert main(["publish", str(new), *where]) == 0
+        assert_published(new, store, tmp_path / f"fetched-{night}")
+    questions.write_text(json.dumps({"query": texts[-1], "relevant": [0]}), encoding="utf-8")  # another text
+    assert main([*judge, "mrr@10=0.9"]) == 1
+    assert main(["rollback", *where]) == 0
+    assert_published(tmp_path / "night-0", store, tmp_path / "rolled-back")
+    assert nights == [f"1 texts, {rows} rows taken over from the bundle of --update" for rows in (200, 201)]
+
+
+def assert_published(bundle: Path, store: Store, folder: Path) -> None:
+    """Fetch the current version, and compare its files with those of a bundle byte by byte."""
+    folder.mkdir()
+    store.fetch(folder)
+    names = [MANIFEST, *read_manifest(bundle).files]
+    assert [name for name in names if (folder / name).read_bytes() != (bundle / name).read_bytes()] == []
+
+
+def test_an_update_needs_a_published_bundle(
+    where: list[str], endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    done = run("--update", where[0], "--corpus", write_texts(tmp_path / "texts.csv", ["a"]), "--out", tmp_path / "new")
+    assert f"{where[0]}: holds no published bundle; publish one first" in error_line(done)
+    assert not (tmp_path / "new").exists()
+
+
+def test_missing_credentials_end_in_one_line(
+    where: list[str], bundle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    assert main(["history", *where]) == 1
+    assert "credentials" in capsys.readouterr().err
+
+
+def test_an_interrupted_publish_says_how_to_go_on(
+    where: list[str], bundle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Bucket, "send_file", stop)
+    assert main(["publish", str(bundle), *where]) == 130
+    assert "interrupted: run the command again" in capsys.readouterr().err
+
+
+def remove(store: Store, s3: Any, version: str, name: str, content: bytes | None = None) -> None:
+    """Delete an object of a version, or replace it by other content."""
+    bucket, _, prefix = store.url.removeprefix("s3://").partition("/")
+    key = f"{prefix}/bundles/{version}/{name}"
+    if content is None:
+        s3.delete_object(Bucket=bucket, Key=key)
+    else:
+        s3.put_object(Bucket=bucket, Key=key, Body=content)
+
+
+@pytest.mark.parametrize(("name", "content"), [("index.safetensors", None), ("manifest.json", b"short")])
+def test_rollback_to_a_version_in_pieces_is_refused(
+    store: Store,
+    s3: Any,
+    publish: Publish,
+    bundles: list[Path],
+    where: list[str],
+    name: str,
+    content: bytes | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    versions = [publish(bundle) for bundle in bundles[:2]]
+    pointer = store.pointer()
+    remove(store, s3, versions[0], name, content)
+    assert main(["rollback", *where]) == 1
+    assert f"{versions[0][:12]} is not whole: {name} " in " ".join(capsys.readouterr().err.split())
+    assert store.pointer() == pointer
+
+
+def test_rollback_to_the_format_of_another_release_is_refused(
+    store: Store, s3: Any, publish: Publish, bundle: Path, where: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(bundle)
+    content = b'{"format_version": 3}'
+    version = hashlib.sha256(content).hexdigest()
+    remove(store, s3, version, "manifest.json", content)
+    assert main(["rollback", where[0], version, *where[1:]]) == 1
+    assert "format_version is 3, this code reads 5" in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,215 @@
+"""python -m export publish --to s3vectors: what is sent, what is not sent again, and what is refused before sending."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semsearch.commands.export_cli import main
+from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.embedder import Embedder
+from semsearch.indexing.corpus import Corpus
+from semsearch.publishing import s3vectors
+from semsearch.publishing import s3vectors as sending
+from semsearch.publishing.bucket import PublishError, connect
+from semsearch.publishing.s3vectors import Sent, batches
+from tests.stand_ins.fixtures import BUCKET
+from tests.stand_ins.s3vectors import StandIn
+from tests.world import STORY_COLUMNS, write_bundle
+
+Send = Callable[..., Sent]
+
+
+def corpus_of(texts: list[str], metadata: list[dict[str, Any]], columns: dict[str, str]) -> Corpus:
+    ids = [f"id-{row}" for row in range(len(texts))]
+    return Corpus(texts, ids, [json.dumps(each) for each in metadata], empty_texts=0, columns=columns)
+
+
+def stored(index: str) -> dict[str, Any]:
+    """Return the vectors of an index by their rows."""
+    found: dict[str, Any] = {}
+    client, where = connect("s3vectors"), {"vectorBucketName": BUCKET, "indexName": index}
+    keys = [each["key"] for page in client.get_paginator("list_vectors").paginate(**where) for each in page["vectors"]]
+    for begin in range(0, len(keys), 100):
+        reply = client.get_vectors(**where, keys=keys[begin : begin + 100], returnData=True, returnMetadata=True)
+        found |= {each["key"].rpartition("-")[2]: each for each in reply["vectors"]}
+    return found
+
+
+def test_every_row_is_sent_once_with_its_embedding_and_its_typed_columns(
+    bundle: Path, embedder: Embedder, corpus: Corpus, send: Send, tmp_path: Path
+) -> None:
+    sent = send(bundle, "every-row", tmp_path / "out")
+    assert (sent.sent, sent.there, len(StandIn.put_calls)) == (200, 0, 1)
+    rows = stored("every-row")
+    assert len(rows) == 200
+    row = rows["11"]
+    (expected,) = embedder.embed(embedder.tokenize([corpus.texts[11]], role="document"))
+    assert np.dot(row["data"]["float32"], expected) > 0.9999
+    metadata = row["metadata"]
+    assert (metadata["_text"], metadata["_id"]) == (corpus.texts[11], "story-011")
+    assert json.loads(metadata["_metadata"]) == json.loads(corpus.metadata[11])
+    columns = {name: metadata[name] for name in STORY_COLUMNS}
+    assert columns["told"] == 1_733_356_800_000_000  # 2024-12-05, in microseconds
+    assert (columns["chapter"], columns["true"], columns["places"]) == (1, False, ["sea", "village"])
+    assert rows["3"]["metadata"]["_empty"] == ["places"]
+    assert rows["0"]["metadata"].keys() == {"_text", "_id"}
+
+
+def test_the_bundle_that_is_served_holds_the_model_and_says_where_the_texts_are(published: Path, bundle: Path) -> None:
+    assert {path.name for path in published.iterdir()} == {"manifest.json", "model.ort", "tokenizer.txt"}
+    manifest, before = read_manifest(published), read_manifest(bundle)
+    assert manifest.index is not None
+    assert before.index is not None
+    assert manifest.index.vectors is not None
+    assert (manifest.index.vectors.bucket, manifest.index.vectors.index) == (BUCKET, "stories")
+    assert (manifest.index.rows, manifest.index.columns) == (200, before.index.columns)
+
+
+def test_the_index_is_made_so_that_texts_are_no_filters(published: Path) -> None:
+    index = connect("s3vectors").get_index(vectorBucketName=BUCKET, indexName="stories")["index"]
+    assert (index["dimension"], index["distanceMetric"], index["dataType"]) == (48, "cosine", "float32")
+    assert set(index["metadataConfiguration"]["nonFilterableMetadataKeys"]) == {"_text", "_id", "_metadata"}
+
+
+def test_a_publish_that_was_stopped_sends_only_what_is_not_there(
+    bundle: Path, send: Send, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "MOST_VECTORS", 30)
+    monkeypatch.setattr(sending, "SENDERS", 1)
+
+    def stop(step: str, share: float, texts: int = 0) -> None:
+        if texts > 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        send(bundle, "stopped", tmp_path / "out", on_progress=stop)
+    there = sum(StandIn.put_calls)
+    assert 0 < there < 200
+    assert not (tmp_path / "out").exists()
+    again = send(bundle, "stopped", tmp_path / "out")
+    assert (again.sent, again.there) == (200 - there, there)
+    assert len(stored("stopped")) == 200
+    assert send(bundle, "stopped", tmp_path / "out").sent == 0
+
+
+def test_an_index_with_vectors_of_another_bundle_is_refused(bundle: Path, send: Send, tmp_path: Path) -> None:
+    send(bundle, "mixed", tmp_path / "out")
+    other = write_bundle(tmp_path / "other", corpus_of(["a goose"], [{}], {}))
+    StandIn.put_calls.clear()
+    with pytest.raises(PublishError, match="holds vectors of another bundle, such as"):
+        send(other, "mixed", tmp_path / "out")
+    assert not StandIn.put_calls
+
+
+def test_an_index_of_another_kind_is_refused(bundle: Path, send: Send, tmp_path: Path) -> None:
+    kind: dict[str, Any] = {"dataType": "float32", "dimension": 48, "distanceMetric": "euclidean"}
+    hidden = {"nonFilterableMetadataKeys": ["_text", "_id", "_metadata"]}
+    connect("s3vectors").create_index(
+        vectorBucketName=BUCKET, indexName="euclidean", metadataConfiguration=hidden, **kind
+    )
+    with pytest.raises(PublishError, match=r"is of .*euclidean.*, expected .*cosine"):
+        send(bundle, "euclidean", tmp_path / "out")
+
+
+def test_a_missing_bucket_is_named_with_the_command_that_makes_it(
+    bundle: Path, server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["publish", "--to", "s3vectors", "no-bucket/stories", str(bundle), "--out", str(tmp_path / "out")]
+    assert main(command) == 1
+    assert "aws s3vectors create-vector-bucket --vector-bucket-name no-bucket" in capsys.readouterr().err
+
+
+LONG = "word " * 9_000
+REFUSED = [
+    ([{}, {"tag": "x" * 2100}], {"tag": "string"}, ["a", "b"], r"row 1 \(id id-1\): 2\d+ bytes of columns for filters"),
+    ([{}, {}], {}, ["a", LONG], r"row 1 \(id id-1\): 45\d+ bytes of text and metadata, expected at most 40960"),
+    ([{"d": "9999-01-01"}, {}], {"d": "date"}, ["a", "b"], r"row 0 \(id id-0\): d is 2\d+, expected numbers up to"),
+    ([{"_text": "x"}, {}], {"_text": "string"}, ["a", "b"], "the column '_text', expected at most 63 characters"),
+    ([{f"c{n}": 1 for n in range(47)}, {}], {f"c{n}": "number" for n in range(47)}, ["a", "b"], "47 columns, expected"),
+]
+
+
+@pytest.mark.parametrize(("metadata", "columns", "texts", "expected"), REFUSED)
+def test_a_limit_is_told_with_the_row_before_anything_is_sent(
+    send: Send,
+    tmp_path: Path,
+    metadata: list[dict[str, Any]],
+    columns: dict[str, str],
+    texts: list[str],
+    expected: str,
+) -> None:
+    bundle = write_bundle(tmp_path / "bundle", corpus_of(texts, metadata, columns))
+    client = connect("s3vectors")
+    with pytest.raises(BundleError, match=expected):
+        send(bundle, "refused", tmp_path / "out", client=client)
+    with pytest.raises(client.exceptions.NotFoundException):
+        client.get_index(vectorBucketName=BUCKET, indexName="refused")
+
+
+def test_a_call_has_at_most_500_vectors_and_20_mib() -> None:
+    small = [{"key": str(number)} for number in range(1_201)]
+    assert [len(batch) for batch in batches(small)] == [500, 500, 201]
+    large = [{"key": str(number), "text": "é" * 1_000} for number in range(10)]  # 6 bytes each as boto3 writes them
+    found = list(batches(large, most_bytes=20_000))
+    assert [len(batch) for batch in found] == [3, 3, 3, 1]
+    assert max(len(json.dumps({"vectors": batch})) for batch in found) <= 20_000
+
+
+def test_the_command_prints_what_it_sent_and_what_was_there(
+    bundle_copy: Path, server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["publish", "--to", "s3vectors", f"{BUCKET}/command", str(bundle_copy)]
+    assert main(command) == 0
+    assert f"{BUCKET}/command in eu-central-1: 200 vectors sent, 0 were there" in capsys.readouterr().out
+    assert (bundle_copy.parent / "bundle-s3vectors" / "manifest.json").exists()
+    assert main(command) == 0
+    assert "0 vectors sent, 200 were there" in capsys.readouterr().out
+    assert main(["verify", str(bundle_copy.parent / "bundle-s3vectors")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["publish", "bundle/"], "name one place: BUNDLE s3://BUCKET/PREFIX, or BUNDLE --to s3vectors BUCKET/INDEX"),
+        (["publish", "bundle/", "s3://b/p", "--out", "small/"], "--out is for --to s3vectors"),
+        (["publish", "bundle/", "--to", "pinecone", "a/b"], "--to: found 'pinecone', expected s3vectors"),
+    ],
+)
+def test_unusable_arguments_are_refused(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["bucket", "a/b/c"])
+def test_a_place_that_is_no_bucket_and_index_is_refused(bundle: Path, send: Send, tmp_path: Path, place: str) -> None:
+    with pytest.raises(PublishError, match="expected BUCKET/INDEX"):
+        s3vectors.publish(bundle, place, tmp_path / "out", connect("s3vectors"), lambda step, share, texts=0: None)
+
+
+def test_the_bundle_with_the_texts_is_not_replaced(bundle_copy: Path, send: Send) -> None:
+    with pytest.raises(PublishError, match="is the bundle itself"):
+        send(bundle_copy, "itself", bundle_copy)
+
+
+def test_another_bundle_with_texts_is_not_replaced(bundle: Path, bundle_copy: Path, send: Send) -> None:
+    before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
+    with pytest.raises(PublishError, match="is a bundle with texts, which would be deleted"):
+        send(bundle, "another", bundle_copy)
+    assert {path.name: path.read_bytes() for path in bundle_copy.iterdir()} == before
+
+
+def test_a_bundle_without_texts_of_its_own_is_neither_published_nor_updated_from(
+    published: Path, send: Send, tmp_path: Path
+) -> None:
+    with pytest.raises(BundleError, match="its texts are in S3 Vectors already"):
+        send(published, "again", tmp_path / "out")
+    from semsearch.indexing.vectors.embed import open_older_rows
+
+    with pytest.raises(BundleError, match="its texts are in S3 Vectors"):
+        open_older_rows(published, dataclasses.replace(read_manifest(published), index=None))

@@ -1,0 +1,153 @@
+"""Bundles in S3, on a server that keeps its conditions: what is sent, who wins, what is deleted."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.engine.bundle import BundleError
+from semsearch.publishing.bucket import Bucket, PublishError
+from semsearch.publishing.store import Store
+
+Publish = Callable[[Path], str]
+
+
+def test_a_published_bundle_has_all_its_files_and_a_pointer_to_them(
+    store: Store, s3: Any, url: str, publish: Publish, bundle: Path
+) -> None:
+    version = publish(bundle)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    assert json.loads(s3.get_object(Bucket=bucket, Key=f"{prefix}/current.json")["Body"].read())["version"] == version
+    for path in bundle.iterdir():
+        sent = s3.get_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/{path.name}")
+        assert sent["Body"].read() == path.read_bytes()
+        assert sent["ChecksumSHA256"]
+
+
+def test_a_file_that_is_there_is_not_sent_again(store: Store, s3: Any, url: str, bundle: Path) -> None:
+    version, files, size = store.send(bundle)
+    assert files == len(list(bundle.iterdir())) - 1
+    assert size == sum(path.stat().st_size for path in bundle.iterdir() if path.name != "manifest.json")
+    assert store.send(bundle) == (version, 0, 0)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/tokenizer.txt")
+    assert store.send(bundle)[1] == 1
+
+
+def test_a_damaged_file_is_not_sent(store: Store, bundle_copy: Path) -> None:
+    path = bundle_copy / "index.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(BundleError, match=r"index.safetensors: sha256 .* it is damaged"):
+        store.send(bundle_copy)
+    assert store.versions() == []
+
+
+def test_a_bundle_that_is_replaced_while_it_is_sent_is_not_published(
+    store: Store, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_file = Bucket.send_file
+
+    def send_and_replace(*arguments: Any) -> None:
+        send_file(*arguments)
+        manifest = bundle_copy / "manifest.json"
+        manifest.write_text(manifest.read_text().replace("stories.csv", "others.csv"))
+
+    monkeypatch.setattr(Bucket, "send_file", send_and_replace)
+    with pytest.raises(BundleError, match="was replaced while it was published"):
+        store.send(bundle_copy)
+    assert store.versions() == []
+
+
+def test_the_manifest_is_sent_last(store: Store, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Bucket, "write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        store.send(bundle)
+    monkeypatch.undo()
+    assert store.versions() == []
+    assert store.send(bundle)[1] == 0
+
+
+def test_of_two_publishers_one_wins_and_the_other_is_told(store: Store, bundles: list[Path]) -> None:
+    versions = [store.send(bundle)[0] for bundle in bundles]
+    before = store.pointer()  # nothing is published yet
+    store.switch(versions[0], before)
+    with pytest.raises(PublishError, match=f"switched it to {versions[0][:12]} in the meantime.*rollback"):
+        store.switch(versions[1], before)
+    before = store.pointer()
+    store.switch(versions[1], before)
+    with pytest.raises(PublishError, match="in the meantime"):
+        store.switch(versions[2], before)
+    assert store.pointer().version == versions[1]
+
+
+def test_two_publishers_of_the_same_version_both_succeed(store: Store, bundle: Path) -> None:
+    version, _, _ = store.send(bundle)
+    before = store.pointer()
+    store.switch(version, before)
+    store.switch(version, before)
+    assert store.pointer().version == version
+
+
+def test_rollback_finds_the_version_that_was_served_before(store: Store, publish: Publish, bundles: list[Path]) -> None:
+    versions = [publish(bundle) for bundle in bundles]
+    pointer = store.pointer()
+    assert store.find(None, pointer).name == versions[1]
+    store.switch(versions[1], pointer)
+    assert store.find(None, store.pointer()).name == versions[2]
+    assert store.find(versions[0][:6].upper(), pointer).name == versions[0]
+
+
+def test_a_version_that_is_not_there_is_refused(store: Store, publish: Publish, bundle: Path) -> None:
+    publish(bundle)
+    with pytest.raises(PublishError, match="0 versions begin with '0000000', expected one"):
+        store.find("0000000", store.pointer())
+
+
+def test_rollback_of_the_first_version_says_that_none_was_before(store: Store, publish: Publish, bundle: Path) -> None:
+    publish(bundle)
+    publish(bundle)
+    with pytest.raises(PublishError, match="no version was served before"):
+        store.find(None, store.pointer())
+
+
+OLD = timedelta(days=-1)  # makes objects that were just written old enough for `prune`
+
+
+def test_prune_keeps_what_is_young_the_newest_and_what_the_pointer_names(
+    s3: Any, url: str, store: Store, publish: Publish, bundles: list[Path]
+) -> None:
+    versions = [publish(bundle) for bundle in bundles]
+    assert store.prune(0) == ([], 0)
+    old = Store(s3, url, OLD)
+    assert old.prune(3) == ([], 0)
+    assert old.prune(0) == ([versions[0]], sum(path.stat().st_size for path in bundles[0].iterdir()))
+    assert {version.name for version in store.versions()} == set(versions[1:])
+    assert [version.name for version in store.versions() if version.is_current] == [versions[2]]
+
+
+def test_an_unfinished_version_is_pruned(
+    s3: Any, url: str, store: Store, publish: Publish, bundles: list[Path]
+) -> None:
+    publish(bundles[0])
+    version, _, _ = store.send(bundles[1])
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json")
+    assert Store(s3, url, OLD).prune(3)[0] == [version]
+
+
+@pytest.mark.parametrize("url", ["bucket/prefix", "s3:///prefix"])
+def test_what_is_no_prefix_of_a_bucket_is_refused(s3: Any, url: str) -> None:
+    with pytest.raises(PublishError, match="expected s3://BUCKET/PREFIX"):
+        Store(s3, url)
+
+
+def test_a_bucket_that_is_not_there_is_named(s3: Any, bundle: Path) -> None:
+    with pytest.raises(PublishError, match=r"s3://nowhere-at-all/x: .*NoSuchBucket"):
+        Store(s3, "s3://nowhere-at-all/x").send(bundle)

@@ -1,0 +1,35 @@
+"""Searches without a server."""
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import Loaded, load
+from semsearch.search.executor import Executor, Returned, finish
+from semsearch.search.query import Found, Query
+from semsearch.search.search import make_search
+
+Run = Callable[[Query], Coroutine[Any, Any, Found]]
+
+
+def find(bundle: Loaded, query: Query) -> Found:
+    """Return what a query finds in a bundle."""
+    return finish(make_search(bundle, Executor(bundle.embedder))(query, lambda phase: None))
+
+
+def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
+    """Return a search, and a list to which it adds whether each piece of its work is long."""
+    was_long: list[bool] = []
+
+    class Watched(Executor):
+        async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
+            was_long.append(is_long)
+            return await super().run(work, is_long=is_long)
+
+    search = make_search(load(bundle, embedder), Watched(embedder))
+
+    async def run(query: Query) -> Found:
+        return await search(query, lambda phase: None)
+
+    return run, was_long

@@ -1,0 +1,124 @@
+"""Boosts: what columns add to scores, compared with sums by hand over the same candidates."""
+
+import json
+import math
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import LoadedTexts, load
+from semsearch.indexing.corpus import Corpus
+from semsearch.search.query import Query, SearchError
+from tests.command_line import error_line, run, write_texts
+from tests.search.searching import find
+from tests.world import write_bundle
+
+COLUMNS = {"date": "date", "sold": "number", "in_stock": "boolean", "tags": "list"}
+BOOST: dict[str, Any] = {
+    "date": {"half_life": "30d", "weight": 0.2},
+    "in_stock": {"equals": True, "weight": 0.1},
+    "sold": {"log": True, "weight": 0.05},
+    "tags": {"equals": "new", "weight": 0.03},
+}
+ROWS = 250
+
+
+def product(row: int) -> dict[str, Any]:
+    if row % 50 == 7:
+        return {}
+    date = datetime.now(UTC) - timedelta(days=(row * 37) % 400 - 3)
+    return {
+        "date": date.isoformat(),
+        "sold": (row * 13) % 97 - 1,
+        "in_stock": row % 3 == 0,
+        "tags": ["new"] if row % 4 == 0 else ["old", "red"],
+    }
+
+
+@pytest.fixture(scope="module")
+def catalogue(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> LoadedTexts:
+    words = ["door", "letter", "river", "market", "radio", "spoon"]
+    texts = [f"Wooden {words[row % 6]} {words[row // 6 % 6]}." for row in range(ROWS)]
+    metadata = [json.dumps(product(row)) for row in range(ROWS)]
+    corpus = Corpus(texts, [f"p-{row}" for row in range(ROWS)], metadata, empty_texts=0, columns=COLUMNS)
+    loaded = load(write_bundle(tmp_path_factory.mktemp("catalogue") / "bundle", corpus), embedder)
+    assert isinstance(loaded, LoadedTexts)
+    return loaded
+
+
+def by_hand(metadata: dict[str, Any]) -> float:
+    if not metadata:
+        return 0.0
+    age = max(0.0, time.time() - datetime.fromisoformat(metadata["date"]).timestamp())
+    dates = 0.2 * math.pow(0.5, age / (30 * 86_400))
+    others: float = 0.1 * metadata["in_stock"] + 0.03 * ("new" in metadata["tags"])
+    sold: int = max(metadata["sold"], 0)
+    return dates + others + 0.05 * math.log(1 + sold)
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedTexts, mode: str) -> None:
+    plain = find(catalogue, Query("wooden river door", 250, mode)).results
+    found = find(catalogue, Query("wooden river door", 250, mode, boost=BOOST)).results
+    boosts = {hit["id"]: by_hand(hit["metadata"]) for hit in plain[:200]}
+    sums = {hit["id"]: hit["score"] + boosts[hit["id"]] for hit in plain[:200]}
+    for hit, score in zip(found[:200], sorted(sums.values(), reverse=True), strict=True):
+        assert hit["score"] == pytest.approx(score, abs=1e-5)
+        assert hit["score"] == pytest.approx(sums[hit["id"]], abs=1e-5)
+        assert hit["scores"]["boost"] == pytest.approx(boosts[hit["id"]], abs=1e-5)
+    assert [hit["id"] for hit in found[200:]] == [hit["id"] for hit in plain[200:]]
+    assert found[7]["scores"][mode] + found[7]["scores"]["boost"] == pytest.approx(found[7]["score"], abs=1e-5)
+
+
+def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(
+    catalogue: LoadedTexts,
+) -> None:
+    query = Query("wooden door letter", 20, "semantic", boost={"date": {"half_life": "30d", "weight": 0.2}})
+    best = find(catalogue, query).results
+    equal = [hit for hit in best if hit["text"] == best[0]["text"] and hit["metadata"]]
+    assert len(equal) > 5
+    assert equal == sorted(equal, key=lambda hit: min(hit["metadata"]["date"], datetime.now(UTC).isoformat()))[::-1]
+    second = find(catalogue, replace(query, num_results=10, offset=10)).results
+    assert [hit["id"] for hit in second] == [hit["id"] for hit in best[10:]]
+    red = find(catalogue, replace(query, filter={"tags": "red"}, num_results=5)).results
+    assert [hit["id"] for hit in red] == [hit["id"] for hit in best if "red" in hit["metadata"].get("tags", ())][:5]
+
+
+def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: LoadedTexts) -> None:
+    boost = {"sold": {"log": True, "weight": 0.05}}
+    index = replace(catalogue.manifest.corpus, boost=boost)
+    default, query = replace(catalogue, manifest=replace(catalogue.manifest, index=index)), Query("wooden door", 30)
+    vars(default).update(
+        columns=catalogue.columns, keywords=catalogue.keywords
+    )  # they compare the manifest when opened
+    assert find(default, query).results == find(catalogue, replace(query, boost=boost)).results
+    assert find(default, replace(query, boost={})).results == find(catalogue, query).results
+
+
+@pytest.mark.parametrize(
+    ("boost", "message"),
+    [
+        ({"wrong": {"log": True, "weight": 1}}, "boost: expected the name of a column"),
+        ({"sold": {"log": True}}, "boost.sold: expected an object with weight and one of"),
+        ({"sold": {"log": True, "weight": -1}}, "boost.sold.weight: expected a number from 0"),
+        ({"sold": {"log": True, "weight": math.nan}}, "boost.sold.weight: expected a number from 0"),
+        ({"sold": {"half_life": "1d", "weight": 1}}, "boost.sold.half_life: expected a column of type date"),
+        ({"date": {"half_life": "0d", "weight": 1}}, "boost.date.half_life: expected hours, days or weeks"),
+        ({"in_stock": {"equals": "yes", "weight": 1}}, "boost.in_stock.equals: expected a value of type boolean"),
+        ({"sold": {"log": False, "weight": 1}}, "boost.sold.log: expected true"),
+    ],
+)
+def test_a_wrong_boost_is_refused(catalogue: LoadedTexts, boost: dict[str, Any], message: str) -> None:
+    with pytest.raises(SearchError, match=message):
+        find(catalogue, Query("door", boost=boost))
+
+
+def test_an_export_with_a_wrong_boost_ends_with_one_line(bundle_copy: Path, tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "texts.csv", ["a", "b"])
+    done = run("corpus", "--corpus", texts, "--out", bundle_copy, "--boost", '{"sold": {"log": true, "weight": 1}}')
+    assert error_line(done).startswith("error: boost: expected the name of a column, found 'sold'")

@@ -1,0 +1,283 @@
+"""What a query can ask for besides the best texts, against the plain search that returns every text, in each mode."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.engine.loading import Loaded, load
+from semsearch.indexing.corpus import Corpus
+from semsearch.search.query import Found, Query, SearchError, UnknownIdError
+from tests.search.searching import find
+from tests.world import WHAT, WHO, write_bundle
+
+ROWS = 90  # no more than a plain search returns
+COLUMNS = {"who": "string", "tags": "list", "size": "number", "big": "number", "told": "date", "new": "boolean"}
+MODES = ("semantic", "keyword", "hybrid")
+FILTERS: list[dict[str, Any] | None] = [
+    *(None, {}, {"size": {"$gte": 0}}, {"who": {"$exists": True}}, {"id": {"$in": ["id-0", "id-3", "id-5", "twice"]}}),
+    *({"tags": "a"}, {"id": {"$startsWith": "id-1"}}, {"new": True, "size": {"$lt": 2}}, {"who": "nobody"}),
+]
+
+
+def metadata_of(random: np.random.Generator) -> dict[str, Any]:
+    """Return random metadata, in which some columns have no value."""
+    values = {
+        "who": random.choice(["", *WHO[:6]]),
+        "tags": random.choice(["a", "b", "ż"], random.integers(4)).tolist(),
+        "size": float(random.choice([-2.5, -1.0, 0.5, 3.0])),
+        "big": int(random.choice(np.array([1, 2**63, 2**63 + 1, 2**64 - 1], np.uint64))),
+        "told": str(random.choice(["1969-12-31", "2024-02-29", "2024-03-01T12:00:00Z"])),
+        "new": bool(random.integers(2)),
+    }
+    return {name: value for name, value in values.items() if random.random() < 0.8}
+
+
+@cache
+def world(seed: int = 7) -> tuple[Corpus, Loaded]:
+    """Return random texts, some of them equal, with random metadata, and their bundle. Two rows have equal ids."""
+    random = np.random.default_rng(seed)
+    sentences = random.choice(WHO, (ROWS, 2)), random.choice(WHAT, (ROWS, 2))
+    texts = [
+        " ".join(f"{who.capitalize()} {what}." for who, what in zip(*each, strict=True))
+        for each in zip(*sentences, strict=True)
+    ]
+    texts[3] = texts[4]
+    ids = [f"id-{row}" for row in range(ROWS)]
+    ids[20] = ids[40] = "twice"
+    metadata = [json.dumps(metadata_of(random)) for _ in range(ROWS)]
+    corpus = Corpus(texts, ids, metadata, empty_texts=0, columns=COLUMNS)
+    with TemporaryDirectory() as folder:
+        bundle = load(write_bundle(Path(folder) / "bundle", corpus))
+        bundle.open_all()  # type: ignore[attr-defined]
+    return corpus, bundle
+
+
+def search(**fields: Any) -> Found:
+    """Return what a query finds."""
+    _, bundle = world()
+    return find(bundle, Query(**fields))
+
+
+def ranked(**fields: Any) -> list[dict[str, Any]]:
+    """Return every text that a plain query finds."""
+    return search(num_results=ROWS, **fields).results
+
+
+def value_of(row: int, name: str) -> Any:
+    found: Mapping[str, Any] = json.loads(world()[0].metadata[row])
+    return found.get(name)
+
+
+queries = st.fixed_dictionaries(
+    {
+        "text": st.sampled_from(['an angry goose "market"', "the baker", "sold forty apples at the market", "nothing"]),
+        "mode": st.sampled_from(MODES),
+        "filter": st.sampled_from(FILTERS),
+        "exact": st.booleans(),
+    }
+)
+counts = st.integers(1, 20)
+
+
+@given(query=queries, count=counts)
+def test_pages_are_the_ranking(query: dict[str, Any], count: int) -> None:
+    pages = [search(**query, num_results=count, offset=offset).results for offset in range(0, ROWS + count, count)]
+    assert [hit for page in pages for hit in page] == ranked(**query)
+
+
+@given(query=queries, count=counts, place=st.integers(0, 30))
+def test_a_minimum_score_ends_the_ranking(query: dict[str, Any], count: int, place: int) -> None:
+    hits = ranked(**query)
+    least = hits[min(place, len(hits) - 1)]["score"] if hits else 0.5
+    expected = [hit for hit in hits if hit["score"] >= least]
+    assert search(**query, num_results=ROWS, min_score=least).results == expected
+    assert search(**query, num_results=count, offset=3, min_score=least).results == expected[3 : 3 + count]
+
+
+@given(query=queries, count=counts, offset=st.integers(0, 12), size=st.integers(1, 6))
+def test_groups_are_those_of_the_ranking(query: dict[str, Any], count: int, offset: int, size: int) -> None:
+    expected: dict[object, list[dict[str, Any]]] = {}
+    for hit in ranked(**query):
+        value = hit["metadata"].get("who")
+        expected.setdefault(hit["index"] if value is None else value, []).append(hit)
+    chosen = [
+        best | {"group": best["metadata"].get("who"), "other_passages": others[: size - 1]}
+        for best, *others in expected.values()
+    ]
+    found = search(**query, num_results=count, offset=offset, group_by="who", group_size=size).results
+    assert found == chosen[offset : offset + count]
+
+
+@given(query=queries, facets=st.lists(st.sampled_from(list(COLUMNS)), min_size=1, unique=True))
+def test_facets_count_the_texts_that_the_mode_can_find(query: dict[str, Any], facets: list[str]) -> None:
+    found, hits = search(**query, num_results=1, facets=facets), ranked(**query)
+    assert found.total == len(hits)
+    assert found.facets is not None
+    for name in facets:
+        values = [hit["metadata"][name] for hit in hits if name in hit["metadata"]]
+        several = [value if isinstance(value, list) else [value] for value in values]
+        for entry in found.facets[name]:
+            assert entry["count"] == sum(entry["value"] in each for each in several)
+        assert {entry["value"] for entry in found.facets[name]} == {value for each in several for value in each}
+
+
+@given(
+    query=queries,
+    count=counts,
+    offset=st.integers(0, 20),
+    sort=st.dictionaries(
+        st.sampled_from(["who", "size", "big", "told", "new"]), st.sampled_from(["asc", "desc"]), min_size=1, max_size=3
+    ),
+)
+def test_sorting_orders_the_hits_by_columns_and_then_by_score(
+    query: dict[str, Any], count: int, offset: int, sort: dict[str, str]
+) -> None:
+    hits = ranked(**query)
+    for name, way in reversed(sort.items()):
+        known = [hit for hit in hits if name in hit["metadata"]]
+        keys = {hit["index"]: key_of(hit["metadata"][name]) for hit in known}
+        known.sort(key=lambda hit: keys[hit["index"]], reverse=way == "desc")  # called at once
+        hits = known + [hit for hit in hits if name not in hit["metadata"]]
+    assert search(**query, num_results=count, offset=offset, sort=sort).results == hits[offset : offset + count]
+
+
+def key_of(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+@given(
+    condition=st.sampled_from(FILTERS),
+    sort=st.none() | st.just({"size": "desc", "who": "asc"}),
+    offset=st.integers(0, 40),
+    highlights=st.booleans(),
+)
+def test_without_a_text_the_texts_are_listed(
+    condition: dict[str, Any] | None, sort: dict[str, str] | None, offset: int, highlights: bool
+) -> None:
+    found = search(filter=condition, sort=sort, facets=["who"], num_results=ROWS, offset=offset, highlights=highlights)
+    rows = {hit["index"] for hit in ranked(text="x", filter=condition)}
+    expected = sorted(rows)
+    if sort is not None:
+        keys = {row: (value_of(row, "size"), value_of(row, "who")) for row in rows}
+        expected.sort(
+            key=lambda row: (
+                *(keys[row][0] is None, -(keys[row][0] or 0)),
+                *(keys[row][1] is None, (keys[row][1] or "").encode()),
+            )
+        )
+    assert [hit["index"] for hit in found.results] == expected[offset:]
+    assert (found.total, found.is_truncated) == (len(rows), False)
+    assert all(hit["score"] is None for hit in found.results)
+    if highlights:
+        assert all(hit["text"].startswith(hit["snippet"]["text"]) for hit in found.results)
+        assert all(hit["highlights"] == [] for hit in found.results)
+
+
+@given(row=st.integers(0, ROWS - 1), mode=st.sampled_from(MODES), condition=st.sampled_from(FILTERS))
+def test_more_like_a_text_is_the_search_for_it_without_itself(
+    row: int, mode: str, condition: dict[str, Any] | None
+) -> None:
+    corpus, _ = world()
+    id = corpus.ids[row]
+    first = corpus.ids.index(id)
+    found = {hit["index"]: hit["score"] for hit in ranked(id=id, mode=mode, filter=condition)}
+    hits = [hit for hit in ranked(text=corpus.texts[first], mode=mode, filter=condition) if hit["index"] != first]
+    # the stored embedding is rounded to 8 bit, the embedding of a text is not
+    assert found.keys() == {hit["index"] for hit in hits}
+    expected = [hit["score"] for hit in hits]
+    if mode != "hybrid":  # there, the scores are relative to the best of those that are found
+        assert [found[hit["index"]] for hit in hits] == pytest.approx(expected, abs=0.02)
+
+
+def test_of_rows_with_equal_ids_the_first_is_meant_and_the_others_are_found() -> None:
+    rows = [hit["index"] for hit in ranked(id="twice")]
+    assert 20 not in rows
+    assert 40 in rows
+
+
+@given(query=queries, include=st.sampled_from([("text",), ()]))
+def test_highlights_are_parts_of_the_texts(query: dict[str, Any], include: tuple[str, ...]) -> None:
+    corpus, _ = world()
+    for hit in search(**query, include=include, highlights=True).results:
+        text, snippet = corpus.texts[hit["index"]], hit["snippet"]
+        assert snippet["text"] == text[snippet["start"] : snippet["end"]]
+        assert hit["highlights"]
+        assert all(0 <= start < end <= len(text) for start, end in hit["highlights"])
+        assert ("text" in hit) == ("text" in include)
+
+
+def test_highlights_are_words_in_keyword_search_and_sentences_otherwise() -> None:
+    for mode, is_sentence in (("keyword", False), ("hybrid", False), ("semantic", True)):
+        hit = search(text="angry goose", mode=mode, highlights=True, num_results=1).results[0]
+        parts = [hit["text"][start:end] for start, end in hit["highlights"]]
+        assert all(part.endswith(".") for part in parts) == is_sentence
+        assert is_sentence or {part.lower() for part in parts} <= {"angry", "goose"}
+
+
+@pytest.mark.parametrize(("id", "mark"), [("a.md#b:1", ""), ("c.MARKDOWN:2", ""), ("d.html#e:1", "**"), ("f.md", "**")])
+def test_the_snippet_of_a_markdown_document_is_plain_and_its_ranges_are_the_texts(
+    id: str, mark: str, tmp_path: Path
+) -> None:
+    text = f"## Goose\n\nThe **angry** [goose](a.md) hissed. {'word ' * 70}"
+    corpus = Corpus([text], [id], ["{}"], empty_texts=0, heading_prefix=True)
+    bundle = load(write_bundle(tmp_path / "bundle", corpus))
+    (hit,) = find(bundle, Query(text="angry goose", mode="keyword", highlights=True)).results
+    snippet = hit["snippet"]
+    assert [text[start:end] for start, end in hit["highlights"]] == ["Goose", "angry", "goose"]
+    assert [snippet["text"][start:end] for start, end in snippet["highlights"]] == ["angry", "goose"]
+    assert f"{mark}angry{mark} " in snippet["text"]
+    assert text[snippet["start"] :].startswith("The **angry**")
+    assert (len(snippet["text"]) == snippet["end"] - snippet["start"]) == bool(mark)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing": ({}, "text: missing; expected a text or an id, or a filter, sort or facets to list texts; add one"),
+    "a text and an id": (
+        {"text": "a", "id": "id-1"},
+        "id: found 'id-1' with a text, expected one of them; leave one out",
+    ),
+    "groups of a list": (
+        {"filter": {}, "group_by": "who"},
+        "group_by: found 'who' without a text, expected a text or an id; add one of them",
+    ),
+    "sorted groups": (
+        {"text": "a", "sort": {"size": "asc"}, "group_by": "who"},
+        "sort: found with group_by, expected one of them; leave one out",
+    ),
+    "groups by an unknown column": (
+        {"text": "a", "group_by": "path"},
+        "group_by: found 'path', expected a column of type string; name one of who",
+    ),
+    "sorting by a list": (
+        {"sort": {"tags": "asc"}},
+        "sort: found 'tags', expected a column of type string, number, boolean, date; "
+        "name one of who, size, big, told, new",
+    ),
+    "facets of an unknown column": (
+        {"text": "a", "facets": ["who", "x" * 100]},
+        f"facets: found '{'x' * 60}', expected a column of type string, number, boolean, date, list; "
+        "name one of who, tags, size, big, told, new",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_fields_that_do_not_go_together_are_refused(kind: str) -> None:
+    fields, message = REFUSED[kind]
+    with pytest.raises(SearchError) as caught:
+        search(**fields)
+    assert str(caught.value) == message
+
+
+def test_an_unknown_id_is_an_error_of_its_own() -> None:
+    with pytest.raises(UnknownIdError) as caught:
+        search(id="y" * 100)
+    assert str(caught.value) == f"id: found '{'y' * 60}', expected the id of a text; search for one"

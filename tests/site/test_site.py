@@ -1,0 +1,191 @@
+"""What `python -m export site` writes, and what it refuses. The packages from npm are stand-ins here."""
+
+import gzip
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.engine.bundle import BundleError
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.keywords import KeywordOptions
+from semsearch.site import files as packages
+from semsearch.site.files import RUNTIME, STEMMER, WASM
+from semsearch.site.site import write_site
+from tests.browser.site.world import write_site_bundle
+from tests.command_line import error_line, run
+from tests.world import write_bundle
+
+
+@pytest.fixture(scope="module")
+def site_bundle(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Path:
+    """A bundle whose words are not stemmed, so that no stemmer runs."""
+    return write_site_bundle(tmp_path_factory.mktemp("site") / "bundle", corpus, KeywordOptions(stemming=None))
+
+
+@pytest.fixture(scope="module")
+def npm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with stand-ins for the packages."""
+    folder: Path = tmp_path_factory.mktemp("npm")
+    for name in (RUNTIME, WASM, STEMMER):
+        path = folder / "node_modules" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"// {name}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(site_bundle: Path, npm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out: Path = tmp_path_factory.mktemp("out") / "site"
+    write_site(site_bundle, out, packages=npm)
+    return out
+
+
+def described(site: Path) -> dict[str, Any]:
+    (path,) = site.glob("code/*/site.json")
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def test_each_data_file_is_gzipped_and_named_by_the_hash_of_its_bytes(site: Path) -> None:
+    listed = described(site)["files"]
+    assert {entry["path"] for entry in listed.values()} == {f"data/{path.name}" for path in (site / "data").iterdir()}
+    for name, entry in listed.items():
+        content = (site / entry["path"]).read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        assert entry == {"path": f"data/{name}-{digest[:16]}.bin", "bytes": len(content), "sha256": digest}
+        assert len(gzip.decompress(content)) > 0
+
+
+def test_the_shards_hold_all_passages_in_order(site: Path, corpus: Corpus) -> None:
+    content = described(site)
+    shards = [
+        json.loads(gzip.decompress((site / content["files"][f"passages-{number}"]["path"]).read_bytes()))
+        for number in range(len(content["starts"]))
+    ]
+    assert [start for start, shard in zip(content["starts"], shards, strict=True) for _ in shard[:1]] == content[
+        "starts"
+    ]
+    rows = [row for shard in shards for row in shard]
+    assert rows == [
+        [*row, json.loads(data)] for *row, data in zip(corpus.ids, corpus.texts, corpus.metadata, strict=True)
+    ]
+
+
+def test_every_file_that_the_page_names_is_there_under_a_relative_path(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    named = re.findall(r'(?:href|src)="((?!data:)[^"]+)"', page)
+    (code,) = (site / "code").iterdir()
+    assert named == [f"code/{code.name}/page.css", f"code/{code.name}/page.js"]
+    assert (site / "search.js").read_text() == f'export * from "./code/{code.name}/search.js";\n'
+    assert all((code / name).is_file() for name in described(site)["code"])
+    assert "POST /similar" not in page
+
+
+def test_only_a_site_with_the_model_has_a_runtime_and_webassembly(
+    site: Path, site_bundle: Path, npm: Path, tmp_path: Path
+) -> None:
+    write_site(site_bundle, tmp_path / "site", packages=npm, with_model=True)
+    for folder, unsafe in ((site, []), (tmp_path / "site", ["'wasm-unsafe-eval'"])):
+        page = (folder / "index.html").read_text()
+        (policy,) = re.findall(r'http-equiv="content-security-policy" content="([^"]+)"', page)
+        assert re.findall(r"'[\w-]*unsafe[\w-]*'", policy) == unsafe
+        assert policy.startswith("default-src 'none'; ")
+        assert not re.search(r"https?:|\*", policy)
+        assert {"runtime", "model"} & described(folder)["files"].keys() == ({"runtime", "model"} if unsafe else set())
+        assert len([*folder.glob("code/*/worker/ort.js")]) == len(unsafe)
+
+
+def test_a_site_replaces_an_older_one_and_the_same_bundle_makes_the_same_files(
+    site_bundle: Path, npm: Path, tmp_path: Path, site: Path
+) -> None:
+    def files(folder: Path) -> dict[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    (tmp_path / "index.html").write_text("older")
+    (tmp_path / "CNAME").write_text("docs.example.com")
+    for name in ("code/1/page.js", "data/model-1.bin"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("older")
+    write_site(site_bundle, tmp_path, packages=npm)
+    assert files(tmp_path) == files(site) | {"CNAME": b"docs.example.com"}
+
+
+def test_a_folder_with_something_else_is_refused_and_stays_as_it_is(
+    site_bundle: Path, npm: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text("the page of another program")
+    with pytest.raises(BundleError, match=r"holds index\.html, expected a new folder or an older site"):
+        write_site(site_bundle, tmp_path, packages=npm)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+
+
+def test_a_corpus_that_is_too_large_is_refused_with_its_sizes_unless_the_limit_is_raised(
+    site_bundle: Path, npm: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "site"
+    done = run("site", site_bundle, "--out", out, "--packages", npm, "--most-megabytes", "0.001")
+    expected = (
+        r"a visit would load 0\.\d MB \(keywords 0\.\d, .*queries 0\.\d\), expected at most 0\.001; .*--most-megabytes"
+    )
+    assert re.search(expected, error_line(done))
+    assert list(out.iterdir()) == []
+    assert run("site", site_bundle, "--out", out, "--packages", npm, "--most-megabytes", "1").code == 0
+
+
+def test_a_model_with_another_tokenizer_is_refused_with_that_reason(bundle: Path, npm: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="its model is WordLevel, expected WordPiece; use a BERT model"):
+        write_site(bundle, tmp_path / "site", packages=npm)
+
+
+def test_stems_of_several_languages_are_refused(npm: Path, tmp_path: Path) -> None:
+    metadata = ['{"lang": "en"}', '{"lang": "de"}']
+    corpus = Corpus(["a goose", "eine Gans"], ["a", "b"], metadata, 0, columns={"lang": "string"})
+    bundle = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
+    with pytest.raises(BundleError, match="has stems of a language for each text"):
+        write_site(bundle, tmp_path / "site", packages=npm)
+
+
+def test_stems_of_another_language_are_refused(corpus: Corpus, npm: Path, tmp_path: Path) -> None:
+    german = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming="german"))
+    with pytest.raises(BundleError, match="has german stems, expected english ones"):
+        write_site(german, tmp_path / "site", packages=npm)
+
+
+def test_without_npm_the_command_says_what_to_do(
+    site_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run("site", site_bundle, "--out", tmp_path / "site")
+    assert error_line(done).startswith("error: npm: is not installed, expected Node.js 20 or newer; get it")
+
+
+def test_an_error_of_npm_is_shown(site_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "npm"
+    program.write_text("#!/bin/sh\necho 'npm error code ENOTFOUND' >&2\nexit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(packages, "find_program", lambda name: str(program))
+    done = run("site", site_bundle, "--out", tmp_path / "site")
+    assert "npm ci: exit 7 (npm error code ENOTFOUND); expected the packages of" in error_line(done)
+
+
+def test_a_folder_without_the_packages_is_refused(site_bundle: Path, tmp_path: Path) -> None:
+    done = run("site", site_bundle, "--out", tmp_path / "site", "--packages", tmp_path)
+    assert ": No such file or directory" in error_line(done)
+
+
+def test_the_lock_has_a_hash_for_each_package_and_no_address() -> None:
+    lock = json.loads((packages.HERE / "package-lock.json").read_text())
+    locked = {name: entry for name, entry in lock["packages"].items() if name}
+    assert all(entry["integrity"].startswith("sha512-") for entry in locked.values())
+    assert not any("resolved" in entry for entry in locked.values())
+
+
+def test_a_site_is_written_without_the_packages_that_convert_a_model() -> None:
+    code = "import sys, semsearch.site.site; print({'onnx', 'torch', 'transformers', 'polars'} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
