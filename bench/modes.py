@@ -35,10 +35,11 @@ from bench.texts import (
 )
 from semsearch.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.hits import Hit
 from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.quantization import Embeddings, quantize
-from semsearch.engine.semantic.index import Hit, Index
+from semsearch.engine.semantic.index import Index
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
 from semsearch.indexing.vectors.embed import embed_texts
 

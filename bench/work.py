@@ -77,7 +77,7 @@ def make_models(work: Path) -> dict[str, Path]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
 
-    from semsearch.conversion.calibration import split_documentation
+    from semsearch.indexing.models.calibration import split_documentation
     from semsearch.conversion.convert import export_model
     from semsearch.conversion.graph import export_graph
     from semsearch.indexing.corpus.python_documentation import python_documentation

@@ -1,16 +1,60 @@
-"""Run the command line of `python -m export`."""
+"""python -m export: the export step of a deployment. A model and texts become the bundle of the image.
 
+    python -m export sentence-transformers/all-MiniLM-L6-v2 --corpus headlines.csv --out bundle/
+
+`index` takes these steps, each a function of semsearch/indexing/make.py:
+
+1. convert   a child process turns the model into an 8-bit graph, compares it with the original, and keeps it in the
+             user's cache (indexing/models/placing.py, conversion/)
+2. read      rows of a table, or passages of documents, with their ids and metadata (`read_table`, `read_folder`)
+3. embed     all cores embed the texts in shards; finished shards survive a stopped export (`embed_rows`)
+4. index     the matrix with its signs, the columns, the keywords, and perhaps a query table (`write_texts`)
+5. verify    checksums, some texts embedded again, the neighbours that the index finds (`check`)
+
+Everything is written into a temporary folder, which then replaces `out`: a half-written bundle never opens. The options
+are those of `semsearch index`. The differences: the model is named first, the texts are an option, and all that was
+checked and counted is printed, for the log of the deployment.
+"""
+
+import inspect
 import sys
+from typing import Annotated, Any
 
+from cyclopts import Parameter
+
+from semsearch.commands.index import as_command, options_of_index, run_index
+from semsearch.commands.main import dispatch, explain_import
 from semsearch.commands.terminal import run
-from semsearch.indexing.errors import explain_import
+
+EXAMPLES = """\
+Examples:
+
+  python -m export sentence-transformers/all-MiniLM-L6-v2 --corpus headlines.csv --text-column title --out bundle/
+  python -m export models/multilingual --corpus docs/ --base-url https://docs.example.com/ --out bundle/
+"""
 
 
-def main() -> int:
-    """Run the command and return its exit code."""
-    from semsearch.commands.export_cli import main as export
+def export(model: str | None = None, /, *, corpus: str = "python", **options: Any) -> None:
+    """Make the bundle of a deployment from a model and texts.
 
-    return export()
+    Without a model, the one of the bundle in --out is used, or else all-MiniLM-L6-v2. Without --corpus, the texts are
+    Python's own documentation.
+    """
+    run_index(corpus, verbose=True, model=model, **options)
 
 
-sys.exit(run(main, explain_import=explain_import))
+def export_options() -> list[inspect.Parameter]:
+    """Return the options of `semsearch index`, with the model first, and the texts as an option."""
+    options = options_of_index(data=Annotated[str, Parameter(name="--corpus")])
+    model, corpus = options.pop("model"), options.pop("data")
+    return [
+        model.replace(kind=inspect.Parameter.POSITIONAL_ONLY),
+        corpus.replace(name="corpus", kind=inspect.Parameter.KEYWORD_ONLY, default="python"),
+        *options.values(),
+    ]
+
+
+program = as_command(export, export_options(), EXAMPLES, "python -m export")
+
+if __name__ == "__main__":
+    sys.exit(run(lambda: dispatch(sys.argv[1:], program), explain_import=explain_import))

@@ -1,14 +1,20 @@
-"""Search your own texts: the console script `semsearch`, and `from semsearch import Search, index`."""
+"""Search your own texts by meaning and by words: `from semsearch import Search, index`, and the command `semsearch`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from semsearch.client import Hit, Hits, Search
-    from semsearch.indexing.watching import index
+    from semsearch.engine.loading import load_bundle
+    from semsearch.indexing.make import IndexSummary, index
 
-__all__ = ["Hit", "Hits", "Search", "index"]
+__all__ = ["Hit", "Hits", "IndexSummary", "Search", "index", "load_bundle"]
+
+MODULES = {"IndexSummary": "indexing.make", "index": "indexing.make", "load_bundle": "engine.loading"}
 
 
-def __getattr__(name: str) -> Any:  # imports lazily, because `python -m semsearch` changes sys.path first
-    return getattr(import_module("semsearch.indexing.watching" if name == "index" else "semsearch.client"), name)
+def __getattr__(name: str) -> Any:
+    """Import what is used, when it is used: the function in Lambda needs none of it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'semsearch' has no attribute {name!r}")
+    return getattr(import_module(f"semsearch.{MODULES.get(name, 'client')}"), name)

@@ -112,11 +112,11 @@ class Search:
 
 def _local(folder: Path) -> Post:
     """Open a bundle, and return the function that answers requests from it as the routes of a server do."""
-    from semsearch.app.routes.replies import json_bytes
-    from semsearch.app.routes.similar import SimilarRequest
+    from semsearch.aws.search import make_search
     from semsearch.engine.loading import load_bundle
     from semsearch.search.executor import Executor, finish
-    from semsearch.search.search import make_search
+    from semsearch.search.reply import json_bytes
+    from semsearch.search.request import SimilarRequest
 
     bundle = load_bundle(folder)
     bundle.open_all()  # now, because several threads can search and an export can replace the folder later

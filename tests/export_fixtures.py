@@ -15,7 +15,6 @@ from safetensors.numpy import load_file, save_file
 from semsearch.commands import export_cli as cli
 from semsearch.conversion import convert as model
 from semsearch.conversion import reranker
-from semsearch.conversion.calibration import CalibrationTexts, split_texts
 from semsearch.conversion.convert import export_model
 from semsearch.conversion.graph import export_graph
 from semsearch.engine.bundle import ModelInfo
@@ -25,6 +24,7 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.python_documentation import python_documentation
 from semsearch.indexing.documents import reading
+from semsearch.indexing.models.calibration import CalibrationTexts, split_texts
 from semsearch.indexing.models.source import Source, read_source, write_tokenizer
 from semsearch.indexing.progress import OnProgress
 from tests.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts

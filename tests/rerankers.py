@@ -10,7 +10,7 @@ from tokenizers.processors import TemplateProcessing
 from semsearch.conversion.quantize import save_ort
 from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, RerankInfo, describe_file, read_manifest
 from semsearch.engine.tokenizer import save_tokenizer
-from semsearch.indexing.vectors.indexer import write_manifest
+from semsearch.indexing.bundles import write_manifest
 from tests.world import DIM, make_tokenizer, word_table
 
 MOST_TOKENS = 40  # maximum tokens of a pair

@@ -14,8 +14,8 @@ import pytest
 from semsearch import Search
 from semsearch.app.app import App
 from semsearch.app.http import Receive, Scope, Send, header
-from semsearch.app.routes.similar import SimilarRequest
 from semsearch.app.settings import ApiKey, Settings, hash_key
+from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 
 KEY = "0123456789abcdef"

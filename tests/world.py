@@ -44,11 +44,12 @@ from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
+from semsearch.indexing.bundles import write_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.files import save_tensors
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.vectors.embed import embed_corpus
-from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
+from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT, write_index
 from semsearch.indexing.vectors.query_table import write_queries
 from semsearch.indexing.vectors.recall import sample_spans
 from semsearch.search.executor import Executor

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Receive, Scope, Send
 from semsearch.app.middleware import RequestLimits, RequestLog, answer_head
+from semsearch.app.query_log import log_queries
 from semsearch.app.routes.direct import DirectRoute, DirectRoutes
 from semsearch.app.routes.predict import TextEmbedding, predict_route
 from semsearch.app.routes.similar import similar_route
 from semsearch.app.routes.status import health_route
 from semsearch.app.settings import Settings, SettingsError
 from semsearch.app.telemetry import Log
+from semsearch.aws.search import make_search
 from semsearch.engine.loading import Loaded
 from semsearch.search.executor import Executor
-from semsearch.search.query import Search
-from semsearch.search.search import log_queries, make_search
+from semsearch.search.query import SearchFunction
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -76,7 +77,7 @@ def create_app(
     if admission is not None:
         layers.append(admission)
     if settings.is_closed:
-        from semsearch.app.access.api_keys import access_layers  # not needed without keys and bound filters
+        from semsearch.app.access.keys import access_layers  # not needed without keys and bound filters
 
         layers += access_layers(bundle, settings, logger)
     layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
@@ -97,7 +98,7 @@ def create_app(
             )
         )
     if reloader is None:
-        search: Search = make_search(bundle, executor)
+        search: SearchFunction = make_search(bundle, executor)
         current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
         published = None
     else:
@@ -106,7 +107,7 @@ def create_app(
         current = lambda: reloader.of_request().bundle  # noqa: E731
         layers.append(reloader.per_request)
     if settings.is_closed:
-        from semsearch.app.access.api_keys import Views
+        from semsearch.app.access.views import Views
 
         views = Views(current, search, executor)
         current, search = views.current, views.search  # from here on, nothing has the whole bundle

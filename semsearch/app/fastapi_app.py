@@ -37,7 +37,7 @@ from semsearch.app.routes.documents import add_documents
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.status import add_info
 from semsearch.engine.loading import Loaded
-from semsearch.search.query import Search
+from semsearch.search.query import SearchFunction
 
 NO_ROUTE = "Not Found"  # Starlette's detail of a 404 for a path without a route
 
@@ -45,7 +45,7 @@ NO_ROUTE = "Not Found"  # Starlette's detail of a 404 for a path without a route
 def make_fastapi(
     direct: Sequence[DirectRoute],
     embedding: TextEmbedding,
-    search: Search,
+    search: SearchFunction,
     current: Callable[[], Loaded],
     cold_start: ColdStart,
     published: Callable[[], Mapping[str, object]] | None,
@@ -91,7 +91,7 @@ def _openapi_document(app: FastAPI, bundle: Loaded, *, has_keys: bool) -> dict[s
 
     document = describe_app(app, bundle.column_kinds, has_reranker=bundle.manifest.rerank is not None)
     if has_keys:
-        from semsearch.app.access.api_keys import describe_keys
+        from semsearch.app.access.keys import describe_keys
 
         describe_keys(document)
     return document

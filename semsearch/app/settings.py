@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from semsearch.engine.errors import ExpectedError
+
 
 def default_bundle(code: Path) -> Path:
     """Return bundle/ beside semsearch/, or in the current folder if pip installed a wheel; code has semsearch/."""
@@ -30,7 +32,6 @@ LAMBDA_TOKENS = 32_768
 # Characters of a request for each token of MAX_TOKENS. English has four or five characters a token, and the time of
 # tokenizing grows with the characters.
 CHARACTERS_PER_TOKEN = 16
-CHARACTERS_PER_TEXT = 65_536  # takes 0.1 s to tokenize; a model reads only the first few thousand
 DEFAULT_POLL_SECONDS = 60
 LONGEST_POLL = 86_400  # seconds
 DEFAULT_SERVICE = "semantic-search"
@@ -44,7 +45,7 @@ ORIGIN = r"(?!http://.*:80$|https://.*:443$)[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[
 IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"  # the environment variable that Lambda sets
 
 
-class SettingsError(ValueError):
+class SettingsError(ExpectedError, ValueError):
     """An environment variable that cannot be used. The message has the variable, its value and what was expected."""
 
 
@@ -196,7 +197,7 @@ def read_hashes(where: str, text: str) -> list[ApiKey]:
             break
     raise SettingsError(
         f"{where}: key {len(keys) + 1} cannot be read, expected NAME:HASH or NAME:HASH:FILTER, such as "
-        'team-a:64 HEX DIGITS:{"tenant": "a"}; make one with `python -m function key team-a`'
+        'team-a:64 HEX DIGITS:{"tenant": "a"}; make one with `semsearch key team-a`'
     )
 
 

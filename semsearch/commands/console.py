@@ -1,8 +1,6 @@
 """A console whose texts cannot control a terminal, and commands that people paste into a shell."""
 
 import shlex
-import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,18 +28,6 @@ class TerminalConsole(Console):
         raise SystemExit(NO_READER)
 
 
-def python_module(module: str, *arguments: str | Path) -> str:
-    """Return the command that runs a module with the current Python, quoted for a POSIX shell.
-
-    The command begins with `python` or `python3` if that is the current Python, or else with its path.
-    """
-    return shlex.join([_python(), "-m", module, *map(str, arguments)])
-
-
-def _python() -> str:
-    executable, here = Path(sys.executable), Path.cwd()
-    for name in ("python", "python3"):
-        path = Path(shutil.which(name) or "")
-        if path.parent == executable.parent and path.resolve() == executable.resolve():
-            return name
-    return str(executable.relative_to(here) if executable.is_relative_to(here) else executable)
+def suggested(*words: str | Path) -> str:
+    """Return a command line of semsearch, quoted for a POSIX shell."""
+    return shlex.join(["semsearch", *map(str, words)])

@@ -1,55 +1,64 @@
-"""Types of options for argparse, in the commands of `python -m function` and `python -m export`."""
+"""Types of options that several commands share, for cyclopts."""
 
 import json
-import os
-from argparse import ArgumentTypeError
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from semsearch.app.settings import whole_number
+from cyclopts import Parameter, Token
+from cyclopts.validators import Number
 
 
-def number_option(least: int, most: int, advice: str = "") -> Callable[[str], int]:
-    """Return `whole_number` as the type of an option. Its error ends with `advice`."""
+def _shown_default(value: object) -> str | None:
+    """Return a default as a help shows it, None for an option that is off, empty or left out."""
+    return None if value in (None, False, (), "") else str(value)
 
-    def parse(text: str) -> int:
+
+# how each program of this package reads options and shows its help
+LOOK: dict[str, Any] = {
+    "help_format": "markdown",
+    "default_parameter": Parameter(negative_iterable=(), negative_none=(), show_default=_shown_default),
+}
+EXAMPLE_FILTER = "'{\"year\": 2014}'"
+
+
+def _objects(texts: Sequence[str]) -> list[dict[str, Any]]:
+    found = []
+    for text in texts:
         try:
-            return whole_number(text, least, most)
-        except ValueError as error:
-            raise ArgumentTypeError(f"{error}{advice}") from error
-
-    return parse
-
-
-def share(text: str) -> float:
-    """Return a number from 0 to 1. Raises ArgumentTypeError for all else."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise ArgumentTypeError(f"found {text!r}, expected a number from 0 to 1")
-    return number
-
-
-def filter_object(text: str) -> dict[str, Any]:
-    """Return an object of JSON. Raises ArgumentTypeError for all else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ArgumentTypeError(f"not JSON: {error}; expected such as '{{\"year\": 2014}}'") from error
-    if not isinstance(found, dict):
-        raise ArgumentTypeError("expected an object of JSON, such as '{\"year\": 2014}'")
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"not JSON: {error}; expected such as {EXAMPLE_FILTER}") from error
+        if not isinstance(value, dict):
+            raise ValueError(f"expected an object of JSON, such as {EXAMPLE_FILTER}")
+        found.append(value)
     return found
 
 
-def install_command(extra: str) -> str:
-    """Return the command that installs an extra: from the checkout, or of the package that pip has installed."""
-    is_checkout = (Path(__file__).parents[2] / "pyproject.toml").is_file()
-    return f"pip install '{'.' if is_checkout else 'semantic-search-lambda'}[{extra}]'"
+def json_object(kind: object, tokens: Sequence[Token]) -> dict[str, Any]:
+    """Return the object of JSON that an option has. Raises ValueError for all else."""
+    return _objects([token.value for token in tokens])[-1]
 
 
-def cache_folder() -> Path:
-    """Return ~/.cache/semsearch, or `semsearch` in the folder that XDG_CACHE_HOME names."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch"
+def named_values(kind: object, tokens: Sequence[Token]) -> dict[str, str]:
+    """Return the values of an option such as --column year=number by name. Raises ValueError for other words."""
+    found = {}
+    for token in tokens:
+        name, sign, value = token.value.rpartition("=")
+        if not sign or not name:
+            raise ValueError(f"found {token.value!r}, expected NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def json_objects(kind: object, tokens: Sequence[Token]) -> list[dict[str, Any]]:
+    """Return the objects of JSON of an option that can be repeated. Raises ValueError for all else."""
+    return _objects([token.value for token in tokens])
+
+
+JSON = Parameter(converter=json_object, n_tokens=1, accepts_keys=False, metavar="JSON")
+SEVERAL_JSON = Parameter(converter=json_objects, n_tokens=1, accepts_keys=False, json_list=False, metavar="JSON")
+NAMED_VALUES = Parameter(converter=named_values, n_tokens=1, accepts_keys=False, metavar="NAME=VALUE")
+JsonObjects = Annotated[Sequence[dict[str, Any]], SEVERAL_JSON]
+JsonObject = Annotated[dict[str, Any], JSON]
+Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
+Positive = Annotated[int, Parameter(validator=Number(gte=1))]

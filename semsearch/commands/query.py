@@ -1,137 +1,131 @@
-"""python -m function query: search a bundle from the shell, without a server and without importing one."""
+"""The command `semsearch query`: search from the shell, without a server and without importing one."""
 
-import argparse
-import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from json import dumps, loads
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from semsearch.app.settings import SettingsError, read_settings
-from semsearch.commands.options import filter_object, number_option, share
-from semsearch.commands.terminal import fail, visible
-from semsearch.engine.bundle import BundleError
-from semsearch.engine.loading import Loaded, load
-from semsearch.engine.semantic.index import MOST_HITS
-from semsearch.engine.tensors import TensorsError
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+from semsearch.aws.search import make_search
+from semsearch.commands.options import JsonObject, Share
+from semsearch.commands.places import bundle_at
+from semsearch.commands.terminal import visible
+from semsearch.engine.errors import OptionError
+from semsearch.engine.hits import MOST_HITS
+from semsearch.engine.loading import load
 from semsearch.search.executor import Executor, finish
-from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, BackendError, Found, Query, SearchError
-from semsearch.search.search import make_search
+from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, SearchError
+from semsearch.search.results import Found
 
-MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
-examples:
-  python -m function query "self driving cars"
-  python -m function query "order AB-1234" --mode keyword --num-results 3
-  python -m function query --like faq-12
-  python -m function query "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
-  python -m function query --file queries.txt --json > results.jsonl
-  python -m function query "install" --group-by path
-  python -m function query "reset my password" --rerank 20
-  python -m function query --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
-  git log --format=%s | python -m function query --file - --json
+Examples:
+
+    semsearch query docs/ "how do I roll back"
+    semsearch query bundle/ "order AB-1234" --mode keyword --num-results 3
+    semsearch query bundle/ --like faq-12
+    semsearch query bundle/ "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
+    semsearch query bundle/ "install" --group-by path
+    semsearch query bundle/ --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
+    git log --format=%s | semsearch query bundle/ --file - --json
 """
+command = App(help_epilogue=EXAMPLES)
 
 
-def main(arguments: Sequence[str], prog: str = "python -m function query") -> int:
-    """Search, print the results and return the exit code.
+@command.default
+def query(
+    place: str,
+    text: str | None = None,
+    /,
+    *,
+    file: str | None = None,
+    like: str | None = None,
+    num_results: Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_HITS))] = 5,
+    mode: Literal["semantic", "keyword", "hybrid"] | None = None,
+    filter: JsonObject | None = None,
+    sort: Sequence[str] = (),
+    facet: Sequence[str] = (),
+    offset: Annotated[int, Parameter(validator=Number(gte=0, lte=MOST_OFFSET))] = 0,
+    min_score: float | None = None,
+    group_by: str | None = None,
+    group_size: Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_IN_GROUP))] = 3,
+    rerank: Annotated[int | None, Parameter(validator=Number(gte=1, lte=MOST_CANDIDATES))] = None,
+    prefix: bool = False,
+    correct: bool = True,
+    exact: bool = False,
+    fusion_weight: Share | None = None,
+    highlights: bool = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Search an index, and print the texts that are most like a text.
 
-    0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: wrong arguments.
-    `semsearch.commands.terminal.run` adds 130 and 141. Raises OSError if the file or standard output cannot be used.
+    Without a text, --filter, --sort or --facet list texts.
+
+    Args:
+        place: a bundle, or a folder of documents, whose index is kept in a cache and updated when files change.
+        text: what to search for.
+        file: search for each line of a file; - reads standard input.
+        like: id of a text; search for texts that are similar to it.
+        num_results: number of texts, or of groups.
+        mode: search by meaning, by words or by both. Without it, hybrid; semantic with --like, or without keywords.
+        filter: only texts whose metadata pass this filter.
+        sort: order by a column, or from high to low by COLUMN:desc; can be repeated.
+        facet: count the values of a column among the texts that pass the filter; can be repeated.
+        offset: skip the first results.
+        min_score: leave out results with a lower score.
+        group_by: one result for each value of this column, such as path.
+        group_size: maximum texts of a group.
+        rerank: score this number of the best texts again with the reranker of the index, which is slower.
+        prefix: find words too that begin with the last word.
+        correct: replace misspelled words that no text has by similar ones.
+        exact: compare with every text, which is slow in a very large corpus.
+        fusion_weight: with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1.
+        highlights: with --json: the parts of each text that answer the query.
+        json: print one object of JSON for each text, for other programs.
     """
-    options = parse_arguments(arguments, prog)
-    try:
-        texts = [None] if options.text is options.file is None else _texts(options)
-        _search_all(options, load(_bundle_folder(options.bundle)), texts)
-    except (BundleError, TensorsError, SettingsError, SearchError, BackendError) as error:
-        return fail(error)
-    except UnicodeError as error:
-        return fail(f"{options.file or 'text'}: {error}; write it in UTF-8")
-    return 0
-
-
-def _bundle_folder(option: str | None) -> Path:
-    """Return the folder that --bundle or BUNDLE_DIR names. Raises SettingsError if it is in S3."""
-    settings = read_settings(os.environ if option is None else {**os.environ, "BUNDLE_DIR": option})
-    if url := settings.bundle_url:
-        advice = f"name a folder with --bundle, or serve the bundle with `python -m function --bundle {url}`"
-        raise SettingsError(
-            f"--bundle: found {url}, expected a folder, because a query reads nothing from S3; {advice}"
-        )
-    return settings.bundle_dir
-
-
-def parse_arguments(arguments: Sequence[str], prog: str = "python -m function query") -> argparse.Namespace:
-    """Return the options. Raises SystemExit with 2 for wrong arguments."""
-    parser = argparse.ArgumentParser(
-        prog,
-        description="Print the texts of a bundle that are most like a text.",
-        epilog=EXAMPLES.replace("python -m function query", prog),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    named = [words for words in (text, file, like) if words is not None]
+    if len(named) > 1:
+        raise OptionError("text", 'expected one text, --file or --like; put several words into quotes, "like this"')
+    if not named and not (filter or sort or facet):
+        raise OptionError("text", "missing; expected a text, --file or --like, or --filter, --sort or --facet alone")
+    asked = Query(
+        id=like,
+        num_results=num_results,
+        offset=offset,
+        mode=mode,
+        exact=exact,
+        filter=filter,
+        min_score=min_score,
+        group_by=group_by,
+        group_size=group_size,
+        sort=dict(map(_sort, sort)) or None,
+        facets=tuple(facet),
+        fusion_weight=fusion_weight,
+        prefix=prefix,
+        correct=correct,
+        rerank=rerank,
+        highlights=highlights if json else _is_terminal(),
     )
-    add = parser.add_argument
-    add("text", nargs="?", help="what to search for")
-    add("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
-    add("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
-    count = number_option(1, MOST_HITS)
-    add("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
-    add(
-        "--mode",
-        choices=MODES,
-        help="search by meaning, by words or by both (default: hybrid; semantic with --like, or without keywords)",
-    )
-    add("--prefix", action="store_true", help="find words too that begin with the last word")
-    add(
-        "--fusion-weight",
-        type=share,
-        metavar="WEIGHT",
-        help="with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1 (default: the bundle's)",
-    )
-    add(
-        "--rerank",
-        type=number_option(1, MOST_CANDIDATES),
-        metavar="N",
-        help=f"score the best N texts again with the bundle's reranker, which is slower: 1 to {MOST_CANDIDATES}",
-    )
-    add("--filter", type=filter_object, metavar="JSON", help="only texts whose metadata pass this filter")
-    add("--like", metavar="ID", help="texts that are similar to the text with this id, without a text")
-    number = number_option(0, MOST_OFFSET)
-    add("--offset", type=number, default=0, metavar="N", help="skip the first N results")
-    add("--min-score", type=float, metavar="SCORE", help="leave out results with a lower score")
-    add("--group-by", metavar="COLUMN", help="one result for each value of this column, such as path")
-    group = number_option(1, MOST_IN_GROUP)
-    add("--group-size", type=group, default=3, metavar="N", help="texts of a group (default: 3)")
-    add(
-        "--sort",
-        type=_sort,
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="order by a column, or from high to low by COLUMN:desc; may be repeated; needs no text",
-    )
-    add(
-        "--facet",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="count the values of a column among the texts that pass the filter; may be repeated; needs no text",
-    )
-    add("--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones")
-    add("--exact", action="store_true", help="compare with every text, which is slow in a very large corpus")
-    add("--highlights", action="store_true", help="with --json: the parts of each text that answer the query")
-    add("--json", action="store_true", help="print one object of JSON for each text, for other programs")
-    options = parser.parse_args(arguments)
-    named = [option for option in (options.text, options.file, options.like) if option is not None]
-    if len(named) > 1 or not (named or options.filter or options.sort or options.facet):
-        parser.error(
-            "expected one text, --file or --like, or --filter, --sort or --facet alone; put a text of several words "
-            'into quotation marks, "like this"'
-        )
-    return options
+    texts = [None] if text is file is None else _texts(text, file)
+    bundle = load(bundle_at(place))
+    search = make_search(bundle, Executor(bundle.embedder))
+    for number, words in enumerate(texts):
+        found = finish(search(replace(asked, text=words), lambda phase: None))
+        if json:
+            print(_json_line({"query": words} | found.reply()))
+            continue
+        if number > 0:
+            print()
+        if file is not None:
+            print(visible(str(words)))
+        _print_table(found)
 
 
 def _sort(text: str) -> tuple[str, str]:
@@ -139,51 +133,23 @@ def _sort(text: str) -> tuple[str, str]:
     return (column, way) if column and way in ("asc", "desc") else (text, "asc")
 
 
-def _texts(options: argparse.Namespace) -> list[str]:
-    """Return the texts to search for. Raises OSError, UnicodeError if one is not UTF-8, or SearchError without any."""
-    if options.file is None:
-        texts = [os.fsencode(options.text).decode()]
+def _texts(text: str | None, file: str | None) -> list[str | None]:
+    """Return the texts to search for. Raises OSError, or SearchError for other bytes than UTF-8 and without any text."""
+    if text is not None:
+        content = os.fsencode(text)
+    elif file == "-":
+        content = sys.stdin.buffer.read()
     else:
-        file = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-        texts = file.decode("utf-8-sig").split("\n")  # str.splitlines would also split at form feeds and others
-    if not (found := [text.removesuffix("\r") for text in texts if text.strip()]):
-        raise SearchError(f"{options.file or 'text'}: found no words, expected a text to search for; write some")
-    return found
-
-
-def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str | None]) -> None:
-    search = make_search(bundle, Executor(bundle.embedder))
-    printed_before = False
-    for text in texts:
-        query = Query(
-            text=text,
-            id=options.like,
-            num_results=options.num_results,
-            offset=options.offset,
-            mode=options.mode,
-            exact=options.exact,
-            filter=options.filter,
-            min_score=options.min_score,
-            group_by=options.group_by,
-            group_size=options.group_size,
-            sort=dict(options.sort) or None,
-            facets=options.facet,
-            fusion_weight=options.fusion_weight,
-            prefix=options.prefix,
-            correct=not options.no_correct,
-            rerank=options.rerank,
-            highlights=options.highlights if options.json else _is_terminal(),
-        )
-        found = finish(search(query, lambda phase: None))
-        if options.json:
-            print(_json_line({"query": text} | found.reply()))
-            continue
-        if printed_before:
-            print()
-        if options.file is not None:
-            print(visible(str(text)))
-        _print_table(found)
-        printed_before = True
+        content = Path(str(file)).read_bytes()
+    try:
+        lines = content.decode("utf-8-sig").split("\n")  # str.splitlines would also split at form feeds and others
+    except UnicodeError as error:
+        raise SearchError(f"{file or 'text'}: {error}; write it in UTF-8") from error
+    if text is not None:
+        lines = ["\n".join(lines)]
+    if not (found := [line.removesuffix("\r") for line in lines if line.strip()]):
+        raise SearchError(f"{file or 'text'}: found no words, expected a text to search for; write some")
+    return [*found]
 
 
 def _json_line(reply: Mapping[str, Any]) -> str:
@@ -191,8 +157,8 @@ def _json_line(reply: Mapping[str, Any]) -> str:
 
     NaN and infinity become null, as in a reply of /similar.
     """
-    finite = json.loads(json.dumps(reply), parse_constant=lambda name: None)
-    return json.dumps(finite).replace("\x7f", "\\u007f")
+    finite = loads(dumps(reply), parse_constant=lambda name: None)
+    return dumps(finite).replace("\x7f", "\\u007f")
 
 
 def _print_table(found: Found) -> None:

@@ -1,4 +1,4 @@
-"""Standard streams, signals, exit codes and text that is safe to display, for `python -m function` and `-m export`.
+"""Standard streams, signals, exit codes and text that is safe to display, for all commands.
 
 Imports little, so that Ctrl-C is handled during the other imports.
 """
@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-FAILED, INTERRUPTED, NO_READER = 1, 130, 141  # the last two are what a shell reports for SIGINT and SIGPIPE
+FAILED, UNUSABLE = 1, 2
+INTERRUPTED, NO_READER = 130, 141  # what a shell reports for SIGINT and SIGPIPE
 
 # Control characters can do anything to a terminal, bidirectional overrides reorder what it displays, and half a
 # surrogate pair cannot be encoded.
@@ -25,7 +26,9 @@ def visible(text: str) -> str:
 
 def _replacement(unsafe: re.Match[str]) -> str:
     code = ord(unsafe[0])
-    return " " if unsafe[0].isspace() else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if unsafe[0].isspace():
+        return " "
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def fail(error: object) -> int:
@@ -57,7 +60,7 @@ def run(
     try:
         code = command()
         sys.stdout.flush()
-    except SystemExit as stopped:  # argparse raises it with 0 or 2
+    except SystemExit as stopped:
         return stopped.code if isinstance(stopped.code, int) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -81,4 +84,5 @@ def _open_closed_streams() -> None:
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: that of the stream
             os.set_inheritable(number, True)
-            setattr(sys, name, open(number, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
+            way = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(number, way, closefd=False))  # noqa: SIM115

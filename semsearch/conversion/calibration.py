@@ -1,73 +1,25 @@
-"""Calibrate the 8-bit graph: choose texts, measure the products of matrices on them, and round weights by GPTQ.
+"""Calibrate the 8-bit graph: measure the products of matrices on texts, and round the weights by GPTQ.
 
 GPTQ corrects later weights for the rounding error of each earlier one: Frantar et al., https://arxiv.org/abs/2210.17323
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from semsearch.conversion.graph import initializers
 from semsearch.engine.embedder import TokenIds
-from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.models.modules import ModelError
-from semsearch.indexing.vectors.recall import TOP_K
+from semsearch.indexing.models.nodes import initializers
 
-CALIBRATION_TEXTS = 512
-ACCURACY_TEXTS = 1_000  # maximum number of texts to measure with
-LEAST_TEXTS = 64
 TOKENS_PER_UPDATE = 512  # tokens between two updates of a Hessian: 33 MB; more would hardly be faster
 LARGEST_WEIGHT = 127
 DAMPING = 0.01  # share of the mean of the Hessian's diagonal, as in the paper
 GPTQ_BLOCK = 128  # inputs rounded between two updates of all later weights; changes the speed alone
 
 Weights = NDArray[np.float32]  # (inputs, outputs)
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationTexts:
-    """Texts to calibrate with, and other texts to measure with."""
-
-    calibration: Sequence[str]
-    held_out: Sequence[str]
-
-
-def split_documentation(documentation: Corpus) -> CalibrationTexts:
-    """Split Python's own documentation. The calibration texts are the same in Python 3.11, 3.12 and 3.13.
-
-    calibration_names.txt has the names of 512 objects whose documentation is equal in these versions, so all of them
-    export the same model.ort.
-    """
-    names = files("semsearch.conversion").joinpath("calibration_names.txt").read_text("utf-8").split()
-    texts = dict(zip(documentation.ids, documentation.texts, strict=True))
-    calibration = [texts.pop(name) for name in names if name in texts]
-    if len(calibration) < CALIBRATION_TEXTS // 2:  # another implementation of Python
-        return split_texts(documentation.texts)
-    return _hold_out(calibration, list(texts.values()))
-
-
-def split_texts(texts: Sequence[str]) -> CalibrationTexts:
-    """Split the user's own texts; both parts are spread over all of them. Raises ModelError if they are too few."""
-    if len(texts) < LEAST_TEXTS:
-        raise ModelError(f"--calibration: found {len(texts)} texts, expected at least {LEAST_TEXTS}; add more")
-    spread = texts[:: max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))]
-    count = min(CALIBRATION_TEXTS, len(spread) // 2)
-    return _hold_out(spread[:: len(spread) // count][:count], spread)
-
-
-def _hold_out(calibration: Sequence[str], others: Sequence[str]) -> CalibrationTexts:
-    taken = set(calibration)
-    others = [text for text in others if text not in taken]
-    held_out = others[:: max(1, len(others) // ACCURACY_TEXTS)][:ACCURACY_TEXTS]
-    if len(held_out) <= TOP_K:
-        found, expected = f"{len(held_out)} texts unlike the others", f"more than {TOP_K}"
-        raise ModelError(f"--calibration: found {found}, expected {expected}; add more texts")
-    return CalibrationTexts(calibration, held_out)
 
 
 @dataclass(slots=True)

@@ -1,9 +1,6 @@
-"""Export a sentence-transformer as the model part of a bundle: an 8-bit graph and a tokenizer.
+"""Export a sentence-transformer as the model part of a bundle: an 8-bit graph and a tokenizer."""
 
-Calibration texts are independent of the corpus. So a new corpus leaves the model unchanged, and with it the largest
-layer of a container image.
-"""
-
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +8,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import onnx
 
-from semsearch.conversion.calibration import CalibrationTexts, split_documentation
 from semsearch.conversion.graph import export_graph, write_exact
 from semsearch.conversion.quantize import quantize_graph, save_ort
 from semsearch.conversion.reference import check_agreement, run_original
@@ -19,9 +15,9 @@ from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo, read_manifest
 from semsearch.engine.embedder import Embedder, open_session
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.indexing.corpus.python_documentation import python_documentation
+from semsearch.indexing.models.calibration import CalibrationTexts
 from semsearch.indexing.models.modules import ModelError
-from semsearch.indexing.models.source import RECIPE, Source, find_model, read_source, write_tokenizer
+from semsearch.indexing.models.source import RECIPE, Source, write_tokenizer
 from semsearch.indexing.processes import in_own_process
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.embed import embed_texts
@@ -64,22 +60,18 @@ def export_model(
     return replace(exact.model, accuracy=accuracy)
 
 
-def check_closeness(bundle: Path, model: str) -> Check:
-    """Compare a bundle's model with its float32 source, a folder or a name on the hub, on Python's own documentation.
-
-    Raises ModelError if the bundle was exported from another model, BundleError if there is no bundle.
-    """
+def check_closeness(source: Source, texts: Sequence[str], bundle: Path, on_progress: OnProgress = no_progress) -> Check:
+    """Compare a bundle's model with its float32 source on these texts. Raises ModelError if it has another source."""
     info = read_manifest(bundle).model
-    folder, name, revision = find_model(model, None)
-    source = read_source(folder, name, revision, info.pooling, info.dim)
     if source.weights_sha256 != info.source_sha256:
         hashes = f"{source.weights_sha256[:12]}, expected {info.source_sha256[:12]}"
-        raise ModelError(f"{folder}: weights with sha256 {hashes}; name the bundle's own model")
-    texts = split_documentation(python_documentation()).held_out
+        raise ModelError(f"{source.folder}: weights with sha256 {hashes}; name the bundle's own model")
+    on_progress("compare with float32", 0)
     with TemporaryDirectory() as scratch:
         _, exact = _export_exact(source, bundle / TOKENIZER, Path(scratch))
         expected = embed_texts(exact, texts)
     accuracy = compare(expected, embed_texts(Embedder.open(bundle, info), texts))
+    on_progress("compare with float32", 1)
     found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
     is_close = accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE
     return Check("model against float32", found, f"cosine mean >= {LEAST_QUANTIZED_COSINE}", is_close)

@@ -7,51 +7,24 @@ is slower than an addition and a LayerNormalization.
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from semsearch.conversion.reference import silence_transformers
+from semsearch.conversion.reference import load_tensors, silence_transformers
 from semsearch.indexing.errors import first_line
-from semsearch.indexing.models.modules import ONNX_ACTIVATIONS, ModelError, load_tensors
+from semsearch.indexing.models.modules import ONNX_ACTIVATIONS, ModelError
+from semsearch.indexing.models.nodes import DOMAIN, add_constant, add_node, initializers
 from semsearch.indexing.models.source import Source
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
-DOMAIN = "com.microsoft"  # domain of ONNX Runtime's own operators
 EMBEDDINGS = "embeddings"  # the graph's output
 
 Returned = TypeVar("Returned")
-
-
-def initializers(model: ModelProto) -> dict[str, TensorProto]:
-    """Return the graph's constant tensors by name."""
-    return {tensor.name: tensor for tensor in model.graph.initializer}
-
-
-def add_constant(model: ModelProto, name: str, values: NDArray[np.generic] | np.generic) -> str:
-    """Add a constant tensor to the graph and return its name."""
-    model.graph.initializer.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
-    return name
-
-
-def add_node(
-    model: ModelProto,
-    operator: str,
-    inputs: list[str],
-    output: str,
-    domain: str = "",
-    attributes: Mapping[str, int | float] | None = None,
-) -> str:
-    """Add a node, named like its one output, at the end of the graph; return the output's name."""
-    node = helper.make_node(operator, inputs, [output], name=output, domain=domain)
-    node.attribute.extend(helper.make_attribute(name, value) for name, value in (attributes or {}).items())
-    model.graph.node.append(node)
-    return output
 
 
 def write_exact(

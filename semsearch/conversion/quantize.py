@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from semsearch.conversion.calibration import Products, calibrate, find_products, round_weights
-from semsearch.conversion.graph import DOMAIN, add_constant, add_node, initializers
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.quantization import quantize
+from semsearch.indexing.models.nodes import DOMAIN, add_constant, add_node, drop_unused, initializers, sort_nodes
 from semsearch.indexing.progress import OnProgress, no_progress
 
 HIGH_STEP = 128  # step of the high half, in steps of the low half
@@ -219,27 +219,6 @@ def _quantize_tables(model: ModelProto) -> None:
         values = add_node(model, "Cast", [row_codes], f"{name}/row_values", attributes={"to": TensorProto.FLOAT})
         graph.node.append(helper.make_node("Mul", [values, row_scales], node.output, node.name))
         graph.node.remove(node)
-
-
-def drop_unused(model: ModelProto) -> None:
-    """Remove the constants that no node reads."""
-    read = {name for node in model.graph.node for name in node.input}
-    for tensor in [tensor for tensor in model.graph.initializer if tensor.name not in read]:
-        model.graph.initializer.remove(tensor)
-
-
-def sort_nodes(model: ModelProto) -> None:
-    """Sort the nodes so that each one follows the nodes whose outputs it reads."""
-    graph = model.graph
-    known = {value.name for value in graph.input} | set(initializers(model)) | {""}
-    waiting, ordered = list(graph.node), []
-    while waiting:
-        ready = [node for node in waiting if known.issuperset(node.input)]
-        ordered += ready
-        known.update(name for node in ready for name in node.output)
-        waiting = [node for node in waiting if not known.issuperset(node.output)]
-    del graph.node[:]
-    graph.node.extend(ordered)
 
 
 def save_ort(model: ModelProto, path: Path) -> None:

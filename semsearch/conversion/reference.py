@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
-from semsearch.indexing.models.modules import ModelError, load_tensors, reading
+from semsearch.indexing.models.modules import ModelError, Step, reading, weight_files
 from semsearch.indexing.models.source import Source
 
 if TYPE_CHECKING:
@@ -122,3 +122,17 @@ def check_agreement(source: Source, original: Embeddings, exported: Embedder) ->
             f"at least {LEAST_ORIGINAL_COSINE}; tokenizer.json contradicts tokenizer_config.json, or the graph "
             "computes something else: save the model again with its own fast tokenizer, or choose another model"
         )
+
+
+def load_tensors(step: Step) -> "dict[str, Tensor]":
+    """Return a step's weights as float32 tensors of torch, by the name of the parameter.
+
+    A Dense has "weight" (outputs, inputs) and perhaps "bias" (outputs,), a LayerNorm both as (outputs,), a Normalize
+    none.
+    """
+    from safetensors.torch import load_file
+
+    if step.kind == "Normalize":
+        return {}
+    (path,) = weight_files(step.folder)
+    return {name.rpartition(".")[2]: tensor.float() for name, tensor in load_file(path).items()}

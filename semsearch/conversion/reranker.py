@@ -15,24 +15,16 @@ import onnx
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from semsearch.conversion.calibration import CalibrationTexts
-from semsearch.conversion.graph import (
-    add_constant,
-    add_node,
-    add_pooling,
-    add_steps,
-    export_transformer,
-    fuse,
-    initializers,
-    write_exact,
-)
+from semsearch.conversion.graph import add_pooling, add_steps, export_transformer, fuse, write_exact
 from semsearch.conversion.quantize import quantize_graph, save_ort
 from semsearch.conversion.reference import load_original, pool_original, reference_texts
 from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, RerankInfo
 from semsearch.engine.embedder import TokenIds, open_session
 from semsearch.engine.rerank.reranker import Logits, Reranker, probabilities
 from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.models.calibration import CalibrationTexts
 from semsearch.indexing.models.modules import ModelError, reading
+from semsearch.indexing.models.nodes import add_constant, add_node, initializers
 from semsearch.indexing.models.source import RECIPE, Source, write_tokenizer
 from semsearch.indexing.processes import in_own_process
 from semsearch.indexing.progress import OnProgress, no_progress

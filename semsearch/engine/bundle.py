@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from semsearch.engine.errors import ExpectedError
+
 FORMAT_VERSION = 5
 
 MANIFEST = "manifest.json"
@@ -32,7 +34,7 @@ NO_STEMS = "none"  # instead of the language of a stemmer
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # semsearch/engine/hybrid.py explains them
 
 
-class BundleError(ValueError):
+class BundleError(ExpectedError, ValueError):
     """A bundle that cannot be used: the message says where, what was found, what was expected and what to do."""
 
 
@@ -126,6 +128,9 @@ class VectorsInfo:
     keeps_texts: bool = False  # whether texts, columns and keywords are in the bundle, and only embeddings there
 
 
+JSON_NAMES = {"source": "corpus"}  # fields of IndexInfo that the JSON calls something else
+
+
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
     """The embedded corpus: its size, its layout and the model that embedded it."""
@@ -135,7 +140,7 @@ class IndexInfo:
     recall: dict[str, float]  # against exact search, by the kind of query (`choose_stages`); {}: not measured
     model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
-    corpus: str  # file name of the texts, or what else they are
+    source: str  # file name of the texts, or what else they are; "corpus" in the JSON
     columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
     vectors: VectorsInfo | None = None  # None if the corpus is in the bundle
@@ -160,14 +165,28 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(self.as_json(), indent=2, ensure_ascii=False) + "\n"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of manifest.json."""
+        content = asdict(self)
+        if self.index is not None:
+            content["index"] = {JSON_NAMES.get(name, name): value for name, value in content["index"].items()}
+        return content
 
     @property
     def corpus(self) -> IndexInfo:
         """Return `index`. Raises BundleError if the bundle holds no corpus yet; `check_bundle` has checked that."""
         if self.index is None:
-            raise BundleError("the bundle holds a model and no texts; add texts with `python -m export corpus`")
+            raise BundleError(
+                "the bundle holds a model and no texts; add texts with `semsearch index PATH --out BUNDLE`"
+            )
         return self.index
+
+
+def is_bundle(path: str | Path) -> bool:
+    """Return whether this folder is a bundle: whether it has a manifest and a model."""
+    return (Path(path) / MANIFEST).is_file() and (Path(path) / MODEL).is_file()
 
 
 def read_manifest(bundle: Path) -> Manifest:
@@ -179,7 +198,7 @@ def read_manifest(bundle: Path) -> Manifest:
         state = "holds no manifest.json" if bundle.is_dir() else "is not a folder"
         raise BundleError(f"{bundle}: {state}; make a bundle with `semsearch index PATH --out {bundle}`") from None
     except OSError as error:
-        raise BundleError(f"{path}: {error}; run `python -m export` again") from error
+        raise BundleError(f"{path}: {error}; run `semsearch index` again") from error
     return parse_manifest(content, str(path))
 
 
@@ -188,12 +207,12 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"{where}: {error}; run `python -m export` again") from error
+        raise BundleError(f"{where}: {error}; run `semsearch index` again") from error
     version = found.get("format_version") if isinstance(found, dict) else None
     if version != FORMAT_VERSION:
         shown = version if isinstance(version, str) else reprlib.repr(version)
         raise BundleError(
-            f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `python -m export` again"
+            f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `semsearch index` again"
         )
     try:
         index, rerank, queries = found["index"], found.get("rerank"), found.get("queries")
@@ -205,13 +224,16 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
             queries=None if queries is None else QueriesInfo(**queries),
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise BundleError(f"{where}: {error} is missing or wrong; run `python -m export` again") from error
+        raise BundleError(f"{where}: {error} is missing or wrong; run `semsearch index` again") from error
 
 
 def _read_index(values: dict[str, Any]) -> IndexInfo:
     kinds = {"stages": StagesInfo, "keywords": KeywordsInfo, "vectors": VectorsInfo}
     parts = {name: kind(**values[name]) for name, kind in kinds.items() if values.get(name) is not None}
-    return IndexInfo(**values | parts)
+    fields = values | parts
+    for name, stored in JSON_NAMES.items():
+        fields[name] = fields.pop(stored)
+    return IndexInfo(**fields)
 
 
 def check_bundle(bundle: Path) -> Manifest:
@@ -220,7 +242,7 @@ def check_bundle(bundle: Path) -> Manifest:
     Raises BundleError if a file is missing, if its length differs from the manifest's, or if the index was embedded
     by a model or a tokenizer that differs from the bundle's.
     """
-    manifest, remedy = read_manifest(bundle), f"run `python -m export corpus --corpus FILE --out {bundle}`"
+    manifest, remedy = read_manifest(bundle), f"run `semsearch index PATH --out {bundle}`"
     if manifest.index is None:
         raise BundleError(f"{bundle}: holds a model and no texts; {remedy}")
     vectors = manifest.index.vectors
@@ -250,14 +272,14 @@ def check_bundle(bundle: Path) -> Manifest:
 def check_size(bundle: Path, name: str, manifest: Manifest) -> None:
     """Raise BundleError unless the file is there with the length that the manifest states."""
     if name not in manifest.files:
-        raise BundleError(f"{bundle / MANIFEST}: lists no {name}; run `python -m export` again")
+        raise BundleError(f"{bundle / MANIFEST}: lists no {name}; run `semsearch index` again")
     expected = manifest.files[name].bytes
     try:
         found = (bundle / name).stat().st_size
     except FileNotFoundError:
-        raise BundleError(f"{bundle / name}: is missing; run `python -m export` again") from None
+        raise BundleError(f"{bundle / name}: is missing; run `semsearch index` again") from None
     if found != expected:
-        raise BundleError(f"{bundle / name}: {found} bytes, the manifest says {expected}; run `python -m export` again")
+        raise BundleError(f"{bundle / name}: {found} bytes, the manifest says {expected}; run `semsearch index` again")
 
 
 def describe_file(path: Path) -> FileInfo:

@@ -12,9 +12,10 @@ ignores how much better one row is than the next.
 import numpy as np
 
 from semsearch.engine.bundle import CONVEX, KeywordsInfo
+from semsearch.engine.hits import DECIMALS, MOST_HITS, Mask, Rows, Scored
 from semsearch.engine.keyword.matches import Matches
 from semsearch.engine.quantization import Embeddings
-from semsearch.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Index, Mask, Rows, Scored
+from semsearch.engine.semantic.index import FEW_HITS, Index
 from semsearch.engine.tensors import Array
 
 # Minimum rows of each search. It is constant, so that the first results do not change with the number of results.

@@ -1,5 +1,6 @@
 """A bundle, open and warmed up: everything that a process needs to answer requests."""
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,14 +22,15 @@ from semsearch.engine.passages import Passages
 from semsearch.engine.semantic.index import Index
 
 if TYPE_CHECKING:
+    from semsearch.engine.hits import Mask
     from semsearch.engine.keyword.keywords import Keywords
-    from semsearch.engine.metadata.columns import Columns, IdColumn, Mask
+    from semsearch.engine.metadata.columns import Columns, IdColumn
     from semsearch.engine.rerank.reranker import Reranker
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """An open bundle: its model. `LoadedTexts` adds the texts, and `LoadedBundle` the index."""
+    """An open bundle: its model. `LoadedTexts` has the texts too, and `LoadedBundle` also the index."""
 
     manifest: Manifest
     embedder: Embedder
@@ -36,28 +38,62 @@ class Loaded:
     table: QueryTable | None = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
 
     @property
+    def texts(self) -> "LoadedTexts | None":
+        """The same bundle if it has its texts, None if they are in S3 Vectors."""
+        return None
+
+    @property
+    def complete(self) -> "LoadedBundle | None":
+        """The same bundle if it has its embeddings too, None if they are in S3 Vectors."""
+        return None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether only some texts of the bundle can be found, as if it had no others."""
+        return False
+
+    @property
+    def rows(self) -> int:
+        """The number of texts, as replies state it."""
+        return self.manifest.corpus.rows
+
+    @property
     def column_kinds(self) -> dict[str, str]:
         """The type of each column that filters compare."""
         return self.manifest.corpus.columns
 
+    def open_all(self) -> None:
+        """Open all parts now, because an index may put another bundle in this one's place before they are needed."""
+
 
 @dataclass(frozen=True)
 class LoadedTexts(Loaded):
-    """A bundle with its model and texts, whose vectors are in S3 Vectors. Its files stay open as long as it lives.
+    """A bundle with its model and its texts. Its files stay open as long as it lives.
 
     Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`. Each raises
     BundleError if another bundle has taken this one's place since it was loaded, and TensorsError if a file is damaged.
     """
 
     passages: Passages
-    # (rows,): the rows that can be found; None, all of them, if no text was removed
+    # (rows,): the rows that can be found; None if no text was removed and this is no view
     allowed: "Mask | None" = field(default=None, kw_only=True)
     whole: "LoadedTexts | None" = field(default=None, kw_only=True)  # the bundle that this one is a view of
+
+    @property
+    def texts(self) -> "LoadedTexts":
+        """The same bundle."""
+        return self
+
+    @property
+    def is_view(self) -> bool:
+        """Whether this is a view of a whole bundle."""
+        return self.whole is not None
 
     def view(self, condition: dict[str, Any]) -> Self:
         """Return the bundle as if it had only the texts that a filter keeps: nothing it finds depends on the others.
 
-        Shared are the average length of a text in BM25, and the manifest. Raises FilterError as `allowed_rows` does.
+        Only the average length of a text in BM25 and the manifest are those of the whole bundle. Raises FilterError as
+        `allowed_rows` does.
         """
         from semsearch.engine.metadata.filters import allowed_rows  # only a caller with a filter needs it
 
@@ -66,11 +102,14 @@ class LoadedTexts(Loaded):
     @property
     def rows(self) -> int:
         """The number of texts, as replies state it."""
-        return self.manifest.corpus.rows if self.whole is None else self.number(self.manifest.corpus.rows)
+        rows = self.manifest.corpus.rows
+        return rows if self.whole is None else self.number(rows)
 
     def number(self, row: int) -> int:
         """Return the number of a row, as replies state it: in a view, its place among the rows of the view."""
-        return row if self.whole is None or self.allowed is None else int(self.allowed[:row].sum())
+        if self.whole is None or self.allowed is None:
+            return row
+        return int(self.allowed[:row].sum())
 
     def find(self, id: str) -> int | None:
         """Return the first row that has an id and can be found, None if there is none."""
@@ -82,8 +121,8 @@ class LoadedTexts(Loaded):
 
     def among(self, allowed: "Mask") -> Self:
         """Return the bundle in which only rows of a mask (rows,) can be found, with the parts that are open already."""
-        found = replace(self, allowed=allowed)
-        vars(found).update({name: part for name, part in vars(self).items() if name not in vars(found)})
+        found = copy(self)
+        object.__setattr__(found, "allowed", allowed)  # the copy is not shared yet
         return found
 
     @cached_property
@@ -114,7 +153,8 @@ class LoadedTexts(Loaded):
             return None
         if self.whole is not None and self.allowed is not None:
             keywords = self.whole.keywords
-            return None if keywords is None else keywords.among(self.allowed, self.passages.text)
+            assert keywords is not None  # the manifest says so
+            return keywords.among(self.allowed, self.passages.text)
         self._check_place()
         info, rows = self.manifest.corpus.keywords, self.manifest.corpus.rows
         return Keywords(self.folder / KEYWORDS, info, rows, self.embedder.split_word)
@@ -137,7 +177,7 @@ class LoadedTexts(Loaded):
         return {"id": "string"} | self.manifest.corpus.columns
 
     def open_all(self) -> None:
-        """Open all parts now, because an export may put another bundle in this one's place before they are needed."""
+        """Open the columns, the keywords, the reranker and the model."""
         _ = self.columns, self.keywords, self.reranker, self.embedder.open_session()
 
     def _check_place(self) -> None:
@@ -150,6 +190,11 @@ class LoadedBundle(LoadedTexts):
     """A bundle with all of its parts."""
 
     index: Index
+
+    @property
+    def complete(self) -> "LoadedBundle":
+        """The same bundle."""
+        return self
 
 
 def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
@@ -174,19 +219,27 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     found, expected = (len(index), len(passages), index.dim), (*[manifest.corpus.rows] * 2, manifest.model.dim)
     if found != expected:
         where = f"{bundle}: rows of the index, rows of the passages and dim"
-        raise BundleError(f"{where} are {found}, the manifest says {expected}; run `python -m export` again")
+        raise BundleError(f"{where} are {found}, the manifest says {expected}; run `semsearch index` again")
     for hit in index.search(embedding, top_k=1):
         passages.text(hit.row)
     return LoadedBundle(manifest, embedder, bundle, passages, index, table=table)
 
 
 def load_bundle(bundle: Path | str) -> LoadedBundle:
-    """Open the bundle in a folder, for a program of your own: docs/python.md shows how to use it.
+    """Open the bundle in a folder, for a program that uses its parts: `embedder`, `index`, `keywords`, `columns`.
 
     It has embedded and searched once, so that the first search is not slower.
+
+    Example:
+        >>> from semsearch import load_bundle
+        >>> bundle = load_bundle("bundle")
+        >>> (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize(["warm coat"], role="query"))
+        >>> bundle.passages[bundle.index.search(embedding, top_k=1)[0].row].id
+        'c-1'
+
     Raises BundleError or TensorsError if it cannot be used, or if its vectors are in S3 Vectors.
     """
     loaded = load(Path(bundle))
-    if not isinstance(loaded, LoadedBundle):
+    if loaded.complete is None:
         raise BundleError(f"{bundle}: its vectors are in S3 Vectors, expected them in the bundle; name another bundle")
-    return loaded
+    return loaded.complete

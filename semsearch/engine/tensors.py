@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from semsearch.engine.errors import ExpectedError
+
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 Array = np.ndarray[tuple[Any, ...], np.dtype[_Scalar]]
@@ -33,7 +35,7 @@ DTYPES = {  # those a bundle holds
 ADVISED_AT_ONCE = 1 << 19  # bytes for each call of madvise; the kernel can ignore the rest of a larger range
 
 
-class TensorsError(ValueError):
+class TensorsError(ExpectedError, ValueError):
     """A safetensors file that cannot be read: the message names the file, what was found and what was expected."""
 
 

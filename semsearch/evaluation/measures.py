@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from semsearch.engine.tensors import Array
+from semsearch.indexing.questions import Grades
 
 SEED = 7
 CONFIDENCE = 0.95
@@ -120,8 +121,6 @@ TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # how tables write them
 CUT = 10  # hits that nDCG and MRR look at
 RECALL_CUTS = (5, 10, 100)
 DEPTH = max(RECALL_CUTS)  # hits of a question that are measured
-
-Grades = Mapping[str, int]  # grade of each judged text by its id
 
 
 def rank(scores: Mapping[str, float]) -> list[str]:

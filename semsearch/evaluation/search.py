@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from semsearch.aws.search import make_search
 from semsearch.engine.bundle import BY_MODEL, CONVEX, BundleError
 from semsearch.engine.embedder import Embedder, TokenIds
+from semsearch.engine.hits import MOST_HITS, Hit, Mask
 from semsearch.engine.loading import LoadedBundle, load_bundle
-from semsearch.engine.metadata.columns import Mask
 from semsearch.engine.metadata.filters import FilterError, allowed_rows
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.rerank.reranker import Logits, Reranker
-from semsearch.engine.semantic.index import MOST_HITS, Hit
 from semsearch.engine.tensors import Array
 from semsearch.evaluation.measures import (
     DEPTH,
@@ -33,12 +33,11 @@ from semsearch.evaluation.measures import (
     rank,
     weights_with,
 )
-from semsearch.evaluation.questions import Question
 from semsearch.indexing.corpus.columns import id_of_number
 from semsearch.indexing.progress import OnProgress
+from semsearch.indexing.questions import Question
 from semsearch.search.executor import Executor, finish
-from semsearch.search.query import Query, Search
-from semsearch.search.search import make_search
+from semsearch.search.query import Query, SearchFunction
 
 RERANK_CANDIDATES = 20  # texts that the reranker scores if a request does not say how many
 LISTED_IDS = 3  # missing ids that a message lists
@@ -220,7 +219,7 @@ def search_all(
     return ModeResults(questions, rankings, measures, advice)
 
 
-def _ndcg(opened: OpenBundle, question: Question, search: Search, query: Query) -> float:
+def _ndcg(opened: OpenBundle, question: Question, search: SearchFunction, query: Query) -> float:
     return float(measure(list(_rank(opened, search, query)), question.relevant)[0])
 
 
@@ -247,15 +246,14 @@ class _OnceExecutor(Executor):
 
 def _with_convex(bundle: LoadedBundle) -> LoadedBundle:
     """Return the bundle with scores that are added, which a request can weight, also if its own are ranks."""
-    found = replace(bundle)
-    keywords = copy(bundle.keywords)
+    found, keywords = copy(bundle), copy(bundle.keywords)
     assert keywords is not None  # choose_modes checked it
     keywords.info = replace(keywords.info, fusion=CONVEX)
-    vars(found).update(vars(bundle) | {"keywords": keywords})
+    vars(found)["keywords"] = keywords  # a cached property
     return found
 
 
-def _rank(opened: OpenBundle, search: Search, query: Query) -> BestHits:
+def _rank(opened: OpenBundle, search: SearchFunction, query: Query) -> BestHits:
     """Return the best DEPTH names. Hits beyond those of a request are searched until DEPTH names are found."""
     count = MOST_HITS
     while True:

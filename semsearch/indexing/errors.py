@@ -1,8 +1,9 @@
 """Errors in one line: of libraries, and of packages and clusters that a command needs."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
-from semsearch.commands.options import install_command
+from semsearch.engine.errors import ExpectedError
 
 QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
 EXTRAS = {  # the modules that each extra is for
@@ -10,14 +11,15 @@ EXTRAS = {  # the modules that each extra is for
     "documents": ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
     "cluster": ("ray", "pyarrow"),
     "publish": ("boto3",),
+    "server": ("granian", "uvloop", "prometheus_client"),
 }
 
 
-class ClusterError(RuntimeError):
+class ClusterError(ExpectedError, RuntimeError):
     """A cluster cannot be used. It is here so that the command line catches it without importing what embeds."""
 
 
-class PackagesError(RuntimeError):
+class PackagesError(ExpectedError, RuntimeError):
     """Packages are missing: the message has the command that installs them."""
 
 
@@ -28,13 +30,20 @@ def require_packages(where: str, extra: str, *modules: str) -> None:
         raise PackagesError(f"{where}: {found}, expected the extra `{extra}`; install it: {install_command(extra)}")
 
 
-def explain_import(error: ImportError) -> str:
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra: from the checkout, or of the package that pip has installed."""
+    is_checkout = (Path(__file__).parents[2] / "pyproject.toml").is_file()
+    package = "." if is_checkout else "semantic-search-lambda"
+    return f"pip install '{package}[{extra}]'"
+
+
+def explain_missing(error: ImportError) -> str:
     """Return the message of an import that failed because an extra is not installed. Raises any other error again."""
     module = (error.name or "").partition(".")[0]
     for extra, modules in EXTRAS.items():
         if module in modules:
             try:
-                require_packages("python -m export", extra)
+                require_packages("semsearch", extra)
             except PackagesError as missing:
                 return str(missing)
     raise error

@@ -5,17 +5,19 @@ it busy for hours, or make it fill the memory.
 """
 
 import math
-import multiprocessing
 import resource
 import signal
+import subprocess
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
-from multiprocessing.connection import Connection, wait
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+from semsearch.engine.errors import ExpectedError
 
 AHEAD = 64  # maximum number of results that wait for an earlier one
 
@@ -29,44 +31,61 @@ class Limits(NamedTuple):
     memory: int  # bytes, beside those that the process has already
 
 
-class KilledError(ChildProcessError):
+class KilledError(ExpectedError, ChildProcessError):
     """A worker's process has ended during a call. `code` is its exit code, negative for a signal."""
 
     def __init__(self, code: int | None) -> None:
         super().__init__(
-            f"a process of this export was killed (exit code {code}); expected it to return; if memory is short, free "
+            f"a process of this command was killed (exit code {code}); expected it to return; if memory is short, free "
             "about 1 GB and run the command again"
         )
         self.code = code
+
+
+def python_command(module: str) -> list[str]:
+    """Return the beginning of a command that runs a module of this package with this Python, in any folder.
+
+    -P keeps modules of the current folder and beside a script out. The package comes from where it is in this process.
+    """
+    package = Path(__file__).parents[2]
+    path = f"import runpy, sys; sys.path.append({str(package)!r})"
+    return [sys.executable, "-P", "-c", f"{path}; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"]
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let a process that is started in the block never receive Ctrl-C: this process ends it."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 class Worker:
     """A process that calls a function of a module, again and again. `common` are the first arguments of each call."""
 
     def __init__(self, function: Callable[..., Any], *common: Any) -> None:
-        spawn = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
-        self.connection, other = spawn.Pipe()
-        self._process = spawn.Process(target=_answer, args=(other, function, common), daemon=True)
-        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self._process.start()  # it never receives Ctrl-C: the caller ends it
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        self.connection, other = Pipe()
+        number = other.fileno()
+        with undisturbed():
+            command = [*python_command("semsearch.indexing.processes"), str(number)]
+            self._process = subprocess.Popen(command, pass_fds=[number])  # noqa: S603
         other.close()  # only the new process has the other end, so that `recv` notices its end
+        self.connection.send((function, common))
 
     def receive(self) -> Any:
         """Return what the function has returned, or the error that it has raised: KilledError if the process ended."""
         try:
             return self.connection.recv()
         except (EOFError, ConnectionResetError):
-            self._process.join()
-            return KilledError(self._process.exitcode)
+            return KilledError(self._process.wait())
 
     def end(self) -> None:
         """End the process, also during a call."""
         self.connection.close()
         self._process.terminate()
-        self._process.join()
+        self._process.wait()
 
 
 def in_own_process(function: Callable[..., Returned], *arguments: Any) -> Returned:
@@ -118,7 +137,9 @@ def in_workers(
             worker.end()
 
 
-def _answer(connection: Connection, function: Callable[..., object], common: tuple[object, ...]) -> None:
+def _answer(connection: Connection) -> None:
+    """Answer the calls of a Worker until it ends."""
+    function, common = connection.recv()
     while True:
         try:
             arguments, limits = connection.recv()
@@ -144,3 +165,9 @@ def _limit(limits: Limits) -> None:
     for kind, value in wanted.items():
         hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+
+
+if __name__ == "__main__":
+    from semsearch.indexing import processes  # this module under its own name, which the errors that it sends have
+
+    processes._answer(Connection(int(sys.argv[1])))

@@ -48,11 +48,11 @@ from semsearch.engine.bundle import (
 from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import dequantize
 from semsearch.engine.semantic.index import Index
+from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import stored_values
 from semsearch.indexing.files import replacing
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.vectors.embed import group
-from semsearch.indexing.vectors.indexer import write_manifest
 from semsearch.publishing.bucket import PublishError
 
 MOST_DIMENSIONS = 4_096

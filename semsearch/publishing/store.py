@@ -32,8 +32,8 @@ from semsearch.engine.bundle import (
 )
 from semsearch.engine.metadata.columns import IdColumn
 from semsearch.engine.tensors import Array, Strings
+from semsearch.indexing.bundles import check_checksum
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.vectors.indexer import check_checksum
 from semsearch.publishing.bucket import Bucket, PublishError, StoredObject
 
 MOST_REMOVED = 10_000  # ids: with their rows some 300 KB, which every function reads whenever the pointer changes

@@ -39,8 +39,8 @@ class Executor:
         """Return what Reranker.score returns, (n,) float32."""
         return reranker.score(pairs)
 
-    async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
-        """Return what `work` returns. is_long means that it can take more than about a millisecond."""
+    async def run(self, work: Callable[[], Returned], *, rows: int | None = None) -> Returned:
+        """Return what `work` returns; rows is how many rows of a corpus it reads, None if that is not known."""
         return work()
 
     async def wait(self, work: Callable[[], Returned]) -> Returned:

@@ -1,28 +1,26 @@
-"""A query, what it finds, and its errors."""
+"""A query, and the errors of a search."""
 
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from semsearch.engine.passages import Passage, Passages
-from semsearch.engine.semantic.index import Hit, Scored
+from semsearch.engine.errors import ExpectedError
 
 if TYPE_CHECKING:
-    from semsearch.engine.keyword.corrections import Correction
-    from semsearch.engine.metadata.columns import Mask
     from semsearch.engine.metadata.filters import FilterError
-    from semsearch.engine.ranking import Find
+    from semsearch.search.results import Found
 
 MOST_OFFSET = 10_000  # results that a query can skip
 MOST_CANDIDATES = 100  # maximum texts that the reranker scores for a query
 MOST_IN_GROUP = 20  # maximum texts of a group
+CHARACTERS_PER_TEXT = 65_536  # takes 0.1 s to tokenize; a model reads only the first few thousand
 LONGEST_FOUND = 60  # maximum characters of a wrong value that an error shows
 
 Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
 
 
-class SearchError(ValueError):
+class SearchError(ExpectedError, ValueError):
     """A search that this bundle cannot make: the message says which field, what was found and what was expected."""
 
 
@@ -30,7 +28,7 @@ class UnknownIdError(SearchError):
     """A search for texts like one that the corpus does not have."""
 
 
-class BackendError(RuntimeError):
+class BackendError(ExpectedError, RuntimeError):
     """The service that holds the texts failed; the message has its own error.
 
     `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
@@ -39,6 +37,14 @@ class BackendError(RuntimeError):
     def __init__(self, message: str, seconds: int | None = None) -> None:
         super().__init__(message)
         self.seconds = seconds
+
+
+# Fields of a query that need no RefinedQuery, because every search looks at them or they have no
+# effect without another field.
+PLAIN_FIELDS = (
+    *("text", "num_results", "mode", "exact", "filter", "include", "min_score", "fusion_weight", "prefix", "correct"),
+    *("queries", "boost", "rerank", "rerank_weight", "group_size", "facets_of"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ class Query:
     group_by: str | None = None
     group_size: int = 3
     sort: Mapping[str, str] | None = None
-    facets: Sequence[str] = ()
+    facets: tuple[str, ...] = ()
     facets_of: str = "matching"
     highlights: bool = False
     fusion_weight: float | None = None
@@ -70,85 +76,19 @@ class Query:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the query needs no RefinedQuery."""
-        return not (
-            self.id is not None
-            or self.offset
-            or self.min_score is not None
-            or self.group_by is not None
-            or self.sort is not None
-            or self.facets
-            or self.highlights
-            or self.text is None
-        )
+        """Return whether the query needs no RefinedQuery: it has a text, and all but its plain fields their defaults."""
+        return self.text is not None and all(getattr(self, name) == value for name, value in REFINING.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The results as /similar returns them, best first, and whether the text was longer than the search reads.
-
-    With facets, `facets` has the values of each column with their counts, and `total` is the number of texts counted.
-    `corrected` has the words that replace each misspelled word of the text. `queries` is what embedded the text of a
-    bundle with a query table: BY_TABLE or BY_MODEL.
-    """
-
-    results: list[dict[str, Any]]
-    is_truncated: bool = False
-    facets: dict[str, list[dict[str, Any]]] | None = None
-    total: int | None = None
-    corrected: "Mapping[str, Correction] | None" = None
-    queries: str | None = None
-
-    def reply(self) -> dict[str, Any]:
-        """Return the reply of /similar."""
-        content: dict[str, Any] = {"results": self.results, "truncated": self.is_truncated}
-        if self.facets is not None:
-            content["facets"] = self.facets
-        if self.total is not None:
-            content["total"] = self.total
-        if self.corrected:
-            content["corrected"] = {word: list(words) for word, words in self.corrected.items()}
-        if self.queries is not None:
-            content["queries"] = self.queries
-        return content
+def refining_fields(kind: type[Query]) -> dict[str, Any]:
+    """Return the fields of a query that are not plain, and their defaults."""
+    return {field.name: field.default for field in fields(kind) if field.name not in PLAIN_FIELDS}
 
 
-Search = Callable[[Query, Lap], Awaitable[Found]]
+REFINING = refining_fields(Query)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The ranking of the texts for a query, which is not computed yet: `find` returns its first hits among some rows.
-
-    `best` returns its first rows too, and misses more of the last ones. `matching` returns (rows,) bool, or None if
-    every text can be found. `corrected` is that of `Found`, and `completed` has the terms that complete the last word
-    of the query, and synonyms of its words. `queries` is that of `Found`.
-    """
-
-    find: "Find"
-    best: Callable[[int], Scored]
-    matching: "Callable[[], Mask | None]"
-    is_truncated: bool
-    corrected: "Mapping[str, Correction] | None" = None
-    completed: frozenset[str] = frozenset()
-    queries: str | None = None
-
-    def at_least(self, least: float) -> "Ranking":
-        """Return the ranking without the hits of a lower score."""
-        return replace(self, find=lambda count, mask: [hit for hit in self.find(count, mask) if hit.score >= least])
-
-
-def show_hit(passages: Passages | Mapping[int, Passage], hit: Hit, include: Sequence[str]) -> dict[str, Any]:
-    """Return a hit as a reply shows it."""
-    passage = passages[hit.row]
-    result: dict[str, Any] = {"index": hit.row, "id": passage.id, "score": hit.score}
-    if hit.scores is not None:
-        result["scores"] = hit.scores
-    if "text" in include:
-        result["text"] = passage.text
-    if "metadata" in include:
-        result["metadata"] = passage.metadata
-    return result
+SearchFunction = Callable[[Query, Lap], Awaitable["Found"]]
 
 
 def filter_error(error: "FilterError", kinds: Mapping[str, str]) -> SearchError:

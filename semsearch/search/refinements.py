@@ -5,21 +5,21 @@ Imported by the first query that asks for one of them.
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from semsearch.engine.hits import MOST_HITS, Hit, Mask
 from semsearch.engine.keyword.highlights import TermsOfWords, highlight, plain_text
 from semsearch.engine.loading import Loaded, LoadedTexts
-from semsearch.engine.metadata.columns import Column, Mask
+from semsearch.engine.metadata.columns import Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
+from semsearch.engine.pages import Group, find_groups, find_page, group_hits
 from semsearch.engine.passages import Passage, Passages
-from semsearch.engine.ranking import Group, find_groups, find_page, group_hits
-from semsearch.engine.semantic.index import MOST_HITS, Hit
 from semsearch.engine.tensors import Array
-from semsearch.search.executor import Executor
-from semsearch.search.query import LONGEST_FOUND, Found, Lap, Query, Ranking, SearchError, UnknownIdError, show_hit
+from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
+from semsearch.search.ranking import Ranking
+from semsearch.search.results import Found, show_hit
 
 MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
@@ -56,17 +56,20 @@ class RefinedQuery:
                 check_column(field, name, bundle.manifest.corpus.columns, wanted)
         if query.id is None:
             return
-        assert isinstance(bundle, LoadedTexts)  # the search has checked it
-        self.row = bundle.find(query.id)
+        texts = self._texts()
+        self.row = texts.find(query.id)
         if self.row is None:
             raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, expected the id of a text; search for one")
         self.text = passages[self.row].text.translate(QUOTES)
-        self.allowed = np.ones(len(bundle.passages), np.bool_) if allowed is None else allowed.copy()
+        self.allowed = np.ones(len(texts.passages), np.bool_) if allowed is None else allowed.copy()
         self.allowed[self.row] = False
 
+    def _texts(self) -> LoadedTexts:
+        assert self._bundle.texts is not None  # a search of texts in S3 Vectors refuses these fields
+        return self._bundle.texts
+
     def _column(self, name: str) -> Column:
-        assert isinstance(self._bundle, LoadedTexts)  # the search has checked it
-        column = self._bundle.columns[name]
+        column = self._texts().columns[name]
         assert isinstance(column, Column)  # only the ids, which the manifest does not list, are something else
         return column
 
@@ -86,7 +89,9 @@ class RefinedQuery:
     def search(self, ranking: Ranking) -> Found:
         """Return the hits of a ranking."""
         query = self._query
-        matching = ranking.matching() if query.facets or query.group_by is not None else None
+        matching = None
+        if query.facets or query.group_by is not None:
+            matching = ranking.matching()
         if query.group_by is not None:
             groups = self._groups(ranking, query.group_by, matching)
             shown = iter(self._show([hit for group in groups for hit in group.hits], ranking))
@@ -115,7 +120,7 @@ class RefinedQuery:
 
     def _groups(self, ranking: Ranking, name: str, matching: Mask | None) -> list[Group]:
         query = self._query
-        if isinstance(self._bundle, LoadedTexts):
+        if self._bundle.texts is not None:
             column = self._column(name)
             return find_groups(ranking.find, column, matching, query.offset, query.num_results, query.group_size)
         # S3 Vectors returns no more hits, so groups are complete only as far as these reach
@@ -199,46 +204,3 @@ def add_highlights(
             "text": text[start:end],
             "highlights": [one for one in inside if one[0] < one[1]],
         }
-
-
-PATH, PASSAGE_NUMBER = "path", "passage"  # columns that the export of documents writes
-
-
-def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
-    """Return a passage as replies show it."""
-    passage = bundle.passages[row]
-    return {"index": bundle.number(row), "id": passage.id, "text": passage.text, "metadata": passage.metadata}
-
-
-def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:
-    """Return the rows of a document in the order of its text, (n,); none if the corpus does not have the document."""
-    kinds = bundle.columns.kinds
-    if kinds.get(PATH) != "string":
-        return np.empty(0, np.intp)
-    has_path = bundle.columns[PATH].equals_any([path.encode("utf-8", "surrogatepass")])
-    rows = np.flatnonzero(bundle.among_allowed(has_path))
-    number = bundle.columns[PASSAGE_NUMBER] if kinds.get(PASSAGE_NUMBER) == "number" else None
-    return sort_rows(rows, [(number, False)]) if isinstance(number, Column) else rows
-
-
-async def rerank(
-    bundle: LoadedTexts, executor: Executor, query: Query, text: str, ranking: Ranking, lap: Lap
-) -> Ranking:
-    """Return a ranking whose first hits are the candidates, ordered by both scores."""
-    from semsearch.engine.rerank.reranker import blended  # imported by the first query with rerank
-
-    wanted, mode = query.rerank, query.mode
-    assert wanted is not None  # the caller checked it
-    assert mode is not None  # the caller chose it
-    candidates = await executor.run(lambda: ranking.find(wanted, None), is_long=True)
-    lap("search")
-    if not candidates:
-        return ranking
-    reranker = await executor.run(lambda: bundle.reranker, is_long=True)
-    assert reranker is not None  # the search has checked it
-    texts = [bundle.passages.text(hit.row) for hit in candidates]
-    pairs = await executor.run(lambda: reranker.tokenize_pairs(text, texts), is_long=True)
-    logits = await executor.score(reranker, pairs)
-    lap("rerank")
-    weight = reranker.info.weight if query.rerank_weight is None else query.rerank_weight
-    return replace(ranking, find=blended(ranking.find, candidates, logits, weight, mode))

@@ -1,188 +1,246 @@
-"""From a query to results, by the same steps wherever the texts and the embeddings are: in the bundle or in S3 Vectors.
+"""From a query to results in three steps: prepare (columns, rows, words), embed the text, and answer.
 
-Columns, keywords and reranker are opened by the first query that needs them.
+Columns, keywords and reranker are opened by the first query that needs them. Where the embeddings are in S3 Vectors,
+semsearch/aws/s3vectors/search.py searches by the same steps.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from semsearch.app.telemetry import Log
-from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CONVEX
-from semsearch.engine.loading import Loaded, LoadedBundle, LoadedTexts
+from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CONVEX, KeywordsInfo
+from semsearch.engine.hits import Mask
+from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.engine.passages import Passage, Passages
 from semsearch.engine.quantization import Embeddings
-from semsearch.engine.semantic.index import Hit, Index, Scored
+from semsearch.engine.semantic.index import Index
 from semsearch.search.executor import Executor
-from semsearch.search.query import Found, Lap, Query, Ranking, Search, SearchError, filter_error, show_hit
+from semsearch.search.query import Lap, Query, SearchError, filter_error
+from semsearch.search.ranking import (
+    HybridRanking,
+    KeywordRanking,
+    Ranking,
+    RankingAbove,
+    ReorderedRanking,
+    SemanticRanking,
+)
+from semsearch.search.results import Found, show_hit
 
 if TYPE_CHECKING:
-    from semsearch.engine.metadata.columns import Columns, Mask
+    from semsearch.engine.keyword.matches import Matches
+    from semsearch.search.refinements import RefinedQuery
 
-NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
-NO_RERANKER = "this bundle has no reranker; leave it out, or export the bundle again with --rerank MODEL"
-ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or export the texts again with --fusion convex"
-FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
-SHORT_QUERY = 200  # characters of a text whose words are looked up in about a millisecond
+Returned = TypeVar("Returned")
 
-
-def make_search(bundle: Loaded, executor: Executor) -> Search:
-    """Return the search of a bundle.
-
-    The search raises SearchError if a field names a column that cannot be used, or if the mode needs keywords and there
-    are none. It raises BackendError if texts or embeddings are in another service, and that service fails.
-    """
-    return _BundleSearch(bundle, executor).search
+NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or index the texts again with --keywords"
+NO_RERANKER = "this bundle has no reranker; leave it out, or index the texts again with --rerank MODEL"
+ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or index the texts again with --fusion convex"
+LONG_QUERY = 200  # characters of a text, from which finding its words takes more than about a millisecond
 
 
-class _BundleSearch:
+@dataclass(slots=True)
+class Prepared:
+    """A query over a bundle, ready to be answered once its text is embedded."""
+
+    query: Query  # with a mode
+    index: Index
+    passages: Passages | Mapping[int, Passage]
+    allowed: Mask | None  # (rows,) bool: the rows that can be found, None for all
+    refined: "RefinedQuery | None"  # None for a plain query
+    text: str | None  # what to search for; None if texts are only listed
+    row: int | None  # the row whose embedding is the query's
+    matches: "Matches | None" = None  # None in the mode semantic
+    info: KeywordsInfo | None = None  # how keywords and embeddings are combined; None in the mode semantic
+
+
+class Embedded(NamedTuple):
+    """The embedding of a query's text, (dim,) float32; None in the mode keyword, which needs none."""
+
+    embedding: Embeddings | None
+    is_truncated: bool = False
+    by: str | None = None  # BY_MODEL or BY_TABLE, if the bundle has a query table
+
+
+class BundleSearch:
     """An open bundle, and the executor of its searches."""
 
     def __init__(self, bundle: Loaded, executor: Executor) -> None:
+        """Take a bundle with its embeddings; a subclass has them elsewhere."""
         self._bundle, self._executor = bundle, executor
-        self._run: Callable[..., Awaitable[Any]] = executor.run
-        if not isinstance(bundle, LoadedBundle):
-            from semsearch.aws.s3vectors.index import (
-                RemoteVectors,  # only a bundle without embeddings of its own needs it
-            )
-
-            self._remote = RemoteVectors(bundle.manifest)
-            # all work of a search runs where it can wait for S3 Vectors
-            self._run = lambda work, *, is_long=False: executor.wait(work)
-
-    @property
-    def _is_large(self) -> bool:
-        return self._bundle.manifest.corpus.rows > FEW_ROWS
 
     async def search(self, query: Query, lap: Lap) -> Found:
-        bundle, run = self._bundle, self._run
-        if query.mode is None:
-            # with an id the query is a stored text, which shares words with nearly every other
-            is_hybrid = bundle.manifest.corpus.keywords is not None and query.id is None
-            query = replace(query, mode="hybrid" if is_hybrid else "semantic")
-        if query.rerank is not None and bundle.manifest.rerank is None:
+        """Return what a query finds, calling `lap` at the end of each phase.
+
+        Raises SearchError if a field names a column that cannot be used, or if the mode needs keywords and there are
+        none. Raises BackendError if embeddings or texts are in another service, and that service fails.
+        """
+        query = self._with_mode(query)
+        rows = self._rows_to_read(query)
+        prepared = await self._run(partial(self.prepare, query, lap), rows)
+        if prepared.text is None:
+            return await self._run(partial(self.list_texts, prepared, lap), rows)
+        embedded = await self._embed(prepared, lap)
+        if query.rerank is None:
+            return await self._run(partial(self.answer, prepared, embedded, lap), rows)
+        ranking = await self._run(partial(self.rank, prepared, embedded), rows)
+        ranking = await self._rerank(prepared, ranking, lap)
+        return await self._run(partial(self.show, prepared, embedded, ranking, lap), rows)
+
+    async def _run(self, work: Callable[[], Returned], rows: int | None) -> Returned:
+        """Return what a step returns; rows is the number of rows that it reads, None for an unknown number."""
+        return await self._executor.run(work, rows=rows)
+
+    def _with_mode(self, query: Query) -> Query:
+        if query.rerank is not None and self._bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
-        if not isinstance(bundle, LoadedBundle):
-            self._remote.check(query)
-        allowed, filtered = None, None
-        if isinstance(bundle, LoadedTexts):
-            allowed = bundle.allowed
+        if query.mode is not None:
+            return query
+        # with an id the query is a stored text, which shares words with nearly every other
+        is_hybrid = self._bundle.manifest.corpus.keywords is not None and query.id is None
+        return replace(query, mode="hybrid" if is_hybrid else "semantic")
+
+    def _rows_to_read(self, query: Query) -> int | None:
+        """Return the number of rows that a step of a plain query reads, None for a query that takes longer."""
+        is_short = query.is_plain and query.filter is None and not self._boost(query)
+        if not is_short or len(query.text or "") > LONG_QUERY:
+            return None
+        return self._bundle.manifest.corpus.rows
+
+    def prepare(self, query: Query, lap: Lap) -> Prepared:
+        """Return the query with the rows that can be found, its refinements, and the rows that have its words."""
+        bundle = self._bundle
+        allowed = filtered = None
+        if bundle.texts is not None:
+            allowed = bundle.texts.allowed
             if query.filter is not None:
-                filtered = await run(partial(_filtered_rows, query.filter, bundle), is_long=True)
-                allowed = bundle.among_allowed(filtered)
+                filtered = filtered_rows(query.filter, bundle.texts)
+                allowed = bundle.texts.among_allowed(filtered)
                 lap("filter")
-        index, passages = await self._open(query, filtered)
+        index, passages = self._vectors(query, filtered)
         text, row, refined = query.text, None, None
         if not query.is_plain:
             from semsearch.search.refinements import RefinedQuery  # most queries do not need it
 
-            refined = await run(partial(RefinedQuery, bundle, passages, query, allowed), is_long=True)
+            refined = RefinedQuery(bundle, passages, query, allowed)
             text, row, allowed = refined.text, refined.row, refined.allowed
-            if text is None:
-                found: Found = await run(refined.list_texts, is_long=True)
-                lap("search")
-                return found
-        assert text is not None  # a plain query has a text
-        ranking = await self._rank(index, query, text, allowed, lap, row)
-        boost = bundle.manifest.corpus.boost if query.boost is None else query.boost
-        if boost and isinstance(bundle, LoadedTexts):
-            ranking = await run(partial(_boosted, ranking, boost, bundle, str(query.mode)), is_long=True)
-        if query.min_score is not None:
-            ranking = ranking.at_least(query.min_score)
-        if query.rerank is not None:
-            from semsearch.search.refinements import rerank  # most queries do not need it
+        prepared = Prepared(query, index, passages, allowed, refined, text, row)
+        if query.mode != "semantic" and text is not None:
+            self._find_words(prepared, text)
+            if query.mode == "hybrid":
+                lap("keyword")
+        return prepared
 
-            assert isinstance(bundle, LoadedTexts)  # it has a reranker
-            ranking = await rerank(bundle, self._executor, query, text, ranking, lap)
-        if refined is not None:
-            found = await run(partial(refined.search, ranking), is_long=True)
-            lap("search")
-            return replace(found, queries=ranking.queries)
-        hits = await run(partial(ranking.find, query.num_results, None), is_long=self._is_large)
-        lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
-        results = [show_hit(passages, hit, query.include) for hit in hits]
-        return Found(results, ranking.is_truncated, corrected=ranking.corrected, queries=ranking.queries)
-
-    async def _open(self, query: Query, filtered: "Mask | None") -> tuple[Index, Passages | Mapping[int, Passage]]:
+    def _vectors(self, query: Query, filtered: Mask | None) -> tuple[Index, Passages | Mapping[int, Passage]]:
         """Return the index and the passages for a query; filtered (rows,) bool has the rows that its filter keeps."""
-        bundle = self._bundle
-        if isinstance(bundle, LoadedBundle):
-            return bundle.index, bundle.passages
-        index = await self._run(partial(self._remote.index_of, query, filtered))
-        return index, bundle.passages if isinstance(bundle, LoadedTexts) else index.passages
+        assert self._bundle.complete is not None  # otherwise a subclass searches
+        return self._bundle.complete.index, self._bundle.complete.passages
 
-    async def _rank(
-        self, index: Index, query: Query, text: str, allowed: "Mask | None", lap: Lap, row: int | None
-    ) -> Ranking:
-        """Return the ranking of the rows of `allowed` in the query's mode.
-
-        With `row`, the stored embedding of that row is the query's.
-        Raises SearchError if the mode needs keywords and there are none.
-        """
-        bundle, weight = self._bundle, query.fusion_weight
-        table = None if query.queries == BY_MODEL else bundle.table
-        queries = None if bundle.table is None or row is not None else BY_MODEL if table is None else BY_TABLE
-
-        async def embed() -> tuple[Embeddings, bool]:
-            if row is not None:
-                return await self._run(partial(index.embedding, row)), False
-            (tokens,) = await self._executor.tokenize([text], role="query")
-            # a table takes microseconds: its texts wait for no batch
-            (embedding,) = await self._executor.embed([tokens]) if table is None else table.embed([tokens])
-            lap("embed")
-            return embedding, tokens.is_truncated
-
-        if query.mode == "semantic":
-            embedding, is_truncated = await embed()
-
-            def find_similar(count: int, mask: "Mask | None") -> list[Hit]:
-                return index.search(embedding, count, allowed if mask is None else mask, exact=query.exact)
-
-            def best_similar(count: int) -> Scored:
-                return Scored(*index.best(embedding, count, allowed, exact=query.exact, rough=True))
-
-            return Ranking(find_similar, best_similar, lambda: allowed, is_truncated, queries=queries)
-        keywords = bundle.keywords if isinstance(bundle, LoadedTexts) else None
+    def _find_words(self, prepared: Prepared, text: str) -> None:
+        query = prepared.query
+        keywords = None if self._bundle.texts is None else self._bundle.texts.keywords
         if keywords is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
-        info = keywords.info
-        if weight is not None:
-            if info.fusion != CONVEX:
-                raise SearchError(f"fusion_weight: found {weight}, but {ONLY_RANKS}")
-            info = replace(info, fusion_weight=weight)
-        match = partial(keywords.match, text, allowed, prefix=query.prefix and row is None, correct=query.correct)
-        matches = await self._run(match, is_long=self._is_large or len(text) > SHORT_QUERY)
-        if query.mode == "keyword":
-            return Ranking(
-                matches.best,
-                matches.scored,
-                lambda: matches.scores > 0,
-                matches.is_truncated,
-                matches.corrected,
-                matches.completed,
-            )
-        from semsearch.engine.hybrid import fuse  # only a hybrid search needs it
+        prepared.info = keywords.info
+        if query.fusion_weight is not None:
+            if keywords.info.fusion != CONVEX:
+                raise SearchError(f"fusion_weight: found {query.fusion_weight}, but {ONLY_RANKS}")
+            prepared.info = replace(keywords.info, fusion_weight=query.fusion_weight)
+        is_prefix = query.prefix and prepared.row is None
+        prepared.matches = keywords.match(text, prepared.allowed, prefix=is_prefix, correct=query.correct)
 
-        lap("keyword")
-        embedding, is_truncated = await embed()
+    async def _embed(self, prepared: Prepared, lap: Lap) -> Embedded:
+        """Return the embedding of the text, or the stored one of the query's row."""
+        if prepared.query.mode == "keyword":
+            return Embedded(None)
+        if prepared.row is not None:
+            embedding = await self._run(partial(prepared.index.embedding, prepared.row), 1)
+            return Embedded(embedding)
+        assert prepared.text is not None  # otherwise texts are listed
+        (tokens,) = await self._executor.tokenize([prepared.text], role="query")
+        table = self._bundle.table
+        if table is None or prepared.query.queries == BY_MODEL:
+            (embedding,) = await self._executor.embed([tokens])
+            by = None if table is None else BY_MODEL
+        else:
+            (embedding,) = table.embed([tokens])  # takes microseconds: its texts wait for no batch
+            by = BY_TABLE
+        lap("embed")
+        return Embedded(embedding, tokens.is_truncated, by)
 
-        def find_both(count: int, mask: "Mask | None") -> list[Hit]:
-            return fuse(index, embedding, matches, info, count, mask, exact=query.exact).hits()
+    def list_texts(self, prepared: Prepared, lap: Lap) -> Found:
+        """Return the texts that pass the filter, for a query without a text."""
+        assert prepared.refined is not None  # such a query is not plain
+        found = prepared.refined.list_texts()
+        lap("search")
+        return found
 
-        return Ranking(
-            find_both,
-            lambda count: fuse(index, embedding, matches, info, count, exact=query.exact, rough=True),
-            lambda: matches.allowed,
-            is_truncated or matches.is_truncated,
-            matches.corrected,
-            matches.completed,
-            queries,
-        )
+    def answer(self, prepared: Prepared, embedded: Embedded, lap: Lap) -> Found:
+        """Return what a prepared query finds."""
+        return self.show(prepared, embedded, self.rank(prepared, embedded), lap)
+
+    def rank(self, prepared: Prepared, embedded: Embedded) -> Ranking:
+        """Return the ranking of the query's mode, with its boosts and its least score."""
+        query = prepared.query
+        ranking = rank_by_mode(prepared, embedded)
+        boost = self._boost(query)
+        if boost and self._bundle.texts is not None:
+            ranking = boosted_ranking(ranking, boost, self._bundle.texts, str(query.mode))
+        if query.min_score is not None:
+            ranking = RankingAbove(ranking, query.min_score)
+        return ranking
+
+    def _boost(self, query: Query) -> dict[str, Any]:
+        return self._bundle.manifest.corpus.boost if query.boost is None else query.boost
+
+    async def _rerank(self, prepared: Prepared, ranking: Ranking, lap: Lap) -> Ranking:
+        """Return a ranking whose first hits are the candidates, ordered by both scores."""
+        from semsearch.engine.rerank.reranker import blended  # imported by the first query with rerank
+
+        query, bundle, text = prepared.query, self._bundle.texts, prepared.text
+        assert query.rerank is not None
+        assert bundle is not None  # it has a reranker
+        assert text is not None
+        candidates = await self._run(partial(ranking.find, query.rerank, None), None)
+        lap("search")
+        if not candidates:
+            return ranking
+        reranker = await self._run(lambda: bundle.reranker, None)
+        assert reranker is not None  # `_with_mode` has checked it
+        texts = [bundle.passages.text(hit.row) for hit in candidates]
+        pairs = await self._run(partial(reranker.tokenize_pairs, text, texts), None)
+        logits = await self._executor.score(reranker, pairs)
+        lap("rerank")
+        weight = reranker.info.weight if query.rerank_weight is None else query.rerank_weight
+        return ReorderedRanking(ranking, blended(ranking.find, candidates, logits, weight, str(query.mode)))
+
+    def show(self, prepared: Prepared, embedded: Embedded, ranking: Ranking, lap: Lap) -> Found:
+        """Return the hits of a ranking as the query wants them."""
+        query = prepared.query
+        if prepared.refined is not None:
+            found = replace(prepared.refined.search(ranking), queries=embedded.by)
+            lap("search")
+            return found
+        hits = ranking.find(query.num_results, None)
+        lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
+        results = [show_hit(prepared.passages, hit, query.include) for hit in hits]
+        return Found(results, ranking.is_truncated, corrected=ranking.corrected, queries=embedded.by)
 
 
-def _boosted(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode: str) -> Ranking:
+def rank_by_mode(prepared: Prepared, embedded: Embedded) -> Ranking:
+    """Return the ranking of the query's mode."""
+    query, matches, embedding = prepared.query, prepared.matches, embedded.embedding
+    if matches is None:
+        assert embedding is not None
+        return SemanticRanking(prepared.index, embedding, prepared.allowed, query.exact, embedded.is_truncated)
+    if embedding is None:
+        return KeywordRanking(matches)
+    assert prepared.info is not None  # it comes with the matches
+    return HybridRanking(matches, prepared.index, embedding, prepared.info, query.exact, embedded.is_truncated)
+
+
+def boosted_ranking(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode: str) -> Ranking:
     """Return the ranking with boosts. Raises SearchError, which lists the columns."""
     from semsearch.engine.metadata.boosts import (  # only a query with a boost needs it
         MOST_BOOSTED,
@@ -191,34 +249,21 @@ def _boosted(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode:
     )
     from semsearch.engine.metadata.filters import FilterError
 
-    columns: Columns = bundle.columns
+    columns = bundle.columns
     try:
         boosts = read_boosts(boost, columns.kinds)
     except FilterError as error:
         raise filter_error(error, columns.kinds) from None
     best = ranking.best(MOST_BOOSTED)
-    return replace(ranking, find=boosted(ranking.find, best, boosts, columns, mode, time()))
+    return ReorderedRanking(ranking, boosted(ranking.find, best, boosts, columns, mode, time()))
 
 
-def _filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> "Mask":
+def filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> Mask:
     """Return the rows that a filter keeps, (rows,) bool. Raises SearchError, which lists the columns."""
     from semsearch.engine.metadata.filters import FilterError, allowed_rows  # only a query with a filter needs it
 
-    columns: Columns = bundle.columns
+    columns = bundle.columns
     try:
         return allowed_rows(condition, columns)
     except FilterError as error:
         raise filter_error(error, columns.kinds) from None
-
-
-def log_queries(search: Search, logger: Log) -> Search:
-    """Return a search that logs each query with a text, its number of results and its best score."""
-
-    async def logged(query: Query, lap: Lap) -> Found:
-        found = await search(query, lap)
-        if query.text is not None:
-            best = max((result["score"] for result in found.results), default=None)
-            logger.info("query", extra={"query": query.text, "results": len(found.results), "best_score": best})
-        return found
-
-    return logged

@@ -41,6 +41,7 @@ OTHER_THREADS = 4  # with one, a search would wait while a bulk request is token
 BATCHES_PER_PIECE = 4  # batches of one request that wait at a time for each thread
 RETRY_AFTER = 2  # seconds, in which a core embeds a full queue of the default length with all-MiniLM-L6-v2
 LARGE_BODY = 4_096  # bytes; parsing a smaller one takes less time than refusing it
+FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
 
 
 @dataclass(slots=True, eq=False)
@@ -90,9 +91,11 @@ class BatchingExecutor(Executor):
             return self._embedder.tokenize(texts, role)
         return await self._in_thread(lambda: self._embedder.tokenize(texts, role))
 
-    async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
-        """Return what `work` returns."""
-        return await self._in_thread(work) if is_long else work()
+    async def run(self, work: Callable[[], Returned], *, rows: int | None = None) -> Returned:
+        """Return what `work` returns, done in a thread unless it takes less than about a millisecond."""
+        if rows is not None and rows <= FEW_ROWS:
+            return work()
+        return await self._in_thread(work)
 
     async def wait(self, work: Callable[[], Returned]) -> Returned:
         """Return what `work` returns; many calls can wait at the same time."""

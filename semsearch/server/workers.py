@@ -26,7 +26,6 @@ from semsearch.app.reloading.reloader import FolderReloader, Reloader
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, make_logger
 from semsearch.engine.embedder import TOKENS_PER_BATCH
-from semsearch.engine.loading import LoadedTexts
 from semsearch.server.batching import Admission, BatchingExecutor
 from semsearch.server.metrics import Metrics
 
@@ -137,8 +136,7 @@ def make_app(
     else:
         reloader = FolderReloader(settings.bundle_dir)
         bundle = reloader.load()
-    if isinstance(bundle, LoadedTexts):
-        bundle.open_all()
+    bundle.open_all()
     stopwatch.lap("load")
     metrics, log = Metrics(), make_logger(settings)
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))

@@ -15,9 +15,8 @@ import onnxruntime as ort
 from onnx import ModelProto, NodeProto, TensorProto
 from onnxruntime.transformers.onnx_model import OnnxModel
 
-from semsearch.conversion.graph import DOMAIN, add_node
-from semsearch.conversion.quantize import sort_nodes
 from semsearch.engine.bundle import MODEL, BundleError
+from semsearch.indexing.models.nodes import DOMAIN, add_node, sort_nodes
 from semsearch.indexing.models.source import RECIPE
 
 PRODUCT = "MatMulIntegerToFloat"

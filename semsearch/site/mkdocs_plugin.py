@@ -14,8 +14,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin
 from mkdocs.utils import get_relative_url
 
-from semsearch.commands.export_cli import main as export
-from semsearch.engine.bundle import MANIFEST
+from semsearch.engine.errors import ExpectedError
+from semsearch.indexing.make import index
+from semsearch.site.site import MOST_MEGABYTES, write_site
 
 # The element is inserted at the end of Material's header, or else at the beginning of the body.
 PLACES = (re.compile(r'<nav class="md-header__inner.*?(?=</nav>)', re.DOTALL), re.compile("<body[^>]*>"))
@@ -54,9 +55,9 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
         if self._is_served:
             return
         site, bundle = Path(config.site_dir), Path(config.config_file_path).parent / self.config.bundle
-        index = ["--corpus", str(site), "--out", str(bundle), "--title", config.site_name, "--queries", "table"]
-        index += [word for pattern in self.config.exclude for word in ("--exclude", pattern)]
-        index += ["--update", str(bundle)] if (bundle / MANIFEST).is_file() else []
-        packages = ["--packages", self.config.packages] if self.config.packages else []
-        if export(index) or export(["site", str(bundle), "--out", str(site / self.config.out), *packages]):
-            raise PluginError("semantic-search: the search was not made, because of the error above")
+        packages = Path(self.config.packages) if self.config.packages else None
+        try:
+            index(site, bundle, title=config.site_name, queries="table", exclude=self.config.exclude)
+            write_site(bundle, site / self.config.out, MOST_MEGABYTES, packages)
+        except ExpectedError as error:
+            raise PluginError(f"semantic-search: {error}") from error

@@ -22,7 +22,6 @@ from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.query_table import learn_table
-from semsearch.site.command import MOST_MEGABYTES
 from semsearch.site.files import (
     BOX,
     CODE,
@@ -43,6 +42,9 @@ FIRST = ("keywords", "vocabulary", "index", "queries")  # files that a visit loa
 # Makes a module of the stemmer, which is written for CommonJS
 AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
 OWN = ("index.html", BOX, SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
+
+# Megabytes that a visit loads until it can search by meaning: about 50,000 texts; 4 seconds at 50 Mbit/s
+MOST_MEGABYTES = 24
 
 
 def write_site(

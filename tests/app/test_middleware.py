@@ -12,7 +12,7 @@ import pytest
 
 from semsearch.app.settings import read_settings
 from semsearch.engine.embedder import Embedder
-from semsearch.evaluation.questions import read_log
+from semsearch.indexing.questions import read_log
 from tests.app_fixtures import BrokenEmbedder
 from tests.function.events.event_makers import http_api
 

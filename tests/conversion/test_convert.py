@@ -10,13 +10,13 @@ import pytest
 from onnx import ModelProto
 
 from semsearch.conversion import convert as export_model_module
-from semsearch.conversion.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
 from semsearch.conversion.convert import compare, export_model
 from semsearch.conversion.quantize import quantize_graph
 from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source
 from tests.export_fixtures import TINY_BERT, embed_with_transformers

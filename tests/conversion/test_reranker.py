@@ -11,7 +11,6 @@ import onnx
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from semsearch.conversion.calibration import CalibrationTexts, split_texts
 from semsearch.conversion.reranker import (
     check_pairs,
     export_rerank_graph,
@@ -25,6 +24,7 @@ from semsearch.engine.loading import load_bundle
 from semsearch.engine.rerank.reranker import Reranker
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.models.calibration import CalibrationTexts, split_texts
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source, read_cross_encoder, write_tokenizer
 from tests.command_line import STORY_COLUMNS, contents, error_line, run, summary

@@ -16,9 +16,8 @@ import torch
 from onnx import TensorProto, helper
 from safetensors.numpy import load_file, save_file
 
-from semsearch.conversion.calibration import split_texts
 from semsearch.conversion.convert import export_model
-from semsearch.conversion.graph import DOMAIN, OPSET, add_steps, export_graph
+from semsearch.conversion.graph import OPSET, add_steps, export_graph
 from semsearch.conversion.reference import check_agreement, run_original
 from semsearch.engine.bundle import INDEX, TOKENIZER, ModelInfo, check_bundle
 from semsearch.engine.embedder import Embedder, TokenIds, open_session
@@ -26,7 +25,9 @@ from semsearch.engine.quantization import Embeddings, dequantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.models.calibration import split_texts
 from semsearch.indexing.models.modules import ONNX_ACTIVATIONS, WEIGHTS_FILE, ModelError
+from semsearch.indexing.models.nodes import DOMAIN
 from semsearch.indexing.models.source import Source, read_source, write_tokenizer
 from semsearch.indexing.verification import verify
 from tests.command_line import contents, error_line, run, summary, write_texts

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from semsearch.aws.search import make_search
 from semsearch.commands.export_arguments import parse_arguments
 from semsearch.commands.export_cli import main
 from semsearch.engine.bundle import RRF
@@ -26,8 +27,8 @@ from semsearch.engine.quantization import Embeddings
 from semsearch.evaluation.measures import measure, rank
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.search.executor import Executor
-from semsearch.search.query import Found, Query, Search
-from semsearch.search.search import make_search
+from semsearch.search.query import Query, SearchFunction
+from semsearch.search.results import Found
 from tests.rerankers import add_reranker
 from tests.world import WHAT, WHO, add_table, make_stories, write_bundle
 
@@ -344,7 +345,7 @@ def test_each_mode_is_measured_with_the_reranker_too(bundle: Path, reranked: Pat
         assert both[f"{mode}+rerank"]["ndcg@10"]["value"] == pytest.approx(np.mean(own), abs=1e-9)
 
 
-async def _found(search: Search, query: Query) -> Found:
+async def _found(search: SearchFunction, query: Query) -> Found:
     return await search(query, lambda phase: None)
 
 

@@ -65,7 +65,7 @@ seen["later"] = sorted(set(sys.modules) - set(seen["init"]))
 LATE = (
     *("semsearch.aws", "semsearch.server", "semsearch.app.fastapi_app", "semsearch.app.routes.clients"),
     *("semsearch.app.mcp", "semsearch.app.access", "semsearch.app.routes.page", "semsearch.app.routes.documents"),
-    *("semsearch.engine.metadata", "semsearch.engine.ranking", "semsearch.engine.rerank"),
+    *("semsearch.engine.metadata", "semsearch.engine.pages", "semsearch.engine.rerank"),
     *("semsearch.engine.keyword.corrections", "semsearch.engine.keyword.highlights", "semsearch.search.refinements"),
     "numpy.ma.",
 )

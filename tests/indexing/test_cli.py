@@ -57,7 +57,7 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
     assert names(out) == sorted([MANIFEST, *FILES])
     assert names(out.parent) == ["bundle"]
     assert manifest.index is not None
-    assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
+    assert (manifest.index.source, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
     passage = passages[3]  # row 3 of the file was empty
     assert (passage.id, passage.text, passage.metadata) == ("s4", corpus.texts[4], {"teller": "baker"})
     embedder, index = Embedder.open(out, manifest.model), Index.open(out / INDEX, None)
@@ -127,7 +127,7 @@ def test_without_options_texts_are_pythons_documentation_and_the_bundle_is_calle
     assert summary(done, "texts") == f"200 from {NAME}, 0 empty ones skipped"
     index = check_bundle(tmp_path / "bundle").index
     assert index is not None
-    assert index.corpus == NAME
+    assert index.source == NAME
 
 
 def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(

@@ -21,8 +21,8 @@ from semsearch.engine.bundle import (
     describe_file,
     read_manifest,
 )
+from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.vectors.indexer import take_model
 from semsearch.indexing.vectors.recall import Recall
 from semsearch.indexing.verification import Check, verify
 from tests.bundle_files import write_passages

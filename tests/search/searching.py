@@ -4,11 +4,12 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from semsearch.aws.search import make_search
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
 from semsearch.search.executor import Executor, Returned, finish
-from semsearch.search.query import Found, Query
-from semsearch.search.search import make_search
+from semsearch.search.query import Query
+from semsearch.search.results import Found
 
 Run = Callable[[Query], Coroutine[Any, Any, Found]]
 
@@ -23,9 +24,9 @@ def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
     was_long: list[bool] = []
 
     class Watched(Executor):
-        async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
-            was_long.append(is_long)
-            return await super().run(work, is_long=is_long)
+        async def run(self, work: Callable[[], Returned], *, rows: int | None = None) -> Returned:
+            was_long.append(rows is None)
+            return await super().run(work, rows=rows)
 
     search = make_search(load(bundle, embedder), Watched(embedder))
 

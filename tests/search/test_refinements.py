@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from semsearch.engine.loading import Loaded, load
 from semsearch.indexing.corpus import Corpus
-from semsearch.search.query import Found, Query, SearchError, UnknownIdError
+from semsearch.search.query import Query, SearchError, UnknownIdError
+from semsearch.search.results import Found
 from tests.search.searching import find
 from tests.world import WHAT, WHO, write_bundle
 
@@ -56,7 +57,7 @@ def world(seed: int = 7) -> tuple[Corpus, Loaded]:
     corpus = Corpus(texts, ids, metadata, empty_texts=0, columns=COLUMNS)
     with TemporaryDirectory() as folder:
         bundle = load(write_bundle(Path(folder) / "bundle", corpus))
-        bundle.open_all()  # type: ignore[attr-defined]
+        bundle.open_all()
     return corpus, bundle
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from semsearch.aws.search import make_search
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor
-from semsearch.search.query import Found, Lap, Query, SearchError
-from semsearch.search.search import make_search
+from semsearch.search.query import Lap, Query, SearchError
+from semsearch.search.results import Found
 from tests.rerankers import add_reranker, expected_logit
 from tests.world import write_bundle
 

@@ -7,43 +7,43 @@ of a folder. Meanwhile `initialize` and `tools/list` are answered at once, and t
 import asyncio
 import json
 import logging
-import subprocess
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from threading import Thread
+from typing import Protocol
 
 from semsearch.app.mcp.messages import respond
 from semsearch.app.mcp.tools import Tools
 from semsearch.app.reloading.reloader import FolderReloader
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
-from semsearch.commands.terminal import fail
-from semsearch.engine.bundle import BundleError
+from semsearch.engine.bundle import BundleError, is_bundle
 from semsearch.engine.tensors import TensorsError
-from semsearch.indexing.watching import bundle_of, is_bundle, start
 from semsearch.search.executor import Executor
 
 SECONDS_TO_WAIT = 45.0  # maximum time that a call waits for the first index; clients wait 60 seconds for a reply
 
 
-def serve(path: Path, *, watch: bool) -> int:
-    """Answer messages until standard input ends, and return the exit code."""
-    if not path.exists() or (watch and is_bundle(path)):
-        return fail(f"{path}: expected a folder of documents{'' if watch else ', or a bundle'}; check the path")
-    bundle = bundle_of(path)
-    process = None if bundle == path else start(path, bundle, watch=watch)
-    asyncio.run(_Server(bundle, process).run())
-    return 0  # the process of the index ends with this one
+class IndexProcess(Protocol):
+    """The process that makes the index: subprocess.Popen has these methods."""
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+
+    def communicate(self) -> tuple[str, str]:
+        """Return what it has printed, of which the first part is its error."""
 
 
-@dataclass
-class _Server:
-    _bundle: Path
-    _process: subprocess.Popen[str] | None
-    _tools: Tools | str = "the index is still being made; try again in a minute"
+class Server:
+    """Answers messages over a bundle, which another process may still be making."""
+
+    def __init__(self, bundle: Path, process: IndexProcess | None = None) -> None:
+        """Take the folder of the bundle, and the process that makes or updates it, if there is one."""
+        self._bundle, self._process = bundle, process
+        self._tools: Tools | str = "the index is still being made; try again in a minute"
 
     async def run(self) -> None:
+        """Answer messages until standard input ends."""
         opening = asyncio.create_task(self._open())
         await asyncio.sleep(0)  # an existing index is opened before the first message is read
         lines, loop = asyncio.Queue[bytes](), asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class _Server:
                 executor = Executor(reloader.load().embedder)
             except (BundleError, TensorsError) as error:
                 if self._process is None or self._process.poll() is not None:
-                    self._tools = (self._process and self._process.communicate()[0].strip()) or str(error)
+                    self._tools = self._error_of_process() or str(error)
                     return
                 await asyncio.sleep(0.2)
                 continue
@@ -77,6 +77,9 @@ class _Server:
         reloader.poll_forever()
         if is_new:
             print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
+
+    def _error_of_process(self) -> str:
+        return "" if self._process is None else self._process.communicate()[0].strip()
 
     async def _reply(self, line: bytes, opening: "asyncio.Task[None]") -> None:
         if b'"tools/call"' in line:

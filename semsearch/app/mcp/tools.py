@@ -16,9 +16,8 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from semsearch.app.errors import describe_errors, echo
 from semsearch.app.http import HttpError
-from semsearch.app.routes.fields import RequestText, StrictRequest, refuse_texts, whole_number
-from semsearch.app.routes.replies import json_bytes, json_text
-from semsearch.app.routes.similar import RerankOptions, SimilarRequest, refuse_large_reply
+from semsearch.app.routes.fields import refuse_texts
+from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.bundle import IndexInfo
@@ -27,8 +26,10 @@ from semsearch.engine.metadata.columns import Column
 from semsearch.engine.metadata.facets import count_values
 from semsearch.engine.metadata.filters import STRING_TYPES
 from semsearch.search.executor import Executor
-from semsearch.search.query import BackendError, Query, Search, SearchError
-from semsearch.search.refinements import PATH, document_rows
+from semsearch.search.query import BackendError, Query, SearchError, SearchFunction
+from semsearch.search.reply import json_bytes, json_text
+from semsearch.search.request import RequestText, RerankOptions, SimilarRequest, StrictRequest, whole_number
+from semsearch.search.results import PATH, document_rows
 
 Object = dict[str, Any]
 
@@ -74,20 +75,26 @@ class Tools:
     """The tools over the bundle of each request, which `current` returns."""
 
     current: Callable[[], Loaded]
-    search: Search
+    search: SearchFunction
     executor: Executor
     settings: Settings
 
     async def describe(self) -> str:
         """Return the description that a language model reads: which texts are searched, by which columns."""
         bundle = self.current()
-        return await self.executor.run(lambda: describe_corpus(bundle), is_long=True)
+        return await self.executor.run(lambda: describe_corpus(bundle))
+
+    def _texts(self) -> LoadedTexts:
+        """Return the bundle for the tools that a bundle without texts does not have."""
+        bundle = self.current().texts
+        assert bundle is not None  # `names` leaves these tools out
+        return bundle
 
     def names(self, *, is_corpus_alone: bool) -> list[str]:
         """Return the names of the tools; is_corpus_alone leaves out those that every corpus has."""
         bundle = self.current()
         own = tool_name(bundle.manifest.corpus)
-        if is_corpus_alone or not isinstance(bundle, LoadedTexts):
+        if is_corpus_alone or bundle.texts is None:
             return [own]
         return [own, "search", "fetch", *(["list_documents"] if _has_documents(bundle) else [])]
 
@@ -95,7 +102,7 @@ class Tools:
         """Return the definitions of the tools in `names`."""
         bundle = self.current()
         info, about = bundle.manifest.corpus, await self.describe()
-        own = _define(tool_name(info), f"Search {info.title or info.corpus}", about, input_schema(bundle))
+        own = _define(tool_name(info), f"Search {info.title or info.source}", about, input_schema(bundle))
         short = f"{about.partition(' Each text has')[0]}"
         return [own, *text_tools(short)][: len(self.names(is_corpus_alone=is_corpus_alone))]
 
@@ -111,8 +118,8 @@ class Tools:
                 content = await self._fetch(FetchArguments.model_validate(arguments).id)
             elif name == "list_documents":
                 offset = ListArguments.model_validate(arguments).offset
-                bundle = self.current()  # not in a thread of the executor, which does not know the request
-                content = await self.executor.run(lambda: self._list_documents(bundle, offset), is_long=True)
+                bundle = self._texts()  # not in a thread of the executor, which does not know the request
+                content = await self.executor.run(lambda: self._list_documents(bundle, offset))
             else:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_texts([request.text or request.id or ""], self.settings)
@@ -142,8 +149,7 @@ class Tools:
         ]
         return {"results": results}
 
-    def _list_documents(self, bundle: Loaded, offset: int) -> Object:
-        assert isinstance(bundle, LoadedTexts)  # otherwise there is no such tool
+    def _list_documents(self, bundle: LoadedTexts, offset: int) -> Object:
         column = bundle.columns[PATH]
         assert isinstance(column, Column)
         rows = np.flatnonzero(bundle.among_allowed(column.exists()))
@@ -153,21 +159,20 @@ class Tools:
         return {"total": len(paths), "documents": documents}
 
     async def _fetch(self, id: str) -> Object:
-        bundle = self.current()
-        assert isinstance(bundle, LoadedTexts)  # otherwise there is no such tool
-        row = await self.executor.run(lambda: bundle.find(id), is_long=True)
+        bundle = self._texts()
+        row = await self.executor.run(lambda: bundle.find(id))
         if row is None:
             raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
         passage = bundle.passages[row]
         text = passage.text
         if _has_documents(bundle) and (path := passage.metadata.get(PATH)) is not None:
-            text = await self.executor.run(lambda: _document_text(bundle, path, row), is_long=True)
+            text = await self.executor.run(lambda: _document_text(bundle, path, row))
         return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
 
 
 def tool_name(info: IndexInfo) -> str:
     """Return the name of the corpus's own tool, such as `search_python_documentation`."""
-    title = info.title or SUFFIX.sub("", info.corpus)
+    title = info.title or SUFFIX.sub("", info.source)
     letters = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     name = re.sub(r"[^a-z0-9]+", "_", letters.replace("'", "")).strip("_")[:MOST_NAME].rstrip("_")
     return f"search_{name or 'texts'}"
@@ -180,14 +185,13 @@ def _has_documents(bundle: Loaded) -> bool:
 def describe_corpus(bundle: Loaded) -> str:
     """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
     info = bundle.manifest.corpus
-    rows = bundle.rows if isinstance(bundle, LoadedTexts) else info.rows
-    about = f"Search the {rows:,} texts of {info.title or info.corpus} and return those closest to a text."
+    about = f"Search the {bundle.rows:,} texts of {info.title or info.source} and return those closest to a text."
     if info.description:
         about += f" {info.description}"
     columns = []
     for name, kind in info.columns.items():
         values = _frequent_values(bundle, name, kind)
-        is_free_text = kind in STRING_TYPES and not values and name != PATH and isinstance(bundle, LoadedTexts)
+        is_free_text = kind in STRING_TYPES and not values and name != PATH and bundle.texts is not None
         if not (is_free_text or (_has_documents(bundle) and name in UNLISTED)):
             columns.append(f"{name} ({kind}{values})")
     if columns:
@@ -197,12 +201,12 @@ def describe_corpus(bundle: Loaded) -> str:
 
 def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     """Return the most frequent values of a column, if they are those of at least half of its rows."""
-    if not isinstance(bundle, LoadedTexts) or kind not in STRING_TYPES:
+    if bundle.texts is None or kind not in STRING_TYPES:
         return ""
-    column = bundle.columns[name]
+    column = bundle.texts.columns[name]
     assert isinstance(column, Column)
-    counts = count_values(column, bundle.allowed, LISTED_VALUES)
-    if 2 * sum(each["count"] for each in counts) < np.count_nonzero(bundle.among_allowed(column.exists())):
+    counts = count_values(column, bundle.texts.allowed, LISTED_VALUES)
+    if 2 * sum(each["count"] for each in counts) < np.count_nonzero(bundle.texts.among_allowed(column.exists())):
         return ""
     shown = ", ".join(each["value"] for each in counts if len(each["value"]) <= LONGEST_VALUE)
     return f": {shown}" if shown else ""

@@ -13,13 +13,14 @@ from time import perf_counter
 
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
+from semsearch.aws.search import make_search
 from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, Manifest, read_manifest
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, LoadedTexts, load
+from semsearch.engine.loading import Loaded, load
 from semsearch.engine.tensors import TensorsError
 from semsearch.search.executor import Executor
-from semsearch.search.query import Found, Lap, Query, Search
-from semsearch.search.search import make_search
+from semsearch.search.query import Lap, Query, SearchFunction
+from semsearch.search.results import Found
 
 VERSION_CHARACTERS = 12  # first characters of a version in the header `x-bundle`
 SECONDS_BETWEEN_LOOKS = 1.0  # between two looks at manifest.json in a folder
@@ -31,7 +32,7 @@ class ActiveBundle:
 
     bundle: Loaded
     version: str
-    search: Search | None
+    search: SearchFunction | None
 
 
 # the bundle of the request that is being answered; None outside of requests
@@ -197,8 +198,7 @@ class FolderReloader(Reloader):
 
     def _open(self, version: str, embedder: Embedder | None) -> ActiveBundle:
         bundle = load(self._folder, embedder)
-        if isinstance(bundle, LoadedTexts):
-            bundle.open_all()
+        bundle.open_all()
         return ActiveBundle(bundle, version, None if self._executor is None else make_search(bundle, self._executor))
 
     def _version(self) -> str:

@@ -27,11 +27,11 @@ from semsearch.aws.s3.fetch import fetch
 from semsearch.aws.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
 from semsearch.aws.s3.objects import TIMEOUT, Objects, RemoteError
 from semsearch.aws.s3.published import POINTER, Pointer, parse_pointer
+from semsearch.aws.search import make_search
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, LoadedTexts, load
+from semsearch.engine.loading import Loaded, load
 from semsearch.engine.tensors import TensorsError
-from semsearch.search.search import make_search
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
@@ -194,12 +194,13 @@ def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:
 
     Raises BundleError if the bundle does not have all of them.
     """
-    count = len(bundle.passages) if isinstance(bundle, LoadedTexts) else 0
-    if max(rows) >= count or not isinstance(bundle, LoadedTexts):
+    texts = bundle.texts
+    count = 0 if texts is None else len(texts.passages)
+    if texts is None or max(rows) >= count:
         raise BundleError(f"{bundle.folder}: row {max(rows)} was removed, expected one of {count} rows; publish again")
     allowed = np.ones(count, np.bool_)
     allowed[list(rows)] = False
-    return bundle.among(allowed)
+    return texts.among(allowed)
 
 
 def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:

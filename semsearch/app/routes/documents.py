@@ -8,11 +8,12 @@ from pydantic import BaseModel
 
 from semsearch.app.errors import MISSING, ErrorReply, Replies, echo
 from semsearch.app.http import HttpError
-from semsearch.app.routes.replies import json_bytes, refuse_bytes, text_reply
+from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.search.executor import Executor
-from semsearch.search.refinements import PATH, document_rows, show_passage
+from semsearch.search.reply import json_bytes
+from semsearch.search.results import PATH, document_rows, show_passage
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
 TOO_LARGE: Replies = {413: {"model": ErrorReply, "description": "the reply is too large"}}
@@ -39,12 +40,11 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
     """Add the routes to the app; `current` returns the bundle of the request."""
 
     def texts() -> LoadedTexts:
-        bundle = current()
-        if isinstance(bundle, LoadedTexts):
-            return bundle
-        raise HttpError(
-            404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
-        )
+        bundle = current().texts
+        if bundle is None:
+            advice = "search for the texts with POST /similar"
+            raise HttpError(404, f"corpus: found in S3 Vectors, expected in the bundle; {advice}")
+        return bundle
 
     def checked(content: Any, advice: str) -> Response:
         body = json_bytes(content)
@@ -56,7 +56,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
     )
     async def passage(id: str) -> Response:
         bundle = texts()
-        row = await executor.run(lambda: bundle.find(id), is_long=True)
+        row = await executor.run(lambda: bundle.find(id))
         if row is None:
             raise HttpError(404, f"id: found {echo(id)}, expected the id of a text; search for one")
         return checked(show_passage(bundle, row), "split the long texts of the corpus")
@@ -73,7 +73,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         num_results: Annotated[int, Query(ge=1, le=MOST_PASSAGES, description="How many passages to return.")] = 100,
     ) -> Response:
         bundle = texts()
-        rows = await executor.run(lambda: document_rows(bundle, path), is_long=True)
+        rows = await executor.run(lambda: document_rows(bundle, path))
         if not len(rows):
             found = "a corpus without documents" if PATH not in bundle.columns.kinds else echo(path)
             raise HttpError(404, f"path: found {found}, expected a value of the column 'path'; search for one")

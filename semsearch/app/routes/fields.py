@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
-from pydantic_core import PydanticCustomError
 
 from semsearch.app.errors import union_tag
 from semsearch.app.http import HttpError
-from semsearch.app.settings import CHARACTERS_PER_TEXT, Settings
+from semsearch.app.settings import Settings
 from semsearch.engine.embedder import TokenIds
+from semsearch.search.query import CHARACTERS_PER_TEXT
+from semsearch.search.request import check_unicode, whole_number
 
 TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
 
@@ -19,34 +20,9 @@ def text_or_texts(value: object) -> str:
     return TEXTS if isinstance(value, list) else TEXT
 
 
-def _check_text(text: str) -> str:
-    if not text or text.isspace():
-        raise PydanticCustomError("blank", "expected words, not an empty or blank text")
-    return _check_unicode(text)
+ClientText = Annotated[str, AfterValidator(check_unicode), Field(min_length=1)]  # clients send blank texts too
 
 
-def _check_unicode(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:  # JSON can escape half of a surrogate pair: "\\ud800"
-        raise PydanticCustomError("unicode", "expected valid Unicode, not half a surrogate pair") from error
-    return text
-
-
-# The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space in Python, but not in every
-# regex.
-NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
-
-
-ClientText = Annotated[str, AfterValidator(_check_unicode), Field(min_length=1)]  # clients send blank texts too
-
-
-def whole_number(number: object) -> object:
-    """Return 2 for 2.0: JSON has one kind of number, and a JSON Schema that asks for integers allows 2.0."""
-    return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
-RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
 Text = TypeVar("Text")
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
 Several = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
@@ -99,12 +75,6 @@ def describe_limits(settings: Settings) -> str:
         f"At most {settings.max_texts} texts. More than {settings.max_characters} characters together, "
         f"{CHARACTERS_PER_TEXT} in one text, or {settings.max_tokens} tokens with special tokens get a 413."
     )
-
-
-class StrictRequest(BaseModel):
-    """A request body that accepts neither values of another type nor unknown fields."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class ClientRequest(BaseModel):

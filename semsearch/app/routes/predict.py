@@ -9,21 +9,15 @@ from pydantic import BaseModel
 from semsearch.app.errors import REFUSED
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
-from semsearch.app.routes.fields import (
-    OneOrSeveral,
-    RequestText,
-    StrictRequest,
-    as_list,
-    describe_limits,
-    refuse_texts,
-    refuse_tokens,
-)
-from semsearch.app.routes.replies import embedding_texts, json_text, refuse_bytes
+from semsearch.app.routes.fields import OneOrSeveral, as_list, describe_limits, refuse_texts, refuse_tokens
+from semsearch.app.routes.replies import embedding_texts, refuse_bytes
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.embedder import Embedder, TokenIds, keep_dimensions
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.executor import Executor
+from semsearch.search.reply import json_text
+from semsearch.search.request import RequestText, StrictRequest
 
 FEW_VALUES = 10_000  # values of embeddings that are written in about a millisecond
 
@@ -68,7 +62,7 @@ class TextEmbedding:
         """Return each row of embeddings (n, dim) float32 as a list in JSON."""
         if embeddings.size <= FEW_VALUES:
             return embedding_texts(embeddings)
-        return await self.executor.run(lambda: embedding_texts(embeddings), is_long=True)
+        return await self.executor.run(lambda: embedding_texts(embeddings))
 
     def reply(self, json: str, texts: int, field: str, stopwatch: Stopwatch) -> bytes:
         """Return JSON as the body of the reply to this many texts. Limits the bytes."""

@@ -4,29 +4,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic_core import to_json
 
 from semsearch.app.http import HttpError
 from semsearch.engine.quantization import Embeddings
+from semsearch.search.reply import json_bytes, json_text
 
 if TYPE_CHECKING:
     from fastapi import Response
 
 LOG10_OF_2 = 0.30103
 POWERS_OF_TEN = np.array([10.0**power for power in range(60)])  # float32 values are at least 2 ** -149
-
-
-def json_bytes(content: Any) -> bytes:
-    """Return the content as JSON, as short as it can be; NaN and infinity become null.
-
-    pydantic's writer is several times as fast as Python's.
-    """
-    return to_json(content, inf_nan_mode="null")
-
-
-def json_text(content: Any) -> str:
-    """Return the content as JSON, as `json_bytes` does."""
-    return json_bytes(content).decode()
 
 
 def json_reply(content: Any) -> "Response":

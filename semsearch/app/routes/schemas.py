@@ -6,10 +6,10 @@ from typing import Any, Literal
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
-from semsearch.app.routes.similar import MOST_COLUMNS
 from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
 from semsearch.engine.metadata.columns import COMPARED, ID
 from semsearch.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
+from semsearch.search.request import MOST_COLUMNS
 
 DATE_SCHEMA = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
 VALUES = {  # JSON Schema of a value that is compared with a column, by the column's type

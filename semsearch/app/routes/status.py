@@ -3,7 +3,6 @@
 import asyncio
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,14 @@ from semsearch.app.cold_start import ColdStart
 from semsearch.app.errors import ErrorReply, Replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
-from semsearch.app.routes.replies import json_bytes, json_reply
-from semsearch.app.settings import CHARACTERS_PER_TEXT, Settings
+from semsearch.app.routes.replies import json_reply
+from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Log, Stopwatch
 from semsearch.engine.bundle import ModelInfo
-from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.loading import Loaded
 from semsearch.search.executor import Executor
+from semsearch.search.query import CHARACTERS_PER_TEXT
+from semsearch.search.reply import json_bytes
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -76,9 +77,9 @@ def add_info(
 
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
         bundle = current()
-        content: dict[str, Any] = asdict(bundle.manifest) | _as_tei_says(bundle.manifest.model, limits["texts"])
+        content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(bundle.manifest.model, limits["texts"])
         about_bundle = published
-        if isinstance(bundle, LoadedTexts) and bundle.whole is not None:  # a view: no figure of the whole corpus
+        if bundle.is_view:  # a view: no figure of the whole corpus
             about_bundle = None
             content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
             if content["index"]["keywords"]:

@@ -17,9 +17,9 @@ import numpy as np
 from semsearch.aws.requests import CredentialsError, Service
 from semsearch.aws.s3vectors.vectors import ID_KEY, METADATA_KEY, TEXT_KEY, key_of, row_of
 from semsearch.engine.bundle import VectorsInfo
+from semsearch.engine.hits import DECIMALS
 from semsearch.engine.passages import Passage
 from semsearch.engine.quantization import Embeddings
-from semsearch.engine.semantic.index import DECIMALS
 from semsearch.search.query import BackendError
 
 # maximum time between two bytes of a response; Amazon states less than one second for a cold query

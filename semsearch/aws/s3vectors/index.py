@@ -15,70 +15,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from semsearch.aws.s3vectors.client import Page, ServiceFilter, VectorsClient
-from semsearch.engine.bundle import Manifest
+from semsearch.engine.hits import DECIMALS, Mask, Rows
 from semsearch.engine.passages import Passage
 from semsearch.engine.quantization import Embeddings
-from semsearch.engine.semantic.index import DECIMALS, MOST_HITS, Index, Mask, Rows
+from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import Array
-from semsearch.search.query import LONGEST_FOUND, Query, SearchError, filter_error
 
 KEYS_PER_REPLY = 100  # vectors of one reply: S3 Vectors returns up to 100 at a time, and GetVectors takes 100 keys
 MOST_FETCHED = 1_000  # rows whose vectors are fetched: ten requests, 3 MB of JSON at 384 dimensions
 MOST_RANKED = 1_000  # rows that the service is asked to rank: ten requests, one after the other
-EMBEDDINGS_THERE = "the embeddings are in S3 Vectors, which looks only where the best texts probably are"
-TEXTS_THERE = (
-    "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
-)
-
-
-class RemoteVectors:
-    """The vectors of a corpus in S3 Vectors, which every query searches with an index of its own."""
-
-    def __init__(self, manifest: Manifest) -> None:
-        """Take the manifest, which names an index of S3 Vectors. The first query connects."""
-        corpus = manifest.corpus
-        assert corpus.vectors is not None
-        self._corpus, self._has_texts = corpus, not corpus.vectors.keeps_texts
-        self._client = VectorsClient(corpus.vectors)
-
-    def check(self, query: Query) -> None:
-        """Raise SearchError for what S3 Vectors cannot do."""
-        there = TEXTS_THERE if self._has_texts else EMBEDDINGS_THERE
-        if self._has_texts:
-            if query.mode != "semantic":
-                raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {there}")
-            for field in ("id", "sort", "facets", "boost"):
-                if value := getattr(query, field):
-                    raise SearchError(f"{field}: found {repr(value)[:LONGEST_FOUND]}, expected none; {there}")
-            if query.text is None:
-                raise SearchError(f"text: missing; expected a text; {there}")
-        if query.mode == "keyword" or (query.text is None and query.id is None):
-            return
-        if query.exact:
-            raise SearchError(f"exact: found True, expected False; {there}")
-        if (last := query.offset + query.num_results) > MOST_HITS:
-            found = f"{query.offset}, with num_results {last}"
-            raise SearchError(f"offset: found {found}, expected at most {MOST_HITS} together; {there}")
-
-    def index_of(self, query: Query, filtered: Mask | None) -> "RemoteIndex":
-        """Return the index for a query; filtered has the rows that its filter keeps, None if the bundle has no texts.
-
-        Raises SearchError for a filter that cannot be used.
-        """
-        condition = None
-        if query.filter is not None:
-            from semsearch.aws.s3vectors.filters import translate
-            from semsearch.engine.metadata.filters import FilterError  # only a query with a filter needs them
-
-            try:
-                condition = translate(query.filter, self._corpus.columns)
-            except FilterError as error:
-                if self._has_texts:
-                    raise filter_error(error, self._corpus.columns) from None
-        # pages and groups are always taken from the same hits
-        page = 1 if self._has_texts and not query.offset and query.group_by is None else KEYS_PER_REPLY
-        most = MOST_HITS if self._has_texts else MOST_RANKED
-        return RemoteIndex(self._client, self._corpus.rows, filtered, condition, page, most, has_texts=self._has_texts)
 
 
 class RemoteIndex(Index):

@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from semsearch.engine.bundle import KeywordsInfo
+from semsearch.engine.hits import Mask, largest
 from semsearch.engine.keyword.analyzer import (
     MARKS_OF_CODES,
     Stem,
@@ -40,7 +41,6 @@ from semsearch.engine.keyword.analyzer import (
     unfinished_words,
 )
 from semsearch.engine.keyword.matches import LARGEST_IMPACT, Matches, Postings, Term
-from semsearch.engine.semantic.index import Mask, largest
 from semsearch.engine.tensors import AnyArray, Strings, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults

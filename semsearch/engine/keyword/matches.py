@@ -14,17 +14,14 @@ MaxScore (Turtle and Flood, Query Evaluation: Strategies and Optimizations, 1995
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.engine.semantic.index import DECIMALS, Hit, Mask, Rows, Scored, largest
+from semsearch.engine.hits import DECIMALS, Hit, Mask, Rows, Scored, largest
 from semsearch.engine.tensors import AnyArray, Array
 
-if TYPE_CHECKING:
-    from semsearch.engine.keyword.corrections import Correction
-
 RowScores = Array[np.float32]
+Correction = Mapping[str, Sequence[str]]  # the words that replace a word of a query, each with its terms
 
 LARGEST_IMPACT = 255  # largest impact in 8 bit
 FEW_POSTINGS = 100_000  # reading this number of postings takes less time than finding out which can be left out
@@ -111,20 +108,21 @@ class Matches:
     rows: int
     allowed: Mask | None
     is_truncated: bool
-    corrected: "Mapping[str, Correction]"
+    corrected: Mapping[str, Correction]
     completed: frozenset[str]
     attainable: float
+    whole: "Matches | None" = None  # these matches among all rows, None if they are made when they are needed
 
     @cached_property
     def among_all(self) -> "Matches":
         """These matches among all rows."""
+        if self.whole is not None:
+            return self.whole
         return self if self.allowed is None else replace(self, allowed=None)
 
     def within(self, allowed: Mask) -> "Matches":
         """Return the matches among these rows alone; allowed is (rows,) bool."""
-        fewer = replace(self, allowed=allowed)
-        fewer.__dict__["among_all"] = self.among_all
-        return fewer
+        return replace(self, allowed=allowed, whole=self.among_all)
 
     def best(self, top_k: int, allowed: Mask | None = None) -> list[Hit]:
         """Return the top_k rows with the highest score above 0, best first, or fewer if there are fewer.

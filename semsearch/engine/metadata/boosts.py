@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semsearch.engine.metadata.columns import Column, Columns, Mask, stored_value
+from semsearch.engine.hits import DECIMALS, Find, Hit, Mask, Rows, Scored
+from semsearch.engine.metadata.columns import Column, Columns, stored_value
 from semsearch.engine.metadata.filters import FilterError
-from semsearch.engine.ranking import Find
-from semsearch.engine.semantic.index import DECIMALS, Hit, Rows, Scored
 from semsearch.engine.tensors import Array
 
 MOST_BOOSTED = 200  # number of best hits whose scores are boosted

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from semsearch.engine.hits import Mask
 from semsearch.engine.tensors import AnyArray, Array, Strings, map_tensors
 
-Mask = Array[np.bool_]  # (rows,), true for the rows that are kept
 Stored = bytes | int | float
 
 PARTS = ("values", "offsets", "codes", "rows", "present")  # a tensor's name is that of its column, a dot and a part

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from semsearch.engine.metadata.columns import EPOCH, Column, Mask
+from semsearch.engine.hits import Mask
+from semsearch.engine.metadata.columns import EPOCH, Column
 from semsearch.engine.tensors import AnyArray
 
 MOST_FACET_VALUES = 100  # maximum values of a facet that are returned

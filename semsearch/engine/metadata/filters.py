@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, Columns, Mask, Stored, stored_value
+from semsearch.engine.errors import ExpectedError
+from semsearch.engine.hits import Mask
+from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, Columns, Stored, stored_value
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
 STRING_TYPES = ("string", "list")  # types of columns whose values are strings
@@ -29,7 +31,7 @@ MOST_FILTER_VALUES = (
 )
 
 
-class FilterError(ValueError):
+class FilterError(ExpectedError, ValueError):
     """A filter that cannot be used: `where` in it, what was `expected` there and what was `found`."""
 
     def __init__(self, where: str, expected: str, found: object) -> None:

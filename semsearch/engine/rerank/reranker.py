@@ -7,7 +7,7 @@ The graph returns a logit: the higher, the better the text answers the query. A 
 the second label minus that of the first. The sigmoid of the logit is a probability.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tokenizers import Encoding, Tokenizer
 
 from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, Manifest, RerankInfo
 from semsearch.engine.embedder import RunBatches, TokenIds, open_part, open_session, plan_batches
-from semsearch.engine.semantic.index import DECIMALS, Hit, Mask
+from semsearch.engine.hits import DECIMALS, Find, Hit, Mask
 from semsearch.engine.tensors import Array
 from semsearch.engine.tokenizer import read_tokenizer
 
@@ -94,9 +94,6 @@ def probabilities(logits: Logits) -> Array[np.float64]:
     """Return the sigmoid of logits, (n,) float64, 0 to 1."""
     values: Array[np.float64] = 0.5 * (1 + np.tanh(0.5 * logits.astype(np.float64)))
     return values
-
-
-Find = Callable[[int, Mask | None], list[Hit]]  # semsearch/engine/ranking.py explains it
 
 
 def blended(find: Find, candidates: Sequence[Hit], logits: Logits, weight: float, mode: str) -> Find:

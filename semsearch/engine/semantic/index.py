@@ -27,24 +27,19 @@ Left out: lists of similar rows (IVF), of which a search reads only the nearest.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import simsimd
 
 from semsearch.engine.bundle import StagesInfo
+from semsearch.engine.hits import DECIMALS, Hit, Mask, Rows, Scored, largest
 from semsearch.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize_query
 from semsearch.engine.tensors import AnyArray, Array, map_tensors, read_ahead
 
-Rows = Array[np.intp]
-Mask = Array[np.bool_]  # (rows,)
 Words = Array[np.uint64]  # the bits of signs
 
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
-MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # candidates and rescored (StagesInfo) are for this many hits, and grow with their number
 # A rough search scores at least this many times as many rows as it returns: it misses only some of the last ones.
 ROUGH_SURPLUS = 2
@@ -55,47 +50,11 @@ MOST_EXCLUDED = 1.1
 ROWS_PER_COPY = 4  # if at most one row in 4 is compared exactly, copying their codes beats comparing all
 MANY_ROWS = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
 SCORED_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
-DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 WORD_BITS = 64
 # Rows whose words are compared at a time, so that they stay in the CPU's cache until they are counted. Together with
 # WORDS_AT_ONCE this takes 0.86 of the time of counting all rows at once for a million rows, and the same for 200,000.
 COUNTED_AT_ONCE = 131_072
 WORDS_AT_ONCE = 3  # words whose counts are added as bytes: four words can have 256 differing bits
-SAMPLE = 1_024  # values that a threshold is guessed from
-# The guess should let this many times `count` values pass, so that too few pass only rarely.
-SURPLUS = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One row of the corpus and its score to six decimals. The score of an index is the cosine to the query, -1 to 1.
-
-    If several searches contributed to the score, `scores` has each one's own score by the name of the search.
-    """
-
-    row: int
-    score: float
-    scores: dict[str, float] | None = None
-
-
-class Scored(NamedTuple):
-    """Rows (n,), their scores (n,) float64, and the scores (n,) float64 of several searches by their names, if any."""
-
-    rows: Rows
-    scores: Array[np.float64]
-    parts: Mapping[str, Array[np.float64]] = {}
-
-    def take(self, places: Array[np.intp]) -> "Scored":
-        """Return the rows at some places (m,) of these, in this order."""
-        return Scored(self.rows[places], self.scores[places], {name: own[places] for name, own in self.parts.items()})
-
-    def hits(self) -> list[Hit]:
-        """Return the rows as hits."""
-        if not self.parts:
-            return list(map(Hit, self.rows.tolist(), self.scores.tolist()))
-        parts = zip(*(own.tolist() for own in self.parts.values()), strict=True)
-        scores = (dict(zip(self.parts, own, strict=True)) for own in parts)
-        return list(map(Hit, self.rows.tolist(), self.scores.tolist(), scores))
 
 
 class Index:
@@ -282,35 +241,3 @@ def count_differing(query: Words, columns: Words) -> Array[np.uint16]:
                 sums += counts
             block += sums
     return differing
-
-
-def largest(values: AnyArray, count: int) -> Array[np.intp]:
-    """Return the places of the `count` largest values, ascending; of equal values the first are taken.
-
-    values is (n,); all n places are returned if there are no more. A sample of the values gives a threshold that a
-    little more than `count` of them should pass, and only those are compared with each other. If too few pass, all
-    values are compared.
-    """
-    if count >= len(values):
-        return np.arange(len(values))
-    step = len(values) // SAMPLE
-    if step > 1:
-        sample = values[::step]
-        rank = min(len(sample), int(SURPLUS * count / step) + 8)
-        passing = np.flatnonzero(values >= np.partition(sample, -rank)[-rank])
-        if len(passing) >= count:
-            return passing[_largest(values[passing], count)]
-    return _largest(values, count)
-
-
-def _largest(values: AnyArray, count: int) -> Array[np.intp]:
-    if count == len(values):
-        return np.arange(count)
-    if values.dtype == np.uint16:
-        values = values.astype(np.int32)  # NumPy partitions them faster
-    least = np.partition(values, -count)[-count]
-    chosen = values >= least
-    surplus = int(np.count_nonzero(chosen)) - count
-    if surplus:
-        chosen[np.flatnonzero(values == least)[-surplus:]] = False
-    return np.flatnonzero(chosen)

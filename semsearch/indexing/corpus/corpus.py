@@ -1,15 +1,13 @@
 """The corpus, and the error for a file that is not one."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from semsearch.engine.tensors import Array
+from semsearch.engine.errors import ExpectedError
+from semsearch.indexing.digests import count_distinct
 
 Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
 READ = "read texts"  # the step that reports its progress while a corpus is read
@@ -69,7 +67,7 @@ class Corpus:
         return len(self.ids) - count_distinct(self.ids)
 
 
-class CorpusError(ValueError):
+class CorpusError(ExpectedError, ValueError):
     """A corpus that cannot be read: the message says where, what was found, what was expected and what to do."""
 
 
@@ -106,39 +104,3 @@ class EmbeddedTexts(Collection[str]):
 
     def __contains__(self, text: object) -> bool:
         return any(text == each for each in self)
-
-
-BYTES = 16
-
-Digests = Array[np.bytes_]  # (n,), each 16 bytes long
-Positions = Array[np.intp]
-
-
-def digest_texts(texts: Iterable[str]) -> Digests:
-    """Return the digest of each text, (n,), each 16 bytes long."""
-    content = bytearray()
-    for text in texts:
-        content += blake2b(text.encode(), digest_size=BYTES).digest()
-    return np.frombuffer(content, f"S{BYTES}")
-
-
-def count_distinct(texts: Iterable[str]) -> int:
-    """Return the number of different texts."""
-    return len(np.unique(digest_texts(texts)))
-
-
-def mark_first(digests: Digests) -> Array[np.bool_]:
-    """Return which digests differ from all earlier ones: (n,) bool."""
-    is_first = np.zeros(len(digests), bool)
-    is_first[np.unique(digests, return_index=True)[1]] = True
-    return is_first
-
-
-def find_digests(wanted: Digests, known: Digests) -> Positions:
-    """Return the first place of each wanted digest among the known ones, -1 where it is not: (len(wanted),) intp."""
-    if not len(known):
-        return np.full(len(wanted), -1, np.intp)
-    order = np.argsort(known, kind="stable")
-    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    places[known[places] != wanted] = -1
-    return places

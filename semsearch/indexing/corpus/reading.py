@@ -1,6 +1,5 @@
 """Read a corpus from a file, in the format that its suffix says, or from the files of a folder."""
 
-import argparse
 import json
 import math
 import os
@@ -36,12 +35,12 @@ ROW_NUMBER = re.compile(r"0|[1-9][0-9]{,17}")  # an id that can be the number of
 
 
 def corpus_place(words: str) -> Path:
-    """Return the argument of --corpus as a path; s3://bucket/key stays recognizable as `s3:/bucket/key`.
+    """Return the place of a corpus as a path; s3://bucket/key stays recognizable as `s3:/bucket/key`.
 
-    Raises ArgumentTypeError for s3:// without a bucket and a key.
+    Raises CorpusError for s3:// without a bucket and a key.
     """
     if words.startswith(S3) and len(Path(words).parts) < 3:
-        raise argparse.ArgumentTypeError(f"found {words!r}, expected s3://BUCKET/KEY of a file or a folder")
+        raise CorpusError(f"found {words!r}, expected s3://BUCKET/KEY of a file or a folder; write both")
     return Path(words)
 
 

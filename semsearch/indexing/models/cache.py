@@ -6,40 +6,42 @@ leaves it there for the next one. Where PyTorch is not installed, the digest can
 cache is found by its name and options.
 """
 
-import argparse
 import errno
 import hashlib
 import json
 import shutil
 import tarfile
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
-from semsearch.commands.console import python_module
-from semsearch.commands.options import cache_folder
+from semsearch.cache import cache_folder
 from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
-from semsearch.indexing.corpus.corpus import digest_texts
+from semsearch.indexing.bundles import take_model, write_model
+from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.errors import EXTRAS
 from semsearch.indexing.files import FINISHED
+from semsearch.indexing.models.calibration import CalibrationTexts
+from semsearch.indexing.models.converting import convert_model
 from semsearch.indexing.models.source import DEFAULT_MODEL, RECIPE, Source
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.vectors.indexer import take_model, write_model
 from semsearch.indexing.vectors.shards import name_model
 
-if TYPE_CHECKING:
-    from semsearch.conversion.calibration import CalibrationTexts
-
+PACKAGE_FOLDER = Path(__file__).parents[2]
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
-MODEL_CODE = (
-    "semsearch/conversion",
-    "semsearch/indexing/models",
-    "semsearch/indexing/corpus/python_*.py",
-    "semsearch/engine",
+# The code that changes a converted model: the conversion, what it imports of the rest, and the choice of the texts.
+# tests/indexing/models/test_cache.py finds an import that is missing here.
+CONVERSION = "conversion"
+IMPORTED_CODE = (
+    *("engine/bundle.py", "engine/embedder.py", "engine/quantization.py", "engine/rerank/reranker.py"),
+    *("engine/tokenizer.py", "indexing/models/calibration.py", "indexing/models/modules.py"),
+    *("indexing/models/nodes.py", "indexing/models/source.py", "indexing/vectors/embed.py"),
+    "indexing/vectors/recall.py",
 )
+TEXTS_CODE = ("indexing/models/calibration_names.txt", "indexing/corpus/python_documentation.py")
 DOCUMENTS_MODEL = "documents"  # in a converted model and an unfinished bundle: the folder of the model for passages
 
 
@@ -48,27 +50,32 @@ def models_folder() -> Path:
     return cache_folder() / "models"
 
 
-def cached_folder(source: Source, fresh: Path, own_texts: "CalibrationTexts | None") -> Path:
+def cached_folder(source: Source, fresh: Path, own_texts: CalibrationTexts | None) -> Path:
     """Return where the model of a source is kept, also if it is not there yet.
 
     This is in the user's cache, or in the unfinished bundle `fresh` if the user's own texts calibrate the model. The
-    name depends on the model's files and settings, the code that converts it, the versions of its libraries and the
-    own texts.
+    name depends on all that changes the model: its files and settings, the code that converts it, the versions of its
+    libraries, and the calibration texts.
     """
     stated = json.dumps(asdict(source), sort_keys=True, default=lambda path: None)  # folders have no influence
     digest = hashlib.sha256(stated.encode())
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}".encode())
-    root = Path(__file__).parents[3]
-    code = [path for part in MODEL_CODE for path in [*root.glob(part), *root.glob(f"{part}/**/*.py")]]
     folders = [one.folder for one in (source, source.documents) if one is not None]
     stated_in = [path for folder in folders for end in ("json", "txt") for path in sorted(folder.glob(f"*.{end}"))]
-    for path in [*sorted(path for path in code if path.is_file()), *stated_in]:
+    for path in [*conversion_code(), *stated_in]:
         digest.update(path.read_bytes())
+    place = models_folder()
     if own_texts is not None:
         digest.update(digest_texts([*own_texts.calibration, *own_texts.held_out]).tobytes())
-    place = models_folder() if own_texts is None else fresh / FINISHED
+        place = fresh / FINISHED
     return place / f"{source.name.rpartition('/')[2]}-{digest.hexdigest()[:32]}"
+
+
+def conversion_code(package: Path = PACKAGE_FOLDER) -> list[Path]:
+    """Return the files of this package that change a converted model."""
+    own = sorted((package / CONVERSION).rglob("*.py"))
+    return [*own, *(package / name for name in (*IMPORTED_CODE, *TEXTS_CODE))]
 
 
 def can_convert() -> bool:
@@ -76,38 +83,41 @@ def can_convert() -> bool:
     return all(find_spec(module) is not None for module in EXTRAS["export"])
 
 
-def find_cached(options: argparse.Namespace) -> Path | None:
-    """Return a model of the user's cache that has the name and the options of a command line, None if there is none."""
-    stated = {"name": options.model or DEFAULT_MODEL, "revision": options.revision, "pooling": options.pooling}
-    stated |= {"dim": options.dimensions, "quantization": RECIPE}
-    prompts = {"query": options.query_prompt, "document": options.document_prompt}
+def find_cached(
+    name: str | None,
+    revision: str | None,
+    pooling: str | None,
+    dimensions: int | None,
+    prompts: Mapping[str, str | None],
+) -> Path | None:
+    """Return a model of the user's cache that has this name and these settings, None if there is none."""
+    stated = {"name": name or DEFAULT_MODEL, "revision": revision, "pooling": pooling, "dim": dimensions}
+    stated |= {"quantization": RECIPE}
     for path in models_folder().glob(f"*/{MANIFEST}"):
         model = read_manifest(path.parent).model
-        is_it = all(value in (None, getattr(model, name)) for name, value in stated.items())
+        is_it = all(value in (None, getattr(model, field)) for field, value in stated.items())
         if is_it and all(text in (None, model.prompts.get(role, "")) for role, text in prompts.items()):
             return path.parent
     return None
 
 
 def make_model(
-    source: Source, texts: "CalibrationTexts", folder: Path, fresh: Path, on_progress: OnProgress = no_progress
+    source: Source, texts: CalibrationTexts, folder: Path, fresh: Path, on_progress: OnProgress = no_progress
 ) -> Manifest:
     """Convert a model, keep it in this folder, copy it into an unfinished bundle and return the manifest.
 
-    Raises ModelError as `export_model` does.
+    Raises ModelError as `convert_model` does.
     """
-    from semsearch.conversion.convert import export_model  # imports torch
-
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
         made = Path(scratch) / folder.name
         made.mkdir()
-        info = export_model(source, texts, made, on_progress)
+        info = convert_model(source, texts, made, on_progress)
         if source.documents is not None:
             documents = made / DOCUMENTS_MODEL
             documents.mkdir()
             named: OnProgress = lambda step, share, texts=0: on_progress(f"{step} (documents)", share)  # noqa: E731
-            described = export_model(source.documents, texts, documents, named)
+            described = convert_model(source.documents, texts, documents, named)
             info = replace(info, documents=name_model(write_model(documents, described)))
         write_model(made, info)
         shutil.rmtree(folder, ignore_errors=True)
@@ -163,8 +173,7 @@ def require_own_documents_model(bundle: Path) -> None:
     """Raise BundleError if the bundle lacks the model that embedded its passages, so that it cannot embed others."""
     model = read_manifest(bundle).model
     if model.documents:
-        command = python_module("export", "MODEL", "--update", bundle, "--corpus", "FILE", "--out", bundle)
         raise BundleError(
             f"{bundle}: holds the model for queries of {model.name}, and its passages were embedded by another one; "
-            f"expected MODEL, which has both; name it again: {command}"
+            f"expected a name that has both; state it again with --model"
         )

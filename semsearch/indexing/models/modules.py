@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.errors import first_line
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 WEIGHTS_FILE = "model.safetensors"
 SHARDS = "model.safetensors.index.json"  # lists the files if the weights are in several
@@ -36,7 +34,7 @@ SCORES = "scores"  # what the last module of a cross-encoder writes
 Modules = list[tuple[str, Path]]  # the class and the folder of each
 
 
-class ModelError(ValueError):
+class ModelError(ExpectedError, ValueError):
     """A model that cannot be exported: the message says where, what was found, what was expected and what to do."""
 
 
@@ -165,17 +163,3 @@ def _read_dense(folder: Path, output: str) -> Step:
             f"({', '.join(ONNX_ACTIVATIONS)}), {EMBEDDING} as its only input, and no residual; choose another model"
         )
     return Step("Dense", folder, int(config["out_features"]), activation)
-
-
-def load_tensors(step: Step) -> "dict[str, Tensor]":
-    """Return a step's weights as float32 tensors of torch, by the name of the parameter.
-
-    A Dense has "weight" (outputs, inputs) and perhaps "bias" (outputs,), a LayerNorm both as (outputs,), a Normalize
-    none.
-    """
-    from safetensors.torch import load_file
-
-    if step.kind == "Normalize":
-        return {}
-    (path,) = weight_files(step.folder)
-    return {name.rpartition(".")[2]: tensor.float() for name, tensor in load_file(path).items()}

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer, normalizers
 
@@ -87,6 +88,13 @@ class Source:
     dim: int  # values of an embedding, after --dimensions; number of labels of a cross-encoder
     steps: tuple[Step, ...] = ()  # between pooling and the normalization at the end
     documents: "Source | None" = None  # the model for passages, if it is another one
+
+    @classmethod
+    def from_json(cls, stated: dict[str, Any]) -> "Source":
+        """Return the source whose fields `dataclasses.asdict` has returned, with folders as strings."""
+        steps = tuple(Step(**step | {"folder": Path(step["folder"])}) for step in stated["steps"])
+        documents = None if stated["documents"] is None else cls.from_json(stated["documents"])
+        return cls(**stated | {"folder": Path(stated["folder"]), "steps": steps, "documents": documents})
 
     @property
     def full_dim(self) -> int:

@@ -21,11 +21,12 @@ from semsearch.engine.embedder import Embedder, plan_batches
 from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import TensorsError, map_tensors
-from semsearch.indexing.corpus.corpus import EmbeddedTexts, Positions, digest_texts, find_digests, mark_first
+from semsearch.indexing.bundles import check_checksum
+from semsearch.indexing.corpus.corpus import EmbeddedTexts
 from semsearch.indexing.corpus.passages import stored_columns
+from semsearch.indexing.digests import Positions, digest_texts, find_digests, mark_first
 from semsearch.indexing.files import release
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.vectors.indexer import check_checksum
 from semsearch.indexing.vectors.shards import (
     KnownRows,
     Truncated,

@@ -1,7 +1,6 @@
 """Write the files of a bundle into a folder: first the model, then the corpus, and the manifest last."""
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
@@ -10,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, StagesInfo, describe_file
+from semsearch.engine.bundle import IndexInfo, Manifest, StagesInfo, describe_file
 from semsearch.engine.metadata.boosts import read_boosts
 from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import NONE, column_tensors
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.files import release, save_tensors
@@ -24,17 +24,6 @@ from semsearch.indexing.vectors.shards import Truncated
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
-
-
-def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
-    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it."""
-    names = [layout.MODEL, layout.TOKENIZER]
-    if rerank is not None:
-        names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
-    files = {name: describe_file(folder / name) for name in names}
-    manifest = Manifest(model=model, index=None, files=files, rerank=rerank)
-    write_manifest(folder, manifest)
-    return manifest
 
 
 def write_index(
@@ -85,7 +74,7 @@ def write_index(
         recall={"queries": len(exact[SPANS].queries)} | {kind: round(share, 4) for kind, share in shares.items()},
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
-        corpus=name,
+        source=name,
         columns=columns,
         keywords=described,
         heading_prefix=corpus.heading_prefix,
@@ -136,51 +125,3 @@ def write_truncated(folder: Path, ids: Sequence[str], is_truncated: Truncated) -
     with (folder / layout.TRUNCATED).open("w", encoding="utf-8") as file:
         for index, name in compress(enumerate(ids), is_truncated):
             file.write(json.dumps({"index": index, "id": name}, ensure_ascii=False) + "\n")
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a folder, when all its files are there."""
-    (folder / layout.MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-
-
-def take_model(bundle: Path, folder: Path) -> Manifest:
-    """Copy model, tokenizer and reranker of a bundle into a folder, and return the manifest written there.
-
-    Raises BundleError if the bundle's manifest or one of these files is damaged.
-    """
-    manifest = layout.read_manifest(bundle)
-    for name in (layout.MODEL, layout.TOKENIZER):
-        take(bundle, manifest, name, folder / name)
-    return take_reranker(bundle, folder, write_model(folder, manifest.model))
-
-
-def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
-    """Copy the reranker of a bundle, if it has one, beside the model in a folder, and return the folder's manifest.
-
-    manifest is that of the folder until now. Raises BundleError if the bundle's manifest or a file is damaged.
-    """
-    older = layout.read_manifest(bundle)
-    if older.rerank is None:
-        return manifest
-    take(bundle, older, layout.RERANK, folder / layout.RERANK)
-    own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
-    if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
-        take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
-    return write_model(folder, manifest.model, older.rerank)
-
-
-def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
-    """Copy a file of a bundle. Raises BundleError if it is damaged."""
-    layout.check_size(bundle, name, manifest)
-    check_checksum(bundle, name, manifest)
-    shutil.copyfile(bundle / name, copy)
-
-
-def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
-    """Raise BundleError if a file of a bundle is damaged, which reads all of it."""
-    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
-    if found != expected:
-        raise BundleError(
-            f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
-            "`python -m export` again, with the model"
-        )

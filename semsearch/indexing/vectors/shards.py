@@ -18,7 +18,7 @@ import numpy as np
 from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
 from semsearch.engine.quantization import Codes, Scales
 from semsearch.engine.tensors import Array, TensorsError, map_tensors
-from semsearch.indexing.corpus.corpus import BYTES, Digests, Positions
+from semsearch.indexing.digests import BYTES, Digests, Positions
 from semsearch.indexing.files import FINISHED, finishing, save_tensors
 
 GATHERED_AT_ONCE = 65_536  # rows in memory while they are gathered: 25 MB at 384 dimensions

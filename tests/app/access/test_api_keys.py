@@ -12,13 +12,14 @@ from typing import Any
 
 import httpx
 import pytest
+from semsearch.server.cli import main
 
 from semsearch.app.access import api_keys
-from semsearch.app.access.api_keys import ApiKeys, StoredKeys, check_listener
+from semsearch.app.access.keys import ApiKeys, check_listener
+from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
 from semsearch.commands.key import main as make_key
-from semsearch.server.cli import main
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import MAKERS
 
@@ -178,15 +179,15 @@ def test_a_direct_invocation_and_a_ping_need_none(
 START = """
 import json, sys
 import function.handler
-print(json.dumps(sorted(name for name in sys.modules if name in ("semsearch.app.access.api_keys", "ssl", "_hashlib"))))
+print(json.dumps(sorted(name for name in sys.modules if name in ("semsearch.app.access.keys", "ssl", "_hashlib"))))
 """
 
 
 def test_a_cold_start_with_keys_warms_up_and_without_them_imports_nothing_for_them(
     in_a_new_process: Callable[..., Any], bundle: Path
 ) -> None:
-    assert "semsearch.app.access.api_keys" in in_a_new_process(START, BUNDLE_DIR=str(bundle), API_KEYS=OLD)
-    assert "semsearch.app.access.api_keys" not in in_a_new_process(START, BUNDLE_DIR=str(bundle))
+    assert "semsearch.app.access.keys" in in_a_new_process(START, BUNDLE_DIR=str(bundle), API_KEYS=OLD)
+    assert "semsearch.app.access.keys" not in in_a_new_process(START, BUNDLE_DIR=str(bundle))
 
 
 # --- settings

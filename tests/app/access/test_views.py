@@ -18,17 +18,18 @@ import httpx
 import hypothesis
 import pytest
 
-from semsearch.app.access.api_keys import Views, bound_filter
+from semsearch.app.access.binding import bound_filter
+from semsearch.app.access.views import Views
 from semsearch.app.app import App
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.messages import OAUTH_METADATA
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
+from semsearch.aws.search import make_search
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import LoadedTexts, load
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.search.executor import Executor
-from semsearch.search.search import make_search
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import http_api
 from tests.rerankers import add_reranker
@@ -77,7 +78,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 class ThreadExecutor(Executor):
     """Works in threads that do not have the context variables of the request, as the server does."""
 
-    async def run(self, work: Callable[[], Any], *, is_long: bool = False) -> Any:
+    async def run(self, work: Callable[[], Any], *, rows: int | None = None) -> Any:
         return await asyncio.get_running_loop().run_in_executor(None, work)
 
 

@@ -332,7 +332,7 @@ def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client) -> None:
 def test_the_tool_is_named_after_the_title_or_the_file(bundle: Path, title: str, file: str, name: str) -> None:
     info = read_manifest(bundle).index
     assert info is not None
-    assert tool_name(replace(info, title=title, corpus=file)) == name
+    assert tool_name(replace(info, title=title, source=file)) == name
 
 
 @pytest.mark.parametrize("path", ["", "/mcp"])

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from semsearch.app.routes.similar import SimilarRequest
 from semsearch.engine.bundle import INDEX, MANIFEST, Manifest, StagesInfo, describe_file, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.semantic.index import signs
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query
+from semsearch.search.request import SimilarRequest
 
 COLUMNS = "; the columns are: id (string), chapter (number), places (list), told (date), true (boolean), who (string)"
 WORDS = "The judge lost her yellow radio on the ferry"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from semsearch.engine.hits import DECIMALS, Hit, Mask
 from semsearch.engine.keyword import matches as module
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.keyword.matches import Matches
-from semsearch.engine.semantic.index import DECIMALS, Hit, Mask
 from semsearch.engine.tensors import Array
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
 

@@ -11,17 +11,14 @@ from safetensors.numpy import save_file
 
 from semsearch.engine.bundle import INDEX, StagesInfo
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.hits import MOST_HITS, SAMPLE, Hit, largest
 from semsearch.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
 from semsearch.engine.semantic.index import (
     COUNTED_AT_ONCE,
     EXHAUSTIVE_ROWS,
     FEW_HITS,
-    MOST_HITS,
-    SAMPLE,
-    Hit,
     Index,
     count_differing,
-    largest,
     signs,
     unpack_signs,
 )

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.indexing.corpus import CorpusError, read_corpus
-from semsearch.indexing.corpus.corpus import count_distinct, digest_texts, find_digests, mark_first
 from semsearch.indexing.corpus.passages import STRINGS_AT_ONCE, stored_columns
+from semsearch.indexing.digests import count_distinct, digest_texts, find_digests, mark_first
 from tests.bundle_files import write_passages
 from tests.indexing.corpus.files import write
 from tests.indexing.memory import peak_of

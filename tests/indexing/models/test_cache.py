@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.conversion.calibration import split_texts
 from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, describe_file
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.files import FINISHED
@@ -20,6 +19,7 @@ from semsearch.indexing.models.cache import (
     take_cached,
     unpack,
 )
+from semsearch.indexing.models.calibration import split_texts
 from semsearch.indexing.models.source import Source, read_source
 from tests.export_fixtures import edit_json
 

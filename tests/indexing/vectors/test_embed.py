@@ -9,7 +9,7 @@ import pytest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Codes, Scales, quantize
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.corpus import digest_texts
+from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.files import FINISHED
 from semsearch.indexing.vectors import embed
 from semsearch.indexing.vectors.embed import embed_corpus

@@ -21,8 +21,9 @@ from semsearch.engine.bundle import (
 from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
 from semsearch.engine.quantization import dequantize, quantize
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
+from semsearch.indexing.bundles import take_model, write_model
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.vectors.indexer import take_model, write_index, write_model
+from semsearch.indexing.vectors.indexer import write_index
 from semsearch.indexing.vectors.recall import QUERIES, sample_rows
 from tests.bundle_files import write_passages
 from tests.export_fixtures import clustered_rows

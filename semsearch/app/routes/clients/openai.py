@@ -17,9 +17,10 @@ from semsearch.app.errors import CLIENT_FAILED, CLIENT_REFUSED, describe_replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.fields import ClientRequest, ClientText, Count, OneOrSeveral, as_list, describe_limits
 from semsearch.app.routes.predict import TextEmbedding
-from semsearch.app.routes.replies import json_reply, json_text, text_reply
+from semsearch.app.routes.replies import json_reply, text_reply
 from semsearch.app.telemetry import stopwatch_of
 from semsearch.engine.quantization import Embeddings
+from semsearch.search.reply import json_text
 
 INPUT = "input"  # the field whose limits are passed
 

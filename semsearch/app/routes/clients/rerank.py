@@ -26,13 +26,14 @@ from semsearch.app.routes.fields import (
     refuse_tokens,
     refuse_truncated,
 )
-from semsearch.app.routes.replies import json_bytes, refuse_bytes, text_reply
+from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.engine.embedder import TokenIds
-from semsearch.engine.loading import Loaded, LoadedBundle
+from semsearch.engine.loading import Loaded
 from semsearch.engine.rerank.reranker import Logits, Reranker, probabilities
 from semsearch.search.executor import Executor
+from semsearch.search.reply import json_bytes
 
 STRING, OBJECT = union_tag("string"), union_tag("object")  # the forms of a document
 
@@ -122,9 +123,9 @@ class Reranking:
 
     async def score(self, body: RerankRequest | DocumentsRequest, stopwatch: Stopwatch) -> RerankScores:
         """Return the scores of the texts. Raises HttpError with 424 without a reranker, 413 beyond a limit."""
-        bundle, texts = self.current(), body.texts
-        if not isinstance(bundle, LoadedBundle) or bundle.manifest.rerank is None:
-            raise HttpError(424, "rerank: this bundle has no reranker; export it again with --rerank MODEL")
+        bundle, texts = self.current().complete, body.texts
+        if bundle is None or bundle.manifest.rerank is None:
+            raise HttpError(424, "rerank: this bundle has no reranker; index the texts again with --rerank MODEL")
         refuse_texts(texts, self.settings, body.field, body.query)
         most_tokens = body.max_tokens_per_doc if isinstance(body, DocumentsRequest) else None
 
@@ -133,7 +134,7 @@ class Reranking:
             assert reranker is not None  # the manifest has it
             return reranker, reranker.tokenize_pairs(body.query, texts, most_tokens)
 
-        reranker, pairs = await self.executor.run(tokenize, is_long=True)
+        reranker, pairs = await self.executor.run(tokenize)
         if isinstance(body, RerankRequest) and body.truncate is False:
             refuse_truncated(pairs, body.field, f"{reranker.info.max_tokens} with those of the query")
         tokens = sum(len(pair.ids) for pair in pairs)

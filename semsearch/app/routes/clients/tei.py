@@ -24,10 +24,11 @@ from semsearch.app.routes.fields import (
     refuse_truncated,
 )
 from semsearch.app.routes.predict import TextEmbedding
-from semsearch.app.routes.replies import json_text, text_reply
+from semsearch.app.routes.replies import text_reply
 from semsearch.app.telemetry import stopwatch_of
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.tokenizer import spell
+from semsearch.search.reply import json_text
 
 EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
@@ -137,6 +138,6 @@ def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
                 refuse_tokens(count, len(texts), settings, INPUTS)
             return json_text(lists)
 
-        spelled = await embedding.executor.run(spell_all, is_long=True)
+        spelled = await embedding.executor.run(spell_all)
         stopwatch.lap("tokenize")
         return text_reply(embedding.reply(spelled, len(texts), INPUTS, stopwatch))

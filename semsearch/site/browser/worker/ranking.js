@@ -1,4 +1,4 @@
-// Further pages of a ranking, and groups such as documents, as semsearch/engine/ranking.py finds them.
+// Further pages of a ranking, and groups such as documents, as semsearch/engine/pages.py finds them.
 
 /** @import { Find, Hit, Mask } from "./types.js" */
 import { maskOf } from "./arrays.js";

@@ -5,18 +5,15 @@ search is twice as deep as the one before, so that even a corpus of one huge doc
 first query that needs it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from semsearch.engine.hits import Find, Hit, Mask
 from semsearch.engine.metadata.columns import Column
-from semsearch.engine.semantic.index import Hit, Mask
 from semsearch.engine.tensors import AnyArray
-
-# Returns the first hits of a ranking among the rows of a mask, or fewer if there are fewer; None means all its rows.
-Find = Callable[[int, Mask | None], list[Hit]]
 
 HITS_PER_GROUP = 4  # hits that the first search finds for each group
 

@@ -1,11 +1,10 @@
 """Questions with the ids that answer them: JSON lines, a BEIR folder, or lines with tabs and judgements (qrels)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsearch.evaluation.measures import Grades
 from semsearch.indexing.corpus.columns import id_of_number
 from semsearch.indexing.corpus.corpus import corpus_error
 from semsearch.indexing.corpus.formats import json_rows, read_lines
@@ -14,6 +13,8 @@ from semsearch.indexing.progress import no_progress
 
 FORM = '{"query": "...", "relevant": ["id", ...]} or {"query": "...", "relevant": {"id": grade, ...}}'
 JUDGEMENT = "query id, iteration, text id and grade, or (as BEIR) query id, text id and grade after a header"
+
+Grades = Mapping[str, int]  # grade of each judged text by its id
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semsearch.engine.ranking import Find, find_groups, find_page
-from semsearch.engine.semantic.index import Hit, Mask
+from semsearch.engine.hits import Find, Hit, Mask
+from semsearch.engine.pages import find_groups, find_page
 from tests.bundle_files import column_of
 
 MOST_ROWS = 40

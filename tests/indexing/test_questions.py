@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.evaluation.questions import Question, read_questions
 from semsearch.indexing.corpus import CorpusError
+from semsearch.indexing.questions import Question, read_questions
 
 
 def write(path: Path, content: str) -> Path:

@@ -1,0 +1,107 @@
+"""API keys: requests without one are refused before their body is read.
+
+Imported only if there are keys or bound filters.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from ipaddress import ip_address
+from secrets import compare_digest
+from typing import Any
+
+from semsearch.app.access.binding import OPEN_PATHS, answer_bound, is_open
+from semsearch.app.access.claims import bind_claim
+from semsearch.app.access.stored_keys import StoredKeys
+from semsearch.app.errors import ErrorReply, error_reply
+from semsearch.app.http import ASGIApp, Receive, Reply, Scope, Send
+from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
+from semsearch.app.telemetry import Log
+from semsearch.engine.loading import Loaded
+from semsearch.engine.metadata.filters import FilterError, read_filter
+
+SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
+
+
+class ApiKeys:
+    """Replies 401 to requests without a valid key, except on OPEN_PATHS; binds the key's filter to other requests."""
+
+    def __init__(self, app: ASGIApp, keys: Callable[[], Sequence[ApiKey]]) -> None:
+        """Take the app and a function that returns the keys, which is called for each request that needs a key."""
+        self._app = app
+        self._keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        A direct invocation needs no key and finds all texts, because Lambda has checked its AWS credentials.
+        """
+        if is_open(scope):
+            await answer_bound(self._app, None, scope, receive, send)
+        elif (key := self._find_key(scope)) is None:
+            await _refusal(scope)(scope, receive, send)
+        else:
+            scope["log_fields"]["key"] = key.name
+            await answer_bound(self._app, key.filter, scope, receive, send)
+
+    def _find_key(self, scope: Scope) -> ApiKey | None:
+        """Return the key of a request, or None. The time it takes does not reveal which key matches, or how nearly."""
+        values = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, given = b"".join(values[:1]).partition(b" ")
+        digest = hash_key(given.strip().decode("latin-1"))
+        found = [key for key in self._keys() if compare_digest(key.sha256, digest)]  # compares all keys, always
+        return found[0] if found and len(values) == 1 and scheme.lower() == b"bearer" else None
+
+
+def _refusal(scope: Scope) -> Reply:
+    has_any = any(name == b"authorization" for name, _ in scope["headers"])
+    found = "is not one of this server's API keys" if has_any else "is missing"
+    message = f"authorization: {found}, expected Bearer and an API key; ask the operator of this server for one"
+    reply = error_reply(401, message, scope["path"])
+    reply.headers["www-authenticate"] = 'Bearer error="invalid_token"' if has_any else "Bearer"  # RFC 6750, section 3
+    return reply
+
+
+def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Callable[[ASGIApp], ASGIApp]]:
+    """Return the ASGI layers for the keys and filters of the settings, innermost first.
+
+    Raises SettingsError if keys cannot be read, or if a bound filter does not fit the bundle.
+    """
+    stored = StoredKeys(settings, logger) if settings.api_keys_arn else None
+    get = (lambda: settings.api_keys) if stored is None else stored.get
+    filters = {f"the filter of {key.name}": key.filter for key in get() if key.filter is not None}
+    layers: list[Callable[[ASGIApp], ASGIApp]] = []
+    if settings.jwt_filter:
+        filters["JWT_FILTER"] = {settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}
+        layers.append(partial(bind_claim, jwt_filter=settings.jwt_filter))
+    for where, condition in filters.items():
+        if bundle.texts is None:
+            raise SettingsError(f"{where}: the texts are in S3 Vectors, expected in the bundle; publish with the texts")
+        try:
+            read_filter(condition, bundle.column_kinds)
+        except FilterError as error:
+            raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
+    return [*layers, partial(ApiKeys, keys=get)] if stored or settings.api_keys else layers
+
+
+def check_listener(address: str, settings: Settings, is_open: bool) -> None:
+    """Raise SettingsError if other machines could send requests to this IP address without a key, unless is_open."""
+    if not (settings.api_keys or settings.api_keys_arn or is_open or ip_address(address).is_loopback):
+        advice = "set API_KEYS, or allow it with --open"
+        found = "other machines could send requests, and there are no API keys"
+        raise SettingsError(f"--host {address}: {found}; {advice}")
+
+
+def describe_keys(document: dict[str, Any]) -> None:
+    """Declare in an OpenAPI document which operations need a key."""
+    document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
+    document["security"] = [{"ApiKey": []}]
+    usual = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorReply.__name__}"}}}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            # a 401 has the form of the route's other errors
+            content = operation["responses"].get("500", {}).get("content", usual)
+            if path in OPEN_PATHS and method in ("get", "head"):
+                operation["security"] = []
+            else:
+                refusal = {"description": "no API key", "headers": {"WWW-Authenticate": {"schema": {"type": "string"}}}}
+                operation["responses"]["401"] = refusal | ({} if method == "head" else {"content": content})

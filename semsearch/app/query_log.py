@@ -1,0 +1,18 @@
+"""A log line for each query, if the operator wants one."""
+
+from semsearch.app.telemetry import Log
+from semsearch.search.query import Lap, Query, SearchFunction
+from semsearch.search.results import Found
+
+
+def log_queries(search: SearchFunction, logger: Log) -> SearchFunction:
+    """Return a search that logs each query with a text, its number of results and its best score."""
+
+    async def logged(query: Query, lap: Lap) -> Found:
+        found = await search(query, lap)
+        if query.text is not None:
+            best = max((result["score"] for result in found.results), default=None)
+            logger.info("query", extra={"query": query.text, "results": len(found.results), "best_score": best})
+        return found
+
+    return logged

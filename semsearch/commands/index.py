@@ -1,0 +1,154 @@
+"""The command `semsearch index`. Its options are those of `semsearch.index`, read from its signature and docstring."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, get_type_hints
+
+from cyclopts import App, Group, Parameter
+from docstring_parser import parse
+from rich.console import Console
+from rich.markup import escape
+
+from semsearch.aws.s3.published import S3
+from semsearch.commands.console import TerminalConsole
+from semsearch.commands.options import JSON, LOOK, NAMED_VALUES
+from semsearch.commands.summary import print_checks, print_summary
+from semsearch.engine.errors import ExpectedError, OptionError
+from semsearch.indexing.errors import require_packages
+from semsearch.indexing.files import find_kept
+from semsearch.indexing.make import FailedChecksError, index
+from semsearch.indexing.progress import OnProgress, ProgressLines, showing_progress
+
+EXAMPLES = """\
+Examples:
+
+    semsearch index docs/ --out bundle/ --base-url https://docs.example.com/
+    semsearch index coats.csv --text-column name,description --id-column sku --column price=number
+    semsearch index headlines.parquet --stem german --model models/multilingual
+"""
+GROUPS = {  # the first option of each group, in the order of the signature
+    "title": "Texts",
+    "base_url": "Documents and long texts",
+    "keywords": "Keywords and ranking",
+    "model": "Model",
+    "rerank": "Reranker and query table",
+    "update": "How it runs",
+}
+# what a command line cannot have in the form that Python has
+ON_COMMAND_LINE: dict[str, Any] = {
+    "data": Annotated[str, Parameter(name="PATH")],
+    "text_column": Annotated[str | None, Parameter(metavar="COLUMN")],
+    "synonyms": Annotated[str | None, Parameter(metavar="FILE")],
+    "column": Annotated[list[str] | None, NAMED_VALUES],
+    "boost": Annotated[dict[str, Any] | None, JSON],
+}
+IN_PYTHON_ALONE = ("on_progress",)
+VERBOSE = inspect.Parameter(
+    "verbose",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[bool, Parameter(negative=(), help="print everything that was counted and checked.")],
+)
+
+
+def options_of_index(**changed: Any) -> dict[str, inspect.Parameter]:
+    """Return the parameters of `index` as a command line has them: with their sentences, in groups, by their names.
+
+    changed has other types for some of them. The parameters of Python alone are left out.
+    """
+    hints = get_type_hints(index) | ON_COMMAND_LINE | changed
+    sentences = {each.arg_name: each.description for each in parse(index.__doc__ or "").params}
+    options = {}
+    group = Group("Places", sort_key=0)
+    for place, (name, parameter) in enumerate(inspect.signature(index).parameters.items()):
+        if name in GROUPS:
+            group = Group(GROUPS[name], sort_key=place)
+        if name not in IN_PYTHON_ALONE:
+            stated = Parameter(group=group, help=sentences[name])
+            kind = parameter.kind if name == "data" else inspect.Parameter.KEYWORD_ONLY
+            options[name] = parameter.replace(annotation=Annotated[hints[name], stated], kind=kind)
+    return options
+
+
+def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
+    """Make or update an index, showing the progress, and print the summary."""
+    console = TerminalConsole()
+    out = Path(options.get("out", inspect.signature(index).parameters["out"].default))
+    try:
+        with _progress(console, options.get("ray")) as on_progress, _fetched(options, on_progress) as fetched:
+            summary = index(data, **fetched, on_progress=on_progress)
+    except FailedChecksError as error:
+        print_checks(console, error.checks)
+        raise
+    except OptionError:
+        raise
+    except (ExpectedError, OSError) as error:
+        if kept := _describe_kept(out):
+            error.add_note(kept)
+        raise
+    except (KeyboardInterrupt, SystemExit):  # SystemExit after SIGTERM, or if nobody reads standard output
+        kept = _describe_kept(out) or "run the command again"
+        TerminalConsole(stderr=True).print(f"[red]interrupted:[/] {escape(kept)}")
+        raise
+    if verbose:
+        print_checks(console, summary.checks)
+    if summary.warning:
+        TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {escape(summary.warning)}")
+    print_summary(console, summary, is_verbose=verbose)
+
+
+def as_command(
+    run: Callable[..., None], options: Iterable[inspect.Parameter], examples: str, name: str | None = None
+) -> App:
+    """Return a command that calls a function with these options; its help is the function's docstring."""
+    signature = inspect.Signature(list(options))
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
+    app = App(name, help_epilogue=examples, **LOOK)
+    app.default(run)
+    return app
+
+
+def index_texts(*positional: Any, **named: Any) -> None:
+    """Make an index of texts or documents, or update it.
+
+    An index that is there already is updated with its own model and options; options that are stated replace these.
+    """
+    run_index(*positional, **named)
+
+
+command = as_command(index_texts, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")
+
+
+@contextmanager
+def _progress(console: Console, ray: str | None) -> Iterator[OnProgress]:
+    """Yield what displays the progress: as lines beside Ray, whose own bars would be overwritten."""
+    if ray is not None:
+        yield ProgressLines(console)
+        return
+    with showing_progress(console) as on_progress:
+        yield on_progress
+
+
+@contextmanager
+def _fetched(options: dict[str, Any], on_progress: OnProgress) -> Iterator[dict[str, Any]]:
+    """Yield the options, with a copy of the bundle of --update if that is in S3."""
+    url = options.get("update")
+    if url is None or not str(url).startswith(S3):
+        yield options
+        return
+    require_packages("--update s3://…", "publish", "boto3")
+    from semsearch.publishing.bucket import connect
+    from semsearch.publishing.store import Store
+
+    with closing(connect("s3")) as client, TemporaryDirectory() as folder:
+        Store(client, str(url)).fetch(Path(folder), on_progress)
+        yield options | {"update": folder}
+
+
+def _describe_kept(out: Path) -> str:
+    kept = find_kept(out)
+    return "" if kept is None else f"{kept} keeps what is finished for the next try"

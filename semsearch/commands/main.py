@@ -1,0 +1,75 @@
+"""The console script `semsearch`: its commands, each in a module of its own, and how they end."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import NoReturn
+
+from cyclopts import App, CycloptsError
+
+from semsearch.commands.options import LOOK
+from semsearch.commands.terminal import UNUSABLE, fail, run
+from semsearch.engine.errors import ExpectedError, OptionError
+
+COMMANDS = (
+    *("index", "query", "serve", "mcp", "install-mcp", "evaluate", "site", "publish", "history", "rollback", "prune"),
+    *("remove", "restore", "verify", "key", "model"),
+)
+FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of the terminal is
+
+app = App(
+    "semsearch",
+    version=lambda: f"semsearch {version('semantic-search-lambda')}",
+    help="Search your own texts and documents by meaning and by words.",
+    help_epilogue="`semsearch COMMAND --help` shows the options of a command and examples.",
+    **LOOK,
+)
+for place, name in enumerate(COMMANDS):
+    app.command(f"semsearch.commands.{name.replace('-', '_')}:command", name=name, sort_key=place)
+app.register_install_completion_command()
+
+
+def main() -> NoReturn:
+    """Run the command that sys.argv names, and exit with its exit code."""
+    words = sys.argv[1:]
+    encoding = "utf-8" if words and words[0] in FOR_PROGRAMS else None
+    sys.exit(run(lambda: dispatch(words), encoding, explain_import))
+
+
+def dispatch(words: Sequence[str], program: App = app) -> int:
+    """Run a command, and return its exit code: 0 if it is done, 1 if it failed, 2 for arguments that cannot be used.
+
+    Raises KeyboardInterrupt and SystemExit, which `run` turns into exit codes.
+    """
+    if not words or words[0] in ("--help", "-h"):
+        program.resolved_commands()  # their first sentences are shown
+    try:
+        command, bound, _ = program.parse_args(list(words), exit_on_error=False, print_error=False)
+        code = command(*bound.args, **bound.kwargs)
+    except CycloptsError as error:
+        chain = " ".join([program.name[0], *(error.command_chain or ())])
+        fail(f"{str(error).rstrip('.')}; see `{chain} --help`")
+        return UNUSABLE
+    except OptionError as error:
+        fail(error.on_command_line())
+        return UNUSABLE
+    except ExpectedError as error:
+        return fail(with_notes(str(error), error))
+    except OSError as error:
+        if error.filename is None or isinstance(error, BrokenPipeError):
+            raise  # of a standard stream, which `run` knows
+        return fail(with_notes(f"{error.filename}: {error.strerror}", error))
+    return code if isinstance(code, int) else 0
+
+
+def with_notes(message: str, error: Exception) -> str:
+    """Return the first line of a message, and in brackets what was added to the error."""
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    return message.partition("\n")[0] + notes
+
+
+def explain_import(error: ImportError) -> str:
+    """Return the message of an import that failed because an extra is not installed. Raises any other error again."""
+    from semsearch.indexing.errors import explain_missing  # only then
+
+    return explain_missing(error)

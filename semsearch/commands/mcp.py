@@ -1,0 +1,40 @@
+"""The command `semsearch mcp`: an MCP server for agents on standard input and output."""
+
+import asyncio
+from pathlib import Path
+
+from cyclopts import App
+
+from semsearch.app.mcp.stdio import Server
+from semsearch.commands.places import PlaceError, file_states, kept_index, read_states
+from semsearch.engine.bundle import is_bundle
+
+EXAMPLES = """\
+Examples:
+
+    semsearch mcp docs/ --watch
+    semsearch install-mcp claude-code docs/
+"""
+command = App(help_epilogue=EXAMPLES)
+
+
+@command.default
+def mcp(place: Path, /, *, watch: bool = False) -> None:
+    """Run an MCP server for agents on standard input and output.
+
+    Args:
+        place: a bundle, or a folder of documents, whose index is made or updated first and kept in a cache.
+        watch: update the index when files change.
+    """
+    if not place.exists() or (watch and is_bundle(place)):
+        expected = "a folder of documents" if watch else "a folder of documents, or a bundle"
+        raise PlaceError(f"{place}: expected {expected}; check the path")
+    if is_bundle(place):
+        asyncio.run(Server(place).run())
+        return
+    bundle, process = kept_index(place), None
+    if watch or read_states(bundle) != file_states(place):
+        from semsearch.commands.watching import start  # unchanged documents do not need it
+
+        process = start(place, bundle, watch=watch)  # ends with this process
+    asyncio.run(Server(bundle, process).run())

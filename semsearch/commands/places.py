@@ -1,0 +1,112 @@
+"""The places that commands search: a bundle, or a folder of documents, whose index is kept in the user's cache.
+
+The index of a folder is updated when a file in it has changed. To find that out, the size and the time of each file are
+kept beside the index, so that a search of unchanged documents imports nothing that makes an index.
+"""
+
+import json
+import os
+import sys
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semsearch.cache import cache_folder
+from semsearch.commands.terminal import visible
+from semsearch.engine.bundle import FORMAT_VERSION, is_bundle
+from semsearch.engine.errors import ExpectedError
+
+if TYPE_CHECKING:
+    from semsearch.indexing.progress import OnProgress
+
+FileStates = dict[str, list[int]]  # by path: bytes, and nanoseconds of the last change
+
+
+class PlaceError(ExpectedError, ValueError):
+    """A place that a command cannot search."""
+
+
+def bundle_at(place: str | Path) -> Path:
+    """Return the folder of the bundle for a place: the place itself, or the kept index of the documents there.
+
+    The index is made or updated first if files have changed, which is said on standard error.
+    Raises PlaceError for an address, and what `index` raises.
+    """
+    if "://" in str(place):
+        raise PlaceError(f"{place}: found an address, expected a folder; `semsearch serve {place}` serves it")
+    path = Path(place)
+    if is_bundle(path) or not path.exists():
+        return path  # opening it reports what is missing
+    bundle = kept_index(path)
+    found, known = file_states(path), read_states(bundle)
+    if found != known:
+        sys.stderr.write(f"{visible(str(path))}: {_describe_change(found, known)}\n")
+        _update_showing_progress(path, bundle, found)
+    return bundle
+
+
+def _describe_change(found: FileStates, known: FileStates | None) -> str:
+    if known is None:
+        return "making the index, which is kept for the next time"
+    changed = sum(known.get(file) != state for file, state in found.items())
+    return f"{changed} files are new or have changed, {len(known.keys() - found)} are gone; updating the index"
+
+
+def _update_showing_progress(path: Path, bundle: Path, found: FileStates) -> None:
+    from semsearch.commands.console import TerminalConsole  # a search of unchanged documents does not need these
+    from semsearch.indexing.progress import showing_progress
+
+    with showing_progress(TerminalConsole(stderr=True)) as on_progress:
+        update(path, bundle, found, on_progress)
+
+
+def kept_index(path: Path) -> Path:
+    """Return the folder in the cache for the index of a folder of documents."""
+    whole = path.resolve()
+    digest = sha256(os.fsencode(whole)).hexdigest()[:12]
+    return cache_folder() / "indexes" / f"{whole.name}-{digest}-{FORMAT_VERSION}"
+
+
+def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress") -> None:
+    """Make or update the index of documents; found has the states of their files before.
+
+    A new index has the addresses of the files. Beside a kept index, the states are written.
+    """
+    from semsearch.indexing.make import index  # a search of unchanged documents does not need it
+
+    if is_bundle(bundle):
+        index(path, bundle, on_progress=on_progress)
+    else:
+        folder = path if path.is_dir() else path.parent
+        index(path, bundle, base_url=folder.resolve().as_uri(), on_progress=on_progress)
+    if bundle == kept_index(path):
+        _states_file(bundle).write_text(json.dumps(found), encoding="utf-8")
+
+
+def file_states(path: Path) -> FileStates:
+    """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path."""
+    found: FileStates = {}
+    walk = os.walk(path) if path.is_dir() else [(str(path.parent), [], [path.name])]
+    for folder, folders, files in walk:
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        for file in (f"{folder}/{name}" for name in files if name[0] not in "._"):
+            with suppress(FileNotFoundError):  # the file has just been removed
+                status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
+                found[file] = [status.st_size, status.st_mtime_ns]
+    return found
+
+
+def read_states(bundle: Path) -> FileStates | None:
+    """Return the states of the files that a kept index was made of, None if there is no index or no such record."""
+    if not is_bundle(bundle):
+        return None
+    try:
+        found: FileStates = json.loads(_states_file(bundle).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _states_file(bundle: Path) -> Path:
+    return bundle.with_name(f"{bundle.name}.files.json")

@@ -1,0 +1,89 @@
+"""The command `semsearch publish`: send a bundle to S3, or its texts and embeddings to Amazon S3 Vectors."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from semsearch.aws.s3.published import S3
+from semsearch.commands.console import TerminalConsole, suggested
+from semsearch.commands.places import bundle_at
+from semsearch.commands.published import AMAZON, MEGABYTE, AwsOptions, InAws, open_store, warn_of_removed
+from semsearch.engine.errors import OptionError
+from semsearch.indexing.errors import require_packages
+from semsearch.indexing.progress import showing_progress
+
+S3_VECTORS = "s3vectors://"
+EXAMPLES = """\
+Examples:
+
+    semsearch publish bundle/ s3://my-bundles/docs
+    semsearch publish bundle/ s3vectors://my-vectors/docs --keep-texts
+
+`semsearch history`, `rollback`, `prune`, `remove` and `restore` manage what is in S3. Files and vectors that were sent
+already are not sent again, so a stopped publish continues when you run it again.
+"""
+command = App(help_epilogue=EXAMPLES)
+
+
+@command.default
+def publish(
+    place: str,
+    url: str,
+    /,
+    *,
+    out: Path | None = None,
+    keep_texts: Annotated[bool, Parameter(negative=())] = False,
+    aws: InAws = AMAZON,
+) -> None:
+    """Send a bundle to S3 and make it the current version there. Running functions switch to it.
+
+    An address s3vectors://BUCKET/INDEX sends its texts and embeddings to an index of Amazon S3 Vectors, for a corpus that
+    one function cannot hold. This writes a second, small bundle: the model, and where the texts are. Deploy that one, or
+    publish it to S3.
+
+    Args:
+        place: a bundle, or a folder of documents, whose index is kept in a cache.
+        url: s3://BUCKET/PREFIX, or s3vectors://BUCKET/INDEX, whose index is created if it does not exist.
+        out: with s3vectors:// : folder of the small bundle. Without it, the bundle's with -s3vectors at the end.
+        keep_texts: with s3vectors:// : keep texts, columns and keywords in the small bundle, for the modes keyword and
+            hybrid; the index then has only the embeddings.
+    """
+    if url.startswith(S3_VECTORS):
+        _publish_vectors(bundle_at(place), url.removeprefix(S3_VECTORS), out, aws, keeps_texts=keep_texts)
+        return
+    if not url.startswith(S3):
+        raise OptionError("url", f"found {url!r}, expected s3://BUCKET/PREFIX or s3vectors://BUCKET/INDEX")
+    for name, is_stated in (("out", out is not None), ("keep_texts", keep_texts)):
+        if is_stated:
+            raise OptionError(name, "is for s3vectors://; s3:// needs no other bundle")
+    console = TerminalConsole()
+    bundle = bundle_at(place)
+    with open_store(url, aws) as store:
+        before = store.pointer()
+        with showing_progress(console) as on_progress:
+            version, files, sent = store.send(bundle, on_progress)
+        store.make_current(version, before)
+        megabytes = f"{sent / MEGABYTE:,.1f} MB"
+        console.print(f"{version[:12]} is the current version of {store.url}; {files} files were sent, {megabytes}")
+        warn_of_removed(store, console)
+        if before.version not in (None, version):
+            console.print(f"To undo this: {suggested('rollback', store.url)}", markup=False)
+
+
+def _publish_vectors(bundle: Path, index: str, out: Path | None, aws: AwsOptions, *, keeps_texts: bool) -> None:
+    require_packages("s3vectors://", "publish", "boto3")
+    from semsearch.publishing.bucket import connect  # needs the package
+    from semsearch.publishing.s3vectors import publish as send
+
+    console = TerminalConsole()
+    if out is None:
+        named = bundle.resolve() if bundle.name in ("", "..") else bundle
+        out = named.with_name(f"{named.name}-s3vectors")
+    with closing(connect("s3vectors", aws.endpoint, aws.profile, aws.region)) as client:
+        with showing_progress(console) as on_progress:
+            sent = send(bundle, index, out, client, on_progress, keeps_texts=keeps_texts)
+    place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
+    console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there", markup=False)
+    console.print(f"{out}/ is ready. Try it: {suggested('serve', out)}", markup=False)

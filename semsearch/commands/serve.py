@@ -1,0 +1,165 @@
+"""The command `semsearch serve`: the app that runs in Lambda, as a server that answers many requests at once.
+
+granian, a server written in Rust, reads HTTP, starts the workers and replaces those that die.
+"""
+
+import errno
+import multiprocessing
+import os
+import resource
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Annotated
+
+# One thread for each model, because several models keep the cores busy. NumPy and tokenizers read these variables when
+# they are imported.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+from semsearch.app.cold_start import no_garbage_collection
+from semsearch.app.settings import Settings, read_settings
+from semsearch.aws.s3.published import S3
+from semsearch.commands.places import PlaceError, kept_index
+from semsearch.engine.bundle import is_bundle
+from semsearch.engine.embedder import TOKENS_PER_BATCH
+from semsearch.indexing.errors import require_packages
+
+LAST_PORT = 65535  # TCP has 16 bits for it
+MOST_PROCESSES = 1_000
+DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2
+DEFAULT_CONNECTIONS = 1_024  # open connections of one process
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # names the folder where workers count; prometheus_client reads it when imported
+EXAMPLES = """\
+Examples:
+
+    semsearch serve docs/ --watch
+    semsearch serve bundle/ --port 8080 --workers 4
+    semsearch serve s3://my-bundles/docs --host 0.0.0.0 --open
+"""
+command = App(help_epilogue=EXAMPLES)
+
+Port = Annotated[int, Parameter(env_var="PORT", validator=Number(gte=0, lte=LAST_PORT))]
+Workers = Annotated[int | None, Parameter(env_var="WORKERS", validator=Number(gte=1, lte=MOST_PROCESSES))]
+Threads = Annotated[int, Parameter(env_var="THREADS", validator=Number(gte=1, lte=MOST_PROCESSES))]
+
+
+def from_variable(name: str, most: int) -> Parameter:
+    """Return how cyclopts reads a number from 1 to `most`, which can be an environment variable too."""
+    return Parameter(env_var=name, validator=Number(gte=1, lte=most))
+
+
+@command.default
+def serve(
+    place: str,
+    /,
+    *,
+    watch: bool = False,
+    documents: Path | None = None,
+    host: Annotated[str, Parameter(env_var="HOST")] = "127.0.0.1",
+    port: Port = 8000,
+    open: Annotated[bool, Parameter(negative=())] = False,
+    workers: Workers = None,
+    threads: Threads = 1,
+    max_queued_tokens: Annotated[int, from_variable("MAX_QUEUED_TOKENS", 10**9)] = DEFAULT_QUEUE,
+    tokens_per_batch: Annotated[int, from_variable("TOKENS_PER_BATCH", 10**6)] = TOKENS_PER_BATCH,
+    max_connections: Annotated[int, from_variable("MAX_CONNECTIONS", 10**6)] = DEFAULT_CONNECTIONS,
+    cors_origins: Annotated[str | None, Parameter(env_var="CORS_ORIGINS")] = None,
+) -> None:
+    """Serve a search page, an API and MCP, until interrupted.
+
+    Args:
+        place: a bundle, s3://BUCKET/PREFIX, or a folder of documents, whose index is kept in a cache.
+        watch: update the index when files change.
+        documents: with --watch and a bundle: the folder of the documents that the bundle was made of.
+        host: address to listen on; the default is for this machine alone.
+        port: port to listen on; 0 takes one that is free.
+        open: let other machines send requests without a key.
+        workers: processes, which share the memory of the index. Without it, one for each core.
+        threads: threads that run the model, in each process.
+        max_queued_tokens: tokens that can wait in each process; beyond, requests get 429.
+        tokens_per_batch: tokens that are embedded together; 1 embeds each text alone.
+        max_connections: connections of each process; those above wait until one is closed.
+        cors_origins: origins of web pages that are allowed to send requests, such as https://example.com, separated by
+            commas, or * for all.
+    """
+    require_packages("semsearch serve", "server")
+    with ExitStack() as stack, suppress(KeyboardInterrupt):  # Ctrl-C while the bundle is loaded
+        former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
+        stack.callback(signal.signal, signal.SIGTERM, former)
+        os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.callback(os.environ.pop, COUNTS, None)
+        bundle = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
+        from semsearch.server.workers import bind  # reads the variable above
+
+        workers = workers or len(os.sched_getaffinity(0))
+        try:
+            listeners = bind(host, port, workers)  # before the bundle, which takes time
+        except OSError as error:
+            raise PlaceError(f"{host}:{port}: {_reason(error)}") from error
+        for listener in listeners:
+            stack.enter_context(listener)
+        given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
+        settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
+        _serve(settings, listeners, (threads, max_queued_tokens, tokens_per_batch), max_connections, is_open=open)
+
+
+@contextmanager
+def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[str]:
+    """Yield the folder or the address of the bundle for a place. The index of documents is made or updated first.
+
+    Another process makes it, whose memory is free again afterwards. With watch, it goes on until the block ends.
+    Raises PlaceError if the place, or the error of that process, says so.
+    """
+    is_made = is_bundle(place) or place.startswith(S3)
+    folder = Path(place) if documents is None else documents
+    if watch and (is_bundle(folder) or not folder.exists()):
+        raise PlaceError(f"--watch: found {folder}, expected the folder of the documents; name it with --documents")
+    if is_made and not watch:
+        yield place
+        return
+    from semsearch.commands.watching import start  # a bundle does not need it
+
+    bundle = Path(place) if is_made else kept_index(Path(place))
+    with start(folder, bundle, watch=watch) as process:  # ends when its standard input is closed
+        assert process.stdout is not None
+        if error := process.stdout.readline().strip():
+            raise PlaceError(error)
+        yield str(bundle)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def _serve(
+    settings: Settings,
+    listeners: Sequence[socket.socket],
+    executing: tuple[int, int, int],
+    max_connections: int,
+    *,
+    is_open: bool,
+) -> None:
+    """Serve until interrupted. executing has the threads, the queued tokens and the tokens of a batch."""
+    from semsearch.app.access.keys import check_listener
+    from semsearch.server.workers import Workers, make_app
+
+    check_listener(listeners[0].getsockname()[0], settings, is_open)
+    with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
+        app = make_app(settings, *executing)
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is an open file
+    multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
+    Workers(app, listeners, max_connections).run()
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"the host is not known ({error.strerror}); name an address of this machine with --host"
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; choose another port with --port, or 0 for one that is free"
+    return f"cannot be listened on ({error.strerror}); choose another address with --host and --port"

@@ -1,0 +1,67 @@
+"""The command `semsearch site`: a static site that searches in the browser."""
+
+from collections import Counter
+from pathlib import Path
+
+from cyclopts import App
+
+from semsearch.commands.console import TerminalConsole
+from semsearch.commands.places import bundle_at
+from semsearch.indexing.progress import showing_progress
+from semsearch.site.site import MOST_MEGABYTES, write_site
+
+EXAMPLES = """\
+Examples:
+
+    semsearch site bundle/ --out site/
+    semsearch site docs/ --out build/site/find --model
+
+Everything in the site is public: the texts with their metadata, the embeddings, the query table and the model, if any.
+A stemmer and onnxruntime-web come from npm, which is part of Node.js 20 or newer.
+"""
+WHEN = {
+    "keywords": "first, for the search by words",
+    "vocabulary": "then, for the search by meaning",
+    "index": "then, for the search by meaning",
+    "queries": "then, for the search by meaning",
+    "runtime": "after that, for long questions",
+    "model": "after that, for long questions",
+    "columns": "for filters, or when the rest is there",
+    "passages": "for the results, or when the rest is there",
+    "ids": "for similar texts, or when the rest is there",
+}
+command = App(help_epilogue=EXAMPLES)
+
+
+@command.default
+def site(
+    place: str = "bundle",
+    /,
+    *,
+    out: Path = Path("site"),
+    most_megabytes: float = MOST_MEGABYTES,
+    model: bool = False,
+    packages: Path | None = None,
+) -> None:
+    """Write a static site that searches in the browser, without a server. Any static host can publish the folder.
+
+    Args:
+        place: a bundle, or a folder of documents, whose index is kept in a cache.
+        out: folder of the site.
+        most_megabytes: refuse a site that loads more than this until it can search by meaning.
+        model: add the model, which embeds the queries once the browser has loaded it; until then the query table does.
+        packages: folder where `npm ci` installed semsearch/site/package-lock.json. Without it, npm fills a temporary
+            folder.
+    """
+    bundle = bundle_at(place)
+    console = TerminalConsole()
+    with showing_progress(console) as on_progress:
+        sizes = write_site(bundle, out, most_megabytes, packages, model, on_progress)
+    total: Counter[str] = Counter()
+    for name, size in sizes.items():
+        kind = "columns" if name.startswith("column-") else name.partition("-")[0]
+        total[kind] += size
+    for name, when in WHEN.items():
+        if total[name]:
+            console.print(f"{name:10} {total[name] / 1e6:6.1f} MB  {when}", markup=False)
+    console.print(f"{out}/ is ready, {total.total() / 1e6:.1f} MB. Any web server of files can show it.", markup=False)

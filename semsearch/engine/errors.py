@@ -1,0 +1,18 @@
+"""The errors that are no bugs: a command prints their message in one line, without a trace."""
+
+
+class ExpectedError(Exception):
+    """An error that its reader can repair: the message says where, what was found, what was expected and what to do."""
+
+
+class OptionError(ExpectedError, ValueError):
+    """An argument of a Python function, or an option of a command, has a wrong value or no effect."""
+
+    def __init__(self, name: str, message: str) -> None:
+        """Take the argument's name in Python, and what is wrong with it."""
+        super().__init__(f"{name}: {message}")
+        self.name, self.message = name, message
+
+    def on_command_line(self) -> str:
+        """Return the message with the option as a command line has it, such as --text-column."""
+        return f"--{self.name.replace('_', '-')}: {self.message}"

@@ -1,0 +1,66 @@
+"""Write the parts of a bundle that do not depend on texts, and copy them from another bundle: models and the manifest."""
+
+import shutil
+from pathlib import Path
+
+from semsearch.engine import bundle as layout
+from semsearch.engine.bundle import BundleError, Manifest, ModelInfo, RerankInfo, describe_file
+
+
+def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
+    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it."""
+    names = [layout.MODEL, layout.TOKENIZER]
+    if rerank is not None:
+        names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
+    files = {name: describe_file(folder / name) for name in names}
+    manifest = Manifest(model=model, index=None, files=files, rerank=rerank)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, when all its files are there."""
+    (folder / layout.MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+
+
+def take_model(bundle: Path, folder: Path) -> Manifest:
+    """Copy model, tokenizer and reranker of a bundle into a folder, and return the manifest written there.
+
+    Raises BundleError if the bundle's manifest or one of these files is damaged.
+    """
+    manifest = layout.read_manifest(bundle)
+    for name in (layout.MODEL, layout.TOKENIZER):
+        take(bundle, manifest, name, folder / name)
+    return take_reranker(bundle, folder, write_model(folder, manifest.model))
+
+
+def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
+    """Copy the reranker of a bundle, if it has one, beside the model in a folder, and return the folder's manifest.
+
+    manifest is that of the folder until now. Raises BundleError if the bundle's manifest or a file is damaged.
+    """
+    older = layout.read_manifest(bundle)
+    if older.rerank is None:
+        return manifest
+    take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
+    if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
+        take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+    return write_model(folder, manifest.model, older.rerank)
+
+
+def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+    """Copy a file of a bundle. Raises BundleError if it is damaged."""
+    layout.check_size(bundle, name, manifest)
+    check_checksum(bundle, name, manifest)
+    shutil.copyfile(bundle / name, copy)
+
+
+def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Raise BundleError if a file of a bundle is damaged, which reads all of it."""
+    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
+    if found != expected:
+        raise BundleError(
+            f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
+            "`semsearch index` again, with the option model"
+        )

@@ -1,0 +1,43 @@
+"""Digests of texts, by which equal texts are found without comparing them."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+
+from semsearch.engine.tensors import Array
+
+BYTES = 16
+
+Digests = Array[np.bytes_]  # (n,), each 16 bytes long
+Positions = Array[np.intp]
+
+
+def digest_texts(texts: Iterable[str]) -> Digests:
+    """Return the digest of each text, (n,), each 16 bytes long."""
+    content = bytearray()
+    for text in texts:
+        content += blake2b(text.encode(), digest_size=BYTES).digest()
+    return np.frombuffer(content, f"S{BYTES}")
+
+
+def count_distinct(texts: Iterable[str]) -> int:
+    """Return the number of different texts."""
+    return len(np.unique(digest_texts(texts)))
+
+
+def mark_first(digests: Digests) -> Array[np.bool_]:
+    """Return which digests differ from all earlier ones: (n,) bool."""
+    is_first = np.zeros(len(digests), bool)
+    is_first[np.unique(digests, return_index=True)[1]] = True
+    return is_first
+
+
+def find_digests(wanted: Digests, known: Digests) -> Positions:
+    """Return the first place of each wanted digest among the known ones, -1 where it is not: (len(wanted),) intp."""
+    if not len(known):
+        return np.full(len(wanted), -1, np.intp)
+    order = np.argsort(known, kind="stable")
+    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    places[known[places] != wanted] = -1
+    return places

@@ -1,0 +1,465 @@
+"""Make and update an index: `index`, whose signature and docstring define its options, and its steps.
+
+The command `semsearch index`, the export step of a deployment and docs/options.md are derived from this signature, and
+so are the options that a manifest records. An option is added to the signature, and where it is used.
+"""
+
+import shutil
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+from semsearch.engine.bundle import BY_TABLE, NO_STEMS, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing.cluster import Cluster
+from semsearch.indexing.columns import choose_types, numeric_strings
+from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, read_corpus
+from semsearch.indexing.corpus.columns import require_column
+from semsearch.indexing.corpus.folder import as_text
+from semsearch.indexing.corpus.language import warn_of_language
+from semsearch.indexing.corpus.passages import writing_passages
+from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
+from semsearch.indexing.corpus.rows import rows_file
+from semsearch.indexing.documents import Reading, Splitter, is_documents, read_documents
+from semsearch.indexing.documents.passages import PASSAGE_TOKENS
+from semsearch.indexing.errors import require_packages
+from semsearch.indexing.files import FINISHED, replacing
+from semsearch.indexing.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions, row_languages
+from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
+from semsearch.indexing.options import content_options, recalling_options
+from semsearch.indexing.processes import in_own_process
+from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.questions import read_questions
+from semsearch.indexing.vectors.embed import EmbeddedCorpus, embed_corpus, embed_here, embed_texts, open_older_rows
+from semsearch.indexing.vectors.indexer import write_index, write_truncated
+from semsearch.indexing.vectors.query_table import keep_table, write_table
+from semsearch.indexing.vectors.recall import sample_spans
+from semsearch.indexing.vectors.shards import name_model
+from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify
+
+PYTHON = "python"  # names Python's own documentation as the texts
+READ = "read texts"  # the step that reports its progress while texts are read
+
+
+class FailedChecksError(BundleError):
+    """A new bundle failed some of its checks; `checks` has all of them."""
+
+    def __init__(self, message: str, checks: Sequence[Check]) -> None:
+        super().__init__(message)
+        self.checks = checks
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """How the columns of a table are read. The options of `index` of these names explain the fields."""
+
+    text_column: str | None
+    id_column: str | None
+    types: Mapping[str, str]
+    separator: str | None
+    decimal_comma: bool
+    title_column: str | None
+    language_column: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSummary:
+    """What `index` has made: the bundle, and what was counted on the way."""
+
+    out: Path
+    manifest: Manifest
+    corpus: Corpus  # without its texts, ids and metadata, which the bundle has
+    repeated_ids: int  # passages with the id of an earlier one
+    rows: EmbeddedCorpus
+    checks: tuple[Check, ...]
+    embedding_seconds: float
+    seconds: float  # of everything
+    cluster: str = ""  # what embedded the texts, if it was not this machine
+    model_from: Path | None = None  # the folder of the cache that the model was copied from
+    warning: str | None = None
+
+
+@recalling_options
+def index(
+    data: Any,
+    /,
+    out: str | Path = "bundle",
+    *,
+    # Texts
+    title: str = "",
+    description: str = "",
+    text_column: str | Sequence[str] | None = None,
+    id_column: str | None = None,
+    column: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    decimal_comma: bool = False,
+    # Documents and long texts
+    base_url: str = "",
+    anchors: Literal["github", "mkdocs", "sphinx"] = "github",
+    exclude: Sequence[str] = (),
+    strict: bool = False,
+    split: bool = False,
+    passage_tokens: int = PASSAGE_TOKENS,
+    overlap: int = 0,
+    # Keywords and ranking
+    keywords: bool = True,
+    stem: str | None = None,
+    title_column: str | None = None,
+    language_column: str | None = None,
+    synonyms: str | Path | Sequence[Sequence[str]] | None = None,
+    fusion: Literal["convex", "rrf"] = "convex",
+    fusion_weight: float = FUSION_WEIGHT,
+    boost: Mapping[str, Any] | None = None,
+    # Model
+    model: str | Path | None = None,
+    revision: str | None = None,
+    pooling: Literal["mean", "cls", "max"] | None = None,
+    dimensions: int | None = None,
+    query_prompt: str | None = None,
+    document_prompt: str | None = None,
+    calibration: Path | None = None,
+    calibration_column: str | None = None,
+    cache: bool = True,
+    # Reranker and query table
+    rerank: str | Path | None = None,
+    rerank_revision: str | None = None,
+    rerank_weight: float | None = None,
+    queries: Literal["model", "table"] = "model",
+    questions: Path | None = None,
+    learn: bool = False,
+    # How it runs
+    update: str | Path | None = None,
+    remove_corpus: bool = False,
+    ray: str | None = None,
+    on_progress: OnProgress = no_progress,
+) -> IndexSummary:
+    """Make an index of texts, or update it, and return a summary.
+
+    If `out` is a bundle already, its model, its options and the embeddings of texts that it has are used again; an
+    option that is stated here replaces the recorded one.
+
+    Example:
+        >>> from semsearch import index
+        >>> coats = [{"sku": "c-1", "name": "A warm coat"}, {"sku": "c-2", "name": "A light coat"}]
+        >>> summary = index(coats, out="bundle", text_column="name", id_column="sku")
+        >>> summary.manifest.corpus.rows
+        2
+
+    Args:
+        data: the texts: a folder of documents (Markdown, HTML, PDF, DOCX, plain text), a table (CSV, TSV, JSON lines,
+            Parquet, plain or .gz), either as s3://BUCKET/KEY, or `python` for Python's own documentation. From Python
+            also a pandas or polars DataFrame, an Arrow table or a sequence of mappings.
+        out: folder of the index.
+        title: what the texts are called; names the tool for agents.
+        description: what the texts are about, in a sentence or two, for agents that choose a tool.
+        text_column: column of the texts, or several, whose texts are joined by a line break, such as name,description;
+            the first of several is the title column too. Without it, the column `text` or the only one.
+        id_column: column of the ids. Without it, the column `id` or the row number.
+        column: type of another column for filters, such as year=number: string, number, boolean, date, list or none,
+            which leaves the column out. Without it, the type that all values have.
+        separator: character that separates the fields of a CSV. Without it, a comma.
+        decimal_comma: read numbers of a CSV such as 3,50 or 1.234,50.
+        base_url: address at which the folder of documents is published.
+        anchors: whose addresses of pages and headings Markdown has.
+        exclude: leave out documents whose path ends in this form, such as 404.html or drafts/*.
+        strict: stop at a document that cannot be read.
+        split: divide long texts of a table instead of truncating them.
+        passage_tokens: maximum tokens of a passage of a document or of a divided text.
+        overlap: tokens of a passage that repeat the end of the one before.
+        keywords: write what keyword and hybrid search need.
+        stem: language whose word endings keyword search ignores, such as german, or none. Without it, english.
+        title_column: column with the titles of the texts; keyword search finds its words too and counts them more.
+        language_column: column with the language of each text (german, de or de-AT), whose endings keyword search
+            ignores; `stem` is for texts without a language.
+        synonyms: file with words that mean the same, a line such as "sofa, couch" for each; keyword search finds both.
+        fusion: how hybrid search orders texts: by both scores (convex) or by both ranks (rrf).
+        fusion_weight: share of the meaning in the sum of both scores, from 0 (words alone) to 1.
+        boost: what columns add to the scores of the best texts, as in a request; docs/api.md has the fields.
+        model: a sentence-transformer's folder, or its name on the hub. Without it, the model of the index, or
+            all-MiniLM-L6-v2, which is for English.
+        revision: branch, tag or commit of a model on the hub.
+        pooling: pooling instead of the one that the model was trained with.
+        dimensions: keep only the first values of an embedding, for a Matryoshka model.
+        query_prompt: text before each query. Without it, the one that the model's files state.
+        document_prompt: text before each passage. Without it, the one that the model's files state.
+        calibration: file of typical texts, which choose the 8-bit steps. Without it, texts of Python's documentation.
+        calibration_column: column of these texts. Without it, the column `text` or the only one.
+        cache: take a converted model from the cache, and keep it there.
+        rerank: add a cross-encoder, a folder or a name on the hub; a search with `rerank` scores its best texts with it.
+        rerank_revision: branch, tag or commit of this model on the hub.
+        rerank_weight: share of the reranker's score in the order of results, from 0 to 1. Without it, the one of the
+            index, or 0.5.
+        queries: what embeds queries: the model, or a table with a vector for each token, which is learned from the
+            texts: smaller and faster, and less accurate for long questions.
+        questions: file of your questions, in the form of `semsearch evaluate`, which the query table is fitted to too.
+        learn: learn the query table again. Otherwise an update does so if a tenth of the passages are newer.
+        update: bundle whose embeddings and options are used again, if it is not the one in `out`; s3://BUCKET/PREFIX is
+            the one that was published there.
+        remove_corpus: let Python's own documentation replace texts of your own.
+        ray: embed on the Ray cluster at this address; auto takes the one that Ray finds, or starts one on this machine.
+        on_progress: function that is called with the step, its share and the number of embedded texts.
+
+    Raises:
+        OptionError: an option has a wrong value, or has no effect without another one.
+        CorpusError: the texts cannot be read.
+        ModelError: the model cannot be converted.
+        BundleError: the older bundle cannot be used, or the new one failed a check; the older one stays as it was.
+        PackagesError: a package is missing; the message has the command that installs it.
+    """
+    arguments = locals()
+    started = perf_counter()
+    out = Path(out)
+    older = None if update is None else Path(update)
+    choice = ModelChoice(
+        model, revision, pooling, dimensions, query_prompt, document_prompt, calibration, calibration_column, cache
+    )
+    reranker = RerankerChoice(rerank, rerank_revision, rerank_weight)
+    assert not isinstance(synonyms, str | Path)  # `recalling_options` has read the file
+    texts_column = None if text_column is None else str(text_column)
+    table = TableOptions(texts_column, id_column, column or {}, separator, decimal_comma, title_column, language_column)
+    with replacing(out) as fresh, opening_texts(data) as texts:
+        if texts.are_python and not remove_corpus:
+            refuse_to_remove_texts(out)
+        are_documents = texts.are_documents(table)
+        if are_documents or split:  # the tokenizer measures passages, so the model comes first
+            require_packages(texts.name, "documents")
+            models = place_models(fresh, older, choice, reranker, on_progress)
+            splitter = make_splitter(models, passage_tokens, overlap)
+            if are_documents:
+                reading = Reading(splitter, base_url, anchors, tuple(exclude), strict)
+                corpus = read_folder(texts, fresh, reading, table, on_progress)
+            else:
+                corpus = read_table(texts, fresh, table, splitter, on_progress)
+        else:
+            corpus = read_table(texts, fresh, table, None, on_progress)
+            models = place_models(fresh, older, choice, reranker, on_progress)
+        title_column = title_column or first_of_several(table, corpus)
+        corpus = replace(corpus, options=content_options(index, {**arguments, "title_column": title_column}))
+        keyword_options = None
+        if keywords:
+            stemming = stem_language(stem)
+            keyword_options = KeywordOptions(
+                stemming, fusion, fusion_weight, title_column, language_column, synonyms or ()
+            )
+        has_default_stems = keywords and stem is None and language_column is None
+        warning = warn_of_language(corpus.texts, texts.name, models.is_default, has_default_stems)
+
+        embedder = Embedder.open(models.documents_folder, models.documents.model)
+        cluster = None if ray is None else Cluster("" if ray == "auto" else ray, models.documents_folder)
+        embedding = perf_counter()
+        rows = embed_rows(fresh, older, models, embedder, cluster, corpus, on_progress)
+        embedding_seconds = perf_counter() - embedding
+        manifest = write_texts(fresh, models, embedder, corpus, rows, texts.name, keyword_options, on_progress)
+        if queries == BY_TABLE:
+            asked = [] if questions is None else [question.text for question in read_questions(questions)[0]]
+            new_rows = len(corpus.texts) - rows.updated
+            learns = learn or questions is not None
+            manifest = write_query_table(fresh, None if learns else older, manifest, asked, new_rows, on_progress)
+        checks = check(fresh, embedder, rows, out, on_progress)
+        repeated_ids = corpus.repeated_ids
+    return IndexSummary(
+        out=out,
+        manifest=manifest,
+        corpus=replace(corpus, texts=(), ids=(), metadata=()),
+        repeated_ids=repeated_ids,
+        rows=rows,
+        checks=checks,
+        embedding_seconds=embedding_seconds,
+        seconds=perf_counter() - started,
+        cluster=cluster.describe() if cluster is not None else "",
+        model_from=models.from_cache,
+        warning=warning,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Where the texts are: a path on this machine, or Python's own documentation, and what they are called."""
+
+    path: Path
+    name: str
+    are_python: bool = False
+
+    def are_documents(self, table: TableOptions) -> bool:
+        """Return whether the path is a document or has one. With a text column or an id column it is a table."""
+        if self.are_python or table.text_column is not None or table.id_column is not None:
+            return False
+        return is_documents(self.path)
+
+
+@contextmanager
+def opening_texts(data: Any) -> Iterator[Texts]:
+    """Yield the place of the texts that `index` takes as its first argument. Copies are deleted at the end.
+
+    Raises CorpusError if an address in S3 cannot be read.
+    """
+    if data == PYTHON and not Path(PYTHON).exists():
+        yield Texts(Path(NAME), NAME, are_python=True)
+    elif isinstance(data, str | Path):
+        path = corpus_place(str(data))
+        with fetching_corpus(path) as here:
+            yield Texts(here, as_text(path.name))
+    else:
+        with rows_file(data) as path:
+            yield Texts(path, path.name)
+
+
+def refuse_to_remove_texts(out: Path) -> None:
+    """Raise BundleError if Python's own documentation would replace the user's texts: their file can be gone."""
+    try:
+        index = read_manifest(out).index
+    except BundleError:  # without a manifest, any texts count as the user's own
+        index = None
+    if index is None and not (out / PASSAGES).exists():
+        return
+    if index is not None and index.source == NAME:
+        return
+    found = PASSAGES if index is None else f"{index.rows:,} texts from {index.source}"
+    raise BundleError(
+        f"{out}: holds {found}; this command would remove them, expected a folder without texts; choose another folder "
+        "with --out, or add --remove-corpus"
+    )
+
+
+def make_splitter(models: PlacedModels, passage_tokens: int, overlap: int) -> Splitter:
+    """Return what divides texts into passages, measured by the tokenizer of the model that embeds them."""
+    tokenizer = read_tokenizer(models.documents_folder / TOKENIZER)
+    return Splitter(tokenizer, models.documents.model, passage_tokens, overlap)
+
+
+def read_folder(texts: Texts, fresh: Path, reading: Reading, table: TableOptions, on_progress: OnProgress) -> Corpus:
+    """Write the passages of documents into the unfinished folder, and return them."""
+    on_progress(READ, 0)
+    corpus = choose_columns(read_documents(texts.path, fresh / PASSAGES, reading, on_progress), texts.path, table)
+    on_progress(READ, 1)
+    return corpus
+
+
+def read_table(
+    texts: Texts, fresh: Path, table: TableOptions, splitter: Splitter | None, on_progress: OnProgress
+) -> Corpus:
+    """Write the texts of a table, or of Python's documentation, into the unfinished folder, and return them.
+
+    With a splitter, long texts become several passages.
+    """
+    on_progress(READ, 0)
+    passages = fresh / PASSAGES
+    if texts.are_python:
+        corpus = in_own_process(python_documentation)  # its syntax trees take 200 MB
+        with writing_passages(passages) as append:
+            for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
+                append(*row)
+    else:
+        split = None if splitter is None else splitter.split
+        of_csv = table.separator, table.decimal_comma
+        corpus = read_corpus(texts.path, passages, table.text_column, table.id_column, on_progress, split, *of_csv)
+    corpus = choose_columns(corpus, texts.path, table)
+    on_progress(READ, 1)
+    return corpus
+
+
+def choose_columns(corpus: Corpus, path: Path, table: TableOptions) -> Corpus:
+    """Return the corpus with the types of its columns; path is for messages.
+
+    Raises CorpusError if an option names a column that is not there, or one with other values.
+    """
+    columns = choose_types(corpus, table.types, path)
+    others = {column: kind for column, kind in columns.items() if column not in table.types}
+    numeric = tuple(numeric_strings(corpus, others))
+    if corpus.is_csv:
+        columns |= dict.fromkeys(numeric, "number")
+    if table.title_column is not None:
+        require_column(path, columns, table.title_column, "--title-column")
+    if table.language_column is not None:
+        require_column(path, columns, table.language_column, "--language-column")
+        deque(row_languages(corpus, table.language_column, None, path), maxlen=0)  # a wrong language is an error now
+    return replace(corpus, numeric_strings=numeric, columns=columns)
+
+
+def first_of_several(table: TableOptions, corpus: Corpus) -> str | None:
+    """Return the first of several text columns, which has the titles, None if there is one text column."""
+    first, *others = (table.text_column or "").split(",")
+    return first if others and first in corpus.columns else None
+
+
+def stem_language(stem: str | None) -> str | None:
+    """Return the language of the stems for the option of `index`, None for no stems."""
+    if stem == NO_STEMS:
+        return None
+    return stem or STEMMING
+
+
+def embed_rows(
+    fresh: Path,
+    older: Path | None,
+    models: PlacedModels,
+    embedder: Embedder,
+    cluster: Cluster | None,
+    corpus: Corpus,
+    on_progress: OnProgress,
+) -> EmbeddedCorpus:
+    """Embed the texts, on this machine or on a cluster, except those that the older bundle has."""
+    known = None
+    if older is not None and read_manifest(older).index is not None:
+        on_progress("read the older bundle", 0)
+        known = open_older_rows(older, models.manifest)
+        on_progress("read the older bundle", 1)
+    embed = embed_here if cluster is None else cluster.embed
+    return embed_corpus(embedder, corpus.embedded_texts, fresh, name_model(models.manifest), known, on_progress, embed)
+
+
+def write_texts(
+    fresh: Path,
+    models: PlacedModels,
+    embedder: Embedder,
+    corpus: Corpus,
+    rows: EmbeddedCorpus,
+    name: str,
+    keywords: KeywordOptions | None,
+    on_progress: OnProgress,
+) -> Manifest:
+    """Write the index, the columns and the keywords into the unfinished folder, and return its manifest."""
+    on_progress("write the index", 0)
+    write_truncated(fresh, corpus.ids, rows.is_truncated)
+    if models.documents_folder != fresh:  # another model embeds queries
+        embedder = Embedder.open(fresh, models.manifest.model)
+    spans = embed_texts(embedder, sample_spans(corpus.texts), role="query")
+    manifest = write_index(fresh, models.manifest, corpus, (rows.codes, rows.scales), spans, name, keywords)
+    on_progress("write the index", 1)
+    return manifest
+
+
+def write_query_table(
+    fresh: Path,
+    older: Path | None,
+    manifest: Manifest,
+    questions: Sequence[str],
+    new_rows: int,
+    on_progress: OnProgress,
+) -> Manifest:
+    """Learn the query table, or keep the one of the older bundle, which lacks new_rows of the passages.
+
+    older is None to learn it in any case. Returns the manifest.
+    """
+    if older is not None:
+        kept = keep_table(older, fresh, manifest, new_rows)
+        if kept is not None:
+            return kept
+    return write_table(fresh, manifest, Embedder.open(fresh, manifest.model), questions, on_progress)
+
+
+def check(
+    fresh: Path, embedder: Embedder, rows: EmbeddedCorpus, out: Path, on_progress: OnProgress
+) -> tuple[Check, ...]:
+    """Verify the unfinished bundle, and return its checks. Raises FailedChecksError if one failed."""
+    verified = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
+    checks = tuple(verify(fresh, on_progress, embedder, min(verified, VERIFIED_PASSAGES)))
+    if not all(check.passed for check in checks):
+        shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next call makes all again
+        raise FailedChecksError(f"{out}: the new bundle failed a check; what was there before stays as it was", checks)
+    return checks

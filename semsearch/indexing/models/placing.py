@@ -1,0 +1,132 @@
+"""Place the models of a bundle into its unfinished folder: from an older bundle, from the cache, or converted now."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest
+from semsearch.indexing.bundles import take_model, take_reranker, write_model
+from semsearch.indexing.errors import require_packages
+from semsearch.indexing.models.cache import (
+    cached_folder,
+    can_convert,
+    find_cached,
+    find_documents_model,
+    make_model,
+    require_own_documents_model,
+    take_cached,
+)
+from semsearch.indexing.models.calibration import CalibrationTexts, read_calibration
+from semsearch.indexing.models.converting import convert_reranker
+from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256, find_model, read_cross_encoder, read_source
+from semsearch.indexing.progress import OnProgress
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model embeds, and how it is converted. The options of `index` of these names explain the fields."""
+
+    name: str | Path | None = None
+    revision: str | None = None
+    pooling: str | None = None
+    dimensions: int | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    calibration: Path | None = None
+    calibration_column: str | None = None
+    uses_cache: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RerankerChoice:
+    """Which cross-encoder is added, None for the one of the older bundle, if any, and the weight of its score."""
+
+    name: str | Path | None = None
+    revision: str | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedModels:
+    """The models in an unfinished folder: its manifest, and where the model is that embeds passages."""
+
+    manifest: Manifest
+    documents_folder: Path  # often the unfinished folder itself
+    documents: Manifest  # the manifest of that folder
+    from_cache: Path | None = None  # the folder of the cache that the model was copied from
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the model is all-MiniLM-L6-v2, which was trained with English."""
+        return self.manifest.model.source_sha256 == DEFAULT_MODEL_SHA256
+
+
+def place_models(
+    fresh: Path, older: Path | None, choice: ModelChoice, reranker: RerankerChoice, on_progress: OnProgress
+) -> PlacedModels:
+    """Write the model and the reranker into the unfinished folder `fresh`, with a manifest that describes them.
+
+    Without a name in `choice`, the model of the bundle `older` is copied, if there is one.
+    Raises ModelError if a model cannot be converted, BundleError if the older bundle cannot be used, and PackagesError
+    if the packages that convert a model are missing.
+    """
+    if reranker.name is not None:  # read now, so that a wrong name is an error before the conversion
+        cross_encoder = read_cross_encoder(*find_model(str(reranker.name), reranker.revision))
+    calibration = _Calibration(choice, on_progress)
+    from_cache = None
+    if older is not None and choice.name is None:
+        require_own_documents_model(older)
+        manifest = take_model(older, fresh)
+    else:
+        manifest, from_cache = _take_or_convert(fresh, choice, calibration, on_progress)
+        if older is not None and reranker.name is None:
+            manifest = take_reranker(older, fresh, manifest)
+    if reranker.name is not None:
+        info = convert_reranker(cross_encoder, calibration.read(), fresh, on_progress)
+        if (fresh / RERANK_TOKENIZER).read_bytes() == (fresh / TOKENIZER).read_bytes():
+            (fresh / RERANK_TOKENIZER).unlink()
+        manifest = write_model(fresh, manifest.model, info)
+    if reranker.weight is not None:
+        if manifest.rerank is None:
+            raise BundleError(f"{older}: rerank_weight found no reranker; add one with the option rerank")
+        manifest = write_model(fresh, manifest.model, replace(manifest.rerank, weight=reranker.weight))
+    return PlacedModels(manifest, *find_documents_model(fresh, manifest), from_cache)
+
+
+def _take_or_convert(
+    fresh: Path, choice: ModelChoice, calibration: "_Calibration", on_progress: OnProgress
+) -> tuple[Manifest, Path | None]:
+    """Copy the model from the cache, or convert it; return the manifest, and the folder of the cache that was used.
+
+    A model that the user's own texts calibrate is kept in the unfinished folder instead of the cache, for the next try.
+    """
+    is_own = choice.calibration is not None or not choice.uses_cache
+    prompts = {"query": choice.query_prompt, "document": choice.document_prompt}
+    name = None if choice.name is None else str(choice.name)
+    if not can_convert():
+        folder = None if is_own else find_cached(name, choice.revision, choice.pooling, choice.dimensions, prompts)
+        manifest = take_cached(folder, fresh)
+        if manifest is None:
+            require_packages("MODEL", "export")  # raises the error that names them
+            raise AssertionError("the packages are missing")
+        return manifest, folder
+    found = find_model(name, choice.revision)
+    source = read_source(*found, choice.pooling, choice.dimensions, prompts)
+    folder = cached_folder(source, fresh, calibration.read() if is_own else None)
+    manifest = take_cached(folder, fresh)
+    if manifest is not None:
+        return manifest, folder
+    return make_model(source, calibration.read(), folder, fresh, on_progress), None
+
+
+class _Calibration:
+    """The calibration texts, read when a model is converted, and once for both models."""
+
+    def __init__(self, choice: ModelChoice, on_progress: OnProgress) -> None:
+        self._choice, self._on_progress = choice, on_progress
+        self._texts: CalibrationTexts | None = None
+
+    def read(self) -> CalibrationTexts:
+        """Return the texts. Raises CorpusError or ModelError if the file cannot be used."""
+        if self._texts is None:
+            self._texts = read_calibration(self._choice.calibration, self._choice.calibration_column, self._on_progress)
+        return self._texts

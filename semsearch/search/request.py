@@ -1,0 +1,156 @@
+"""The request of a search, as /similar, MCP and `semsearch.Search` take it. pydantic checks its values."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from semsearch.engine.hits import MOST_HITS
+from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query
+
+MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
+
+
+class StrictRequest(BaseModel):
+    """A request body that accepts neither values of another type nor unknown fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+def _check_text(text: str) -> str:
+    if not text or text.isspace():
+        raise PydanticCustomError("blank", "expected words, not an empty or blank text")
+    return check_unicode(text)
+
+
+def check_unicode(text: str) -> str:
+    """Return the text. Raises an error of pydantic for half a surrogate pair, which JSON can have."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # JSON can escape half of a surrogate pair: "\\ud800"
+        raise PydanticCustomError("unicode", "expected valid Unicode, not half a surrogate pair") from error
+    return text
+
+
+# The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space in Python, but not in every
+# regex.
+NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
+
+
+def whole_number(number: object) -> object:
+    """Return 2 for 2.0: JSON has one kind of number, and a JSON Schema that asks for integers allows 2.0."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
+
+Part = Literal["text", "metadata"]
+ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RerankOptions(StrictRequest):
+    """How many of the best texts the reranker scores: the more, the better the results and the slower the search."""
+
+    candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES), BeforeValidator(whole_number)] = 20
+
+
+# The docstring and the descriptions are published: in the OpenAPI document, and as the tool of POST /mcp.
+class SimilarRequest(StrictRequest):
+    """A search: the text or the id, the number of results, the mode, a metadata filter and the fields to return."""
+
+    text: RequestText | None = Field(
+        default=None,
+        description="What to look for, in a few words or a sentence. Without a text and an id, all texts that pass the "
+        "filter are listed.",
+    )
+    num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = Field(
+        default=5, description="How many texts to return, or how many groups with `group_by`."
+    )
+    mode: Literal["semantic", "keyword", "hybrid"] | None = Field(
+        default=None,
+        description="semantic: texts with a similar meaning. keyword: texts with these words, for names and codes; "
+        "words between quotation marks must occur. hybrid: both. The default is hybrid for a text, and semantic for an "
+        "id or if the corpus has no keywords.",
+    )
+    prefix: bool = Field(
+        default=False,
+        description="In the modes keyword and hybrid: the last word of the text is still being typed, so words that "
+        "begin with it are found too. A blank or a punctuation mark after it completes it.",
+    )
+    exact: bool = Field(
+        default=False, description="Find the best of all texts. Otherwise a very large corpus is searched in part."
+    )
+    # the search checks the filter, and semsearch/app/routes/schemas.py adds its JSON Schema
+    filter: dict[str, Any] | None = Field(default=None, description="Return only texts whose metadata match.")
+    include: list[Part] = Field(
+        default=["text", "metadata"],
+        fail_fast=True,
+        description="The fields of each result to return, besides index, id and score.",
+    )
+    id: Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_TEXT)] | None = Field(
+        default=None, description="Return texts that are similar to the text with this id, instead of `text`."
+    )
+    offset: Annotated[int, Field(ge=0, le=MOST_OFFSET), BeforeValidator(whole_number)] = Field(
+        default=0, description="How many results to skip. Use the same num_results for all pages."
+    )
+    min_score: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        default=None, description="Leave out results with a lower score."
+    )
+    group_by: ColumnName | None = Field(
+        default=None,
+        description="Return one result for each value of this column of strings, such as `path` for documents; further "
+        "texts of the group are in `other_passages`.",
+    )
+    group_size: Annotated[int, Field(ge=1, le=MOST_IN_GROUP), BeforeValidator(whole_number)] = Field(
+        default=3, description="How many texts of a group to return at most."
+    )
+    sort: Annotated[dict[ColumnName, Literal["asc", "desc"]], Field(min_length=1, max_length=MOST_COLUMNS)] | None = (
+        Field(default=None, description="Order the texts by columns instead of by score, such as {'price': 'asc'}.")
+    )
+    facets: Annotated[list[ColumnName], Field(max_length=MOST_COLUMNS)] = Field(
+        default=[], description="Columns whose values, or ranges of numbers, are counted among the filtered texts."
+    )
+    facets_of: Literal["matching", "results"] = Field(
+        default="matching",
+        description="Which texts `facets` counts. matching: all that pass the filter and, in mode keyword, have a word "
+        "of the text. results: the best 100 texts, which are the same for all pages.",
+    )
+    highlights: bool = Field(
+        default=False,
+        description="Return for each result a snippet of its text, and which characters of it answer the query.",
+    )
+
+    fusion_weight: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None,
+        description="In mode hybrid: the share of the meaning in the score, from 0 (words alone) to 1, instead of the "
+        "share that the corpus was exported with. The other modes ignore it.",
+    )
+
+    correct: bool = Field(
+        default=True,
+        description="In the modes keyword and hybrid: replace misspelled words that no text has by words of the texts.",
+    )
+    queries: Literal["model"] | None = Field(
+        default=None,
+        description="model: the model embeds the text, also where a table learned from the corpus does it by default. "
+        "Slower, and better for long questions.",
+    )
+    # the search checks the boosts
+    boost: dict[str, Any] | None = Field(
+        default=None,
+        description="What columns add to the score of the best texts, instead of the default of the corpus, such as "
+        "{'date': {'half_life': '30d', 'weight': 0.2}, 'in_stock': {'equals': true, 'weight': 0.1}, "
+        "'popularity': {'log': true, 'weight': 0.05}}. {} adds nothing.",
+    )
+    rerank: RerankOptions | None = Field(
+        default=None,
+        description="Score the best texts once more with a slower and more accurate model, which reads the query and a "
+        "text together, and order them by both scores.",
+    )
+
+    def query(self) -> Query:
+        """Return the request as the search takes it."""
+        rerank = None if self.rerank is None else self.rerank.candidates
+        return Query(
+            **dict(self) | {"rerank": rerank, "facets": tuple(self.facets)}
+        )  # their fields have the same names
