@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
     parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="the bundle of the demo; default: bundle/")
-    parser.add_argument("--packages", type=Path, help="as of `python -m export site`")
+    parser.add_argument("--packages", type=Path, help="as of `semsearch site`")
     parser.add_argument("--queries", type=int, default=200, help="queries in each mode")
     parser.add_argument("--rows", type=int, default=30_000, help="headlines of the second corpus")
 

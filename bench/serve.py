@@ -202,7 +202,7 @@ def make_server(name: str, work: Path, bundle: Path, texts: Texts, port: int) ->
 
     model = find_model(None, None)[0]
     if name in (OURS, UNBATCHED):
-        command: list[Any] = [sys.executable, "-m", "function", "--bundle", bundle, "--port", port]
+        command: list[Any] = [sys.executable, "-m", "semsearch", "serve", bundle, "--port", port]
         command += ["--workers", WORKERS, *(("--tokens-per-batch", 1) if name == UNBATCHED else ())]
         return ServerCommand(port, command, ROUTES)
     if name == PEER:  # with one thread of torch in each worker

@@ -50,7 +50,7 @@ def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
     bundle = work / (f"{texts.file_name}-{len(texts.texts)}" + (f"-{lots}-lots" if lots else ""))
     mark = work / f"{bundle.name}.made-from.txt"
     if not is_current(mark):
-        from semsearch.commands.export_cli import main
+        from semsearch.commands.main import dispatch as main
 
         shutil.rmtree(bundle, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from semsearch.commands.export_cli import main
+from semsearch.commands.main import dispatch
 
 STORY_COLUMNS = ("--text-column", "title", "--id-column", "number")  # for the fixture `stories`
 
@@ -28,16 +28,16 @@ def run(*arguments: object) -> Run:
     terminal = patch.dict(os.environ, COLUMNS=os.environ.get("COLUMNS", "300"))
     with terminal, redirect_stdout(out), redirect_stderr(err):
         try:
-            code: int | str | None = main([str(argument) for argument in arguments])
+            code: int | str | None = dispatch([str(argument) for argument in arguments])
         except SystemExit as stop:
             code = stop.code
     return Run(code, out.getvalue(), err.getvalue())
 
 
 def export_texts(corpus: Path, out: Path, *options: object) -> Run:
-    """Run `python -m export corpus`, which has to succeed without a message."""
-    done = run("corpus", "--corpus", corpus, "--out", out, *options)
-    assert (done.code, done.err) == (0, "")
+    """Run `semsearch index`, which has to succeed without a message."""
+    done = run("index", corpus, "--out", out, "--verbose", *options)
+    assert (done.code, done.err) == (0, ""), done.err
     return done
 
 

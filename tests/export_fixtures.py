@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 from safetensors.numpy import load_file, save_file
 
-from semsearch.commands import export_cli as cli
-from semsearch.conversion import convert as model
+from semsearch.conversion import convert as conversion
 from semsearch.conversion import reranker
+from semsearch.conversion.__main__ import convert
 from semsearch.conversion.convert import export_model
 from semsearch.conversion.graph import export_graph
 from semsearch.engine.bundle import ModelInfo
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.indexing import make
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.python_documentation import python_documentation
 from semsearch.indexing.documents import reading
-from semsearch.indexing.models.calibration import CalibrationTexts, split_texts
+from semsearch.indexing.models import calibration as calibration_texts
+from semsearch.indexing.models import converting
+from semsearch.indexing.models.calibration import split_texts
 from semsearch.indexing.models.source import Source, read_source, write_tokenizer
 from semsearch.indexing.progress import OnProgress
 from tests.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts
@@ -37,17 +40,22 @@ TINY_BERT = Path(__file__).parent / "data" / "tiny-bert"
 def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make commands in the process of the tests quick.
 
-    Models are exported and documents are read in this process, because a process of its own would import torch or the
-    parsers again, for seconds. The same model is exported once. Tests that start a process have the real thing.
+    Models are converted and documents are read in this process, because a process of its own would import torch or the
+    parsers again, for seconds. The same model is converted once. Tests that start a process have the real thing.
     """
-    made: dict[str, tuple[Path, ModelInfo]] = {}
+    made: dict[str, tuple[Path, dict[str, Any]]] = {}
 
-    def export_once(source: Source, texts: CalibrationTexts, folder: Path, on_progress: OnProgress) -> ModelInfo:
-        key = repr((source, texts))
+    def convert_once(command: str, folder: Path, on_progress: OnProgress) -> dict[str, Any]:
+        job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+        out = Path(job.pop("out"))
+        texts = [(folder / f"{name}.json").read_text(encoding="utf-8") for name in ("calibration", "held_out")]
+        key = repr((job, texts))
+        if command != "convert":
+            return convert(command, folder, on_progress)
         if key not in made:
-            kept = tmp_path_factory.mktemp("model")
-            made[key] = kept, export_model(source, texts, kept, on_progress)
-        shutil.copytree(made[key][0], folder, dirs_exist_ok=True)
+            result = convert(command, folder, on_progress)
+            made[key] = Path(shutil.copytree(out, tmp_path_factory.mktemp("model") / "kept")), result
+        shutil.copytree(made[key][0], out, dirs_exist_ok=True)
         return made[key][1]
 
     def in_this_process(
@@ -60,10 +68,10 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
                 yield error
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (cli, model, reranker):
+        for module in (make, calibration_texts, conversion, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(reading, "in_workers", in_this_process)
-        patch.setattr(model, "export_model", export_once)
+        patch.setattr(converting, "run_conversion", convert_once)
         yield
 
 
@@ -97,13 +105,15 @@ def whole(stories: Path, calibration: Path, tmp_path_factory: pytest.TempPathFac
     out = tmp_path_factory.mktemp("whole") / "bundle"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model, "export_model", export_model)  # the real one, for its progress
-        return out, run(TINY_BERT, "--corpus", stories, *STORY_COLUMNS, "--calibration", calibration, "--out", out)
+        return out, run(
+            "index", stories, "--model", TINY_BERT, *STORY_COLUMNS, "--calibration", calibration, "--out", out
+        )
 
 
 @pytest.fixture(scope="session")
 def model_alone(calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     out = tmp_path_factory.mktemp("model") / "bundle"
-    return out, run("model", TINY_BERT, "--calibration", calibration, "--out", out)
+    return out, run("model", "convert", TINY_BERT, "--calibration", calibration, "--out", out)
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from cfnlint.decode import cfn_yaml
+from semsearch.commands.cli import SECTIONS
+from semsearch.commands.export_arguments import COMMANDS, parse_arguments
 from starlette.routing import Route
 
 from bench import __main__ as bench_command
@@ -20,8 +22,6 @@ from bench.tables import TABLE, fill, pages
 from semsearch.app.app import App
 from semsearch.app.settings import Settings, read_settings
 from semsearch.commands import key, query
-from semsearch.commands.cli import SECTIONS
-from semsearch.commands.export_arguments import COMMANDS, parse_arguments
 from semsearch.engine import bundle as layout
 from semsearch.server import cli as server_command
 from tests.project import ROOT

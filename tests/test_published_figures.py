@@ -13,7 +13,7 @@ import onnxruntime as ort
 import pytest
 
 from bench.texts import HEADLINES, read_headlines
-from semsearch.commands.export_cli import main
+from semsearch.commands.main import dispatch as main
 from semsearch.conversion import convert as export_model_module
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.embedder import Embedder, open_session

@@ -1,1 +1,1 @@
-"""The commands of `python -m function` besides the server."""
+"""The commands of `semsearch`, each a module with one typed function, read by cyclopts."""

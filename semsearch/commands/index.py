@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.options import JSON, LOOK, NAMED_VALUES
+from semsearch.commands.options import JSON, LOOK
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.errors import require_packages
@@ -42,7 +42,7 @@ ON_COMMAND_LINE: dict[str, Any] = {
     "data": Annotated[str, Parameter(name="PATH")],
     "text_column": Annotated[str | None, Parameter(metavar="COLUMN")],
     "synonyms": Annotated[str | None, Parameter(metavar="FILE")],
-    "column": Annotated[list[str] | None, NAMED_VALUES],
+    "column": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
     "boost": Annotated[dict[str, Any] | None, JSON],
 }
 IN_PYTHON_ALONE = ("on_progress",)
@@ -76,6 +76,8 @@ def options_of_index(**changed: Any) -> dict[str, inspect.Parameter]:
 def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
     """Make or update an index, showing the progress, and print the summary."""
     console = TerminalConsole()
+    if options.get("column") is not None:
+        options["column"] = types_of_columns(options["column"])
     out = Path(options.get("out", inspect.signature(index).parameters["out"].default))
     try:
         with _progress(console, options.get("ray")) as on_progress, _fetched(options, on_progress) as fetched:
@@ -85,13 +87,10 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
         raise
     except OptionError:
         raise
-    except (ExpectedError, OSError) as error:
-        if kept := _describe_kept(out):
-            error.add_note(kept)
-        raise
-    except (KeyboardInterrupt, SystemExit):  # SystemExit after SIGTERM, or if nobody reads standard output
-        kept = _describe_kept(out) or "run the command again"
-        TerminalConsole(stderr=True).print(f"[red]interrupted:[/] {escape(kept)}")
+    except (ExpectedError, OSError, KeyboardInterrupt, SystemExit) as error:
+        kept = find_kept(out)
+        if kept is not None:
+            error.add_note(f"{kept} keeps what is finished for the next try")
         raise
     if verbose:
         print_checks(console, summary.checks)
@@ -123,6 +122,17 @@ def index_texts(*positional: Any, **named: Any) -> None:
 command = as_command(index_texts, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")
 
 
+def types_of_columns(words: Iterable[str]) -> dict[str, str]:
+    """Return the types of columns by name, for words such as year=number. Raises OptionError for other words."""
+    found = {}
+    for word in words:
+        name, _, kind = word.rpartition("=")
+        if not name:
+            raise OptionError("column", f"found {word!r}, expected NAME=TYPE, such as year=number")
+        found[name] = kind
+    return found
+
+
 @contextmanager
 def _progress(console: Console, ray: str | None) -> Iterator[OnProgress]:
     """Yield what displays the progress: as lines beside Ray, whose own bars would be overwritten."""
@@ -147,8 +157,3 @@ def _fetched(options: dict[str, Any], on_progress: OnProgress) -> Iterator[dict[
     with closing(connect("s3")) as client, TemporaryDirectory() as folder:
         Store(client, str(url)).fetch(Path(folder), on_progress)
         yield options | {"update": folder}
-
-
-def _describe_kept(out: Path) -> str:
-    kept = find_kept(out)
-    return "" if kept is None else f"{kept} keeps what is finished for the next try"

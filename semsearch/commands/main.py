@@ -8,13 +8,14 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from semsearch.commands.options import LOOK
-from semsearch.commands.terminal import UNUSABLE, fail, run
+from semsearch.commands.terminal import UNUSABLE, fail, run, visible
 from semsearch.engine.errors import ExpectedError, OptionError
 
 COMMANDS = (
     *("index", "query", "serve", "mcp", "install-mcp", "evaluate", "site", "publish", "history", "rollback", "prune"),
     *("remove", "restore", "verify", "key", "model"),
 )
+SILENT = ("query", "serve", "mcp")  # they say nothing when they are interrupted
 FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of the terminal is
 
 app = App(
@@ -55,6 +56,11 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
         return UNUSABLE
     except ExpectedError as error:
         return fail(with_notes(str(error), error))
+    except (KeyboardInterrupt, SystemExit) as stopped:  # SystemExit after SIGTERM, or if nobody reads standard output
+        if words[0] not in SILENT:
+            said = " ".join(getattr(stopped, "__notes__", ["run the command again"]))
+            sys.stderr.write(f"interrupted: {visible(said)}\n")
+        raise
     except OSError as error:
         if error.filename is None or isinstance(error, BrokenPipeError):
             raise  # of a standard stream, which `run` knows

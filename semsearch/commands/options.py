@@ -16,7 +16,9 @@ def _shown_default(value: object) -> str | None:
 # how each program of this package reads options and shows its help
 LOOK: dict[str, Any] = {
     "help_format": "markdown",
-    "default_parameter": Parameter(negative_iterable=(), negative_none=(), show_default=_shown_default),
+    "default_parameter": Parameter(
+        negative_iterable=(), negative_none=(), show_default=_shown_default, allow_repeating=True
+    ),  # of an option that is repeated, the last one counts
 }
 EXAMPLE_FILTER = "'{\"year\": 2014}'"
 
@@ -39,17 +41,6 @@ def json_object(kind: object, tokens: Sequence[Token]) -> dict[str, Any]:
     return _objects([token.value for token in tokens])[-1]
 
 
-def named_values(kind: object, tokens: Sequence[Token]) -> dict[str, str]:
-    """Return the values of an option such as --column year=number by name. Raises ValueError for other words."""
-    found = {}
-    for token in tokens:
-        name, sign, value = token.value.rpartition("=")
-        if not sign or not name:
-            raise ValueError(f"found {token.value!r}, expected NAME=VALUE")
-        found[name] = value
-    return found
-
-
 def json_objects(kind: object, tokens: Sequence[Token]) -> list[dict[str, Any]]:
     """Return the objects of JSON of an option that can be repeated. Raises ValueError for all else."""
     return _objects([token.value for token in tokens])
@@ -57,7 +48,6 @@ def json_objects(kind: object, tokens: Sequence[Token]) -> list[dict[str, Any]]:
 
 JSON = Parameter(converter=json_object, n_tokens=1, accepts_keys=False, metavar="JSON")
 SEVERAL_JSON = Parameter(converter=json_objects, n_tokens=1, accepts_keys=False, json_list=False, metavar="JSON")
-NAMED_VALUES = Parameter(converter=named_values, n_tokens=1, accepts_keys=False, metavar="NAME=VALUE")
 JsonObjects = Annotated[Sequence[dict[str, Any]], SEVERAL_JSON]
 JsonObject = Annotated[dict[str, Any], JSON]
 Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]

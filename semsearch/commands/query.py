@@ -45,7 +45,7 @@ def query(
     text: str | None = None,
     /,
     *,
-    file: str | None = None,
+    file: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     like: str | None = None,
     num_results: Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_HITS))] = 5,
     mode: Literal["semantic", "keyword", "hybrid"] | None = None,

@@ -24,7 +24,7 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from semsearch.app.cold_start import no_garbage_collection
-from semsearch.app.settings import Settings, read_settings
+from semsearch.app.settings import DEFAULT_BUNDLE, Settings, read_settings
 from semsearch.aws.s3.published import S3
 from semsearch.commands.places import PlaceError, kept_index
 from semsearch.engine.bundle import is_bundle
@@ -57,7 +57,7 @@ def from_variable(name: str, most: int) -> Parameter:
 
 @command.default
 def serve(
-    place: str,
+    place: str | None = None,
     /,
     *,
     watch: bool = False,
@@ -75,7 +75,8 @@ def serve(
     """Serve a search page, an API and MCP, until interrupted.
 
     Args:
-        place: a bundle, s3://BUCKET/PREFIX, or a folder of documents, whose index is kept in a cache.
+        place: a bundle, s3://BUCKET/PREFIX, or a folder of documents, whose index is kept in a cache. Without it,
+            the environment variable BUNDLE_DIR, or bundle/.
         watch: update the index when files change.
         documents: with --watch and a bundle: the folder of the documents that the bundle was made of.
         host: address to listen on; the default is for this machine alone.
@@ -95,7 +96,6 @@ def serve(
         stack.callback(signal.signal, signal.SIGTERM, former)
         os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory())
         stack.callback(os.environ.pop, COUNTS, None)
-        bundle = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
         from semsearch.server.workers import bind  # reads the variable above
 
         workers = workers or len(os.sched_getaffinity(0))
@@ -105,6 +105,8 @@ def serve(
             raise PlaceError(f"{host}:{port}: {_reason(error)}") from error
         for listener in listeners:
             stack.enter_context(listener)
+        place = place or os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE)
+        bundle = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
         given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
         settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
         _serve(settings, listeners, (threads, max_queued_tokens, tokens_per_batch), max_connections, is_open=open)
@@ -117,7 +119,8 @@ def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[st
     Another process makes it, whose memory is free again afterwards. With watch, it goes on until the block ends.
     Raises PlaceError if the place, or the error of that process, says so.
     """
-    is_made = is_bundle(place) or place.startswith(S3)
+    # what opens a bundle that is not there says how to make it
+    is_made = is_bundle(place) or place.startswith(S3) or not Path(place).exists()
     folder = Path(place) if documents is None else documents
     if watch and (is_bundle(folder) or not folder.exists()):
         raise PlaceError(f"--watch: found {folder}, expected the folder of the documents; name it with --documents")

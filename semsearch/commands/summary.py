@@ -80,10 +80,13 @@ def _counts(made: IndexSummary) -> Rows:
         yield from ((label, reason) for reason in reasons[:UNREADABLE_SHOWN])
         if len(reasons) > UNREADABLE_SHOWN:
             yield label, f"and {len(reasons) - UNREADABLE_SHOWN:,} more"
+    ids = []
     if made.repeated_ids:
-        yield "ids", f"{made.repeated_ids:,} the same as an earlier one"
+        ids.append(f"{made.repeated_ids:,} the same as an earlier one")
     if corpus.blank_ids:
-        yield "ids", f"{corpus.blank_ids:,} blank ones replaced by the row number"
+        ids.append(f"{corpus.blank_ids:,} blank ones replaced by the row number")
+    if ids:
+        yield "ids", ", ".join(ids)
     if corpus.non_finite:
         yield "metadata", f"{corpus.non_finite:,} NaN or infinite values left out"
     for name in corpus.numeric_strings:
@@ -106,7 +109,9 @@ def _describe_numeric_strings(name: str, is_csv: bool) -> str:
 def _accuracy(made: IndexSummary) -> Rows:
     model, recall = made.manifest.model, made.manifest.corpus.recall
     shares = [f"recall@10 {recall[kind]:g} for {kind}" for kind in recall if f"{kind}_first" in recall]
-    yield "accuracy", ", ".join([f"cosine {model.accuracy['cosine_mean']:g} to float32", *shares])
+    if "cosine_mean" in model.accuracy:
+        shares.insert(0, f"cosine {model.accuracy['cosine_mean']:g} to float32")
+    yield "accuracy", ", ".join(shares)
     if (info := made.manifest.queries) is not None:
         cosine, found = info.accuracy["cosine_mean"], info.accuracy["recall_at_10"]
         table = (

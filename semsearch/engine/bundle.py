@@ -1,7 +1,7 @@
 """The bundle: a folder that export writes and the function trusts, with `manifest.json` as the contract.
 
 Opening checks the format version, that the files are there with their sizes, and that the index was embedded by the
-bundle's own model. Only `python -m export verify` compares checksums, because a cold start has no time to read every
+bundle's own model. Only `semsearch verify` compares checksums, because a cold start has no time to read every
 byte.
 """
 

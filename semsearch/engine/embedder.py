@@ -192,7 +192,7 @@ def open_part(read: Callable[[Path], Part], path: Path) -> Part:
     try:
         return read(path)
     except Exception as error:  # neither library raises anything more specific
-        raise BundleError(f"{path}: {error}; run `python -m export` again") from error
+        raise BundleError(f"{path}: {error}; run `semsearch index` again") from error
 
 
 def open_session(path: Path) -> "ort.InferenceSession":

@@ -57,7 +57,7 @@ def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
             tensors = {name: _view(mapped, begin, entry) for name, entry in header.items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TensorsError(
-                f"{path}: {error}; expected a whole safetensors file; run `python -m export` again"
+                f"{path}: {error}; expected a whole safetensors file; run `semsearch index` again"
             ) from error
     return tensors
 

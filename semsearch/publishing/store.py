@@ -133,7 +133,7 @@ class Store:
             raise PublishError(
                 f"{self.url}/{POINTER}: another command switched it to {now.version and now.version[:SHORT]} in the "
                 f"meantime; it stays so. If it should name {version[:SHORT]}, run "
-                f"`python -m export rollback {self.url} {version[:SHORT]}`"
+                f"`semsearch rollback {self.url} {version[:SHORT]}`"
             )
         self._write_pointer(version, now.version, now.etag, _find_rows(self._bucket, version, now.removed))
 

@@ -77,10 +77,10 @@ class BundleSearch:
         none. Raises BackendError if embeddings or texts are in another service, and that service fails.
         """
         query = self._with_mode(query)
-        rows = self._rows_to_read(query)
-        prepared = await self._run(partial(self.prepare, query, lap), rows)
+        prepared = await self._run(partial(self.prepare, query, lap), self._rows_to_prepare(query))
         if prepared.text is None:
-            return await self._run(partial(self.list_texts, prepared, lap), rows)
+            return await self._run(partial(self.list_texts, prepared, lap), None)
+        rows = self._rows_to_answer(query)
         embedded = await self._embed(prepared, lap)
         if query.rerank is None:
             return await self._run(partial(self.answer, prepared, embedded, lap), rows)
@@ -101,12 +101,15 @@ class BundleSearch:
         is_hybrid = self._bundle.manifest.corpus.keywords is not None and query.id is None
         return replace(query, mode="hybrid" if is_hybrid else "semantic")
 
-    def _rows_to_read(self, query: Query) -> int | None:
-        """Return the number of rows that a step of a plain query reads, None for a query that takes longer."""
-        is_short = query.is_plain and query.filter is None and not self._boost(query)
-        if not is_short or len(query.text or "") > LONG_QUERY:
-            return None
-        return self._bundle.manifest.corpus.rows
+    def _rows_to_prepare(self, query: Query) -> int | None:
+        """Return the number of rows that preparing a query reads, None if it takes longer than that."""
+        is_long = query.filter is not None or not query.is_plain or len(query.text or "") > LONG_QUERY
+        return None if is_long else self._bundle.manifest.corpus.rows
+
+    def _rows_to_answer(self, query: Query) -> int | None:
+        """Return the number of rows that answering a query reads, None if it takes longer than that."""
+        is_long = not query.is_plain or self._boost(query)
+        return None if is_long else self._bundle.manifest.corpus.rows
 
     def prepare(self, query: Query, lap: Lap) -> Prepared:
         """Return the query with the rows that can be found, its refinements, and the rows that have its words."""

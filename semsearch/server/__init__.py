@@ -1,1 +1,1 @@
-"""python -m function: one process or a few that answer many requests at once. Lambda imports none of this."""
+"""The app as a server: one process or a few that answer many requests at once. Lambda imports none of this."""

@@ -37,7 +37,9 @@ def make_browser_model(bundle: Path) -> ModelProto:
     sort_nodes(model)
     OnnxModel(model).prune_graph()
     if any(node.op_type == PRODUCT for node in graph.node):
-        raise BundleError(f"{bundle / MODEL}: holds another {PRODUCT} than {RECIPE} has; run `python -m export` again")
+        raise BundleError(
+            f"{bundle / MODEL}: holds another {PRODUCT} than {RECIPE} has; run `semsearch index` again, with --model"
+        )
     return model
 
 

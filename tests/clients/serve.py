@@ -1,6 +1,6 @@
 """python -m tests.clients.serve server|events|keys: the tests' small bundle, with a reranker, on a port that is free.
 
-`server` is python -m function; `events` answers each request as Lambda does, from an event of API Gateway. `keys` does
+`server` is semsearch serve; `events` answers each request as Lambda does, from an event of API Gateway. `keys` does
 so with the settings of a stack with ApiKeyHashes.
 """
 
@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from semsearch.app.app import create_app
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.settings import IN_LAMBDA, hash_key, read_settings
+from semsearch.commands.main import dispatch
 from semsearch.engine.loading import load_bundle
-from semsearch.server import cli as command
 from tests.clients.conftest import KEY
 from tests.rerankers import add_reranker
 from tests.world import make_stories, write_bundle
@@ -25,7 +25,7 @@ def main(kind: str) -> int:
     with TemporaryDirectory() as folder:
         bundle = add_reranker(write_bundle(Path(folder) / "bundle", make_stories()))
         if kind == "server":
-            return command.main(["--bundle", str(bundle), "--port", "0"])
+            return dispatch(["serve", str(bundle), "--port", "0"])
         return serve_events(bundle, {"API_KEY_HASHES": f"team-a:{hash_key(KEY)}"} if kind == "keys" else {})
 
 

@@ -1,4 +1,4 @@
-"""Run `python -m export` with shards of a few texts, so that a small corpus has many of them.
+"""Run `semsearch index` with shards of a few texts, so that a small corpus has many of them.
 
 An export that takes too long shows what each of its threads waits for, and ends.
 """

@@ -6,14 +6,14 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from semsearch.commands.cli import SECTIONS, dispatch
-from semsearch.indexing.watching import bundle_of, file_states, main
+from semsearch.commands.main import COMMANDS, dispatch
+from semsearch.commands.places import file_states, kept_index
+from semsearch.commands.watching import main
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
 
@@ -40,29 +40,49 @@ def run(*words: str) -> str:
 def test_an_index_that_is_there_is_updated_with_its_model_and_then_searched(folder: Path, bundle: Path) -> None:
     shutil.copytree(bundle, folder / "b")
     (folder / "texts.jsonl").write_text('{"text": "An angry goose"}\n{"text": "The ferry"}\n', encoding="utf-8")
-    assert "texts      2 from texts.jsonl" in run("index", "texts.jsonl", "--out", "b")
+    assert "texts     2 from texts.jsonl" in run("index", "texts.jsonl", "--out", "b")
     (hit,) = json.loads(run("query", "b", "angry goose", "--num-results", "1", "--json"))["results"]
     assert hit["text"] == "An angry goose"
 
 
-@pytest.mark.parametrize("command", SECTIONS)
-def test_the_help_of_a_command_fits_a_screen_or_is_the_commands_own(
-    command: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", [*COMMANDS, "model convert", "model pack"])
+def test_the_help_of_a_command_has_its_options_and_an_example(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with suppress(SystemExit):  # argparse raises it
-        dispatch([command, "--help"])
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"usage: semsearch {command}")
-    assert len(lines) < 24 or command in ("evaluate", "publish")
+    monkeypatch.setenv("COLUMNS", "100")
+    assert dispatch([*command.split(), "--help"]) == 0
+    found = capsys.readouterr().out
+    assert found.startswith(f"Usage: semsearch {command}")
+    assert f"semsearch {command.partition(' ')[0]}" in found.partition("Examples:")[2] or command == "model pack"
+
+
+def test_the_help_lists_each_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch([]) == 0
+    found = capsys.readouterr().out
+    assert all(f"│ {command} " in found for command in COMMANDS)
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["nothing"], ["index", "--out", "b"], ["mcp", ".", "--watchful"], ["install-mcp", "emacs", "."], ["model"]],
+    ("words", "message"),
+    [
+        (["nothing"], 'Unknown command "nothing"'),
+        (["index", "--out", "b"], "PATH requires an argument; see `semsearch index --help`"),
+        (["mcp", ".", "--watchful"], "--watchful"),
+        (["install-mcp", "emacs", "."], '"emacs"'),
+        (["index", "docs", "--passage-tokens", "many"], "--passage-tokens"),
+        (["index", "docs", "--column", "year"], "--column: found 'year', expected NAME=TYPE"),
+        (["publish", "bundle", "ftp://x"], "expected s3://BUCKET/PREFIX or s3vectors://BUCKET/INDEX"),
+        (["publish", "bundle", "s3://b/p", "--keep-texts"], "--keep-texts: is for s3vectors://"),
+        (["remove", "s3://b/p"], "found no ids; write them after the address"),
+    ],
 )
-def test_wrong_words_are_an_error(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_words_are_an_error_in_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(words) == 2
-    assert "semsearch" in "".join(capsys.readouterr())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert message in line
 
 
 class Agent:
@@ -95,7 +115,7 @@ def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: P
     documents = folder / "notes"
     documents.mkdir()
     (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
-    shutil.copytree(bundle, bundle_of(documents))  # so that the tests' model embeds them
+    shutil.copytree(bundle, kept_index(documents))  # so that the tests' model embeds them
     agent = Agent("notes", "--watch")
     assert agent.ask("initialize", protocolVersion="2025-06-18")["capabilities"] == {"tools": {"listChanged": True}}
     for written in ("An angry goose won", "The night nurse told a joke"):
@@ -112,20 +132,30 @@ def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: P
 def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("semsearch.indexing.watching.index", lambda path, out, base_url: print(base_url))
+    stated = []
+    monkeypatch.setattr("semsearch.indexing.make.index", lambda *places, **options: stated.append(options))
     assert main(folder, folder / "b", watch=False) == 0
-    assert capsys.readouterr().out == f"{folder.as_uri()}\n\n"
+    assert capsys.readouterr().out == "\n"
+    assert [options["base_url"] for options in stated] == [folder.as_uri()]
 
 
-@pytest.mark.parametrize("command", ["index", "query", "serve", "evaluate", "site", "publish"])
-def test_all_options_of_a_command_are_shown_without_another_program(
-    command: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", [("query", "An angry goose"), ("verify",), ("evaluate", "--make-questions", "1")])
+def test_a_command_takes_a_folder_of_documents_and_follows_its_changes(
+    folder: Path, bundle: Path, command: tuple[str, ...]
 ) -> None:
-    with suppress(SystemExit):
-        dispatch([command, "--help" if command in ("evaluate", "site", "publish") else "--help-all"])
-    found = capsys.readouterr().out
-    assert found.startswith(f"usage: semsearch {command}")
-    assert "python -m" not in found
+    documents = folder / "notes"
+    documents.mkdir()
+    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
+    shutil.copytree(bundle, kept_index(documents))  # so that the tests' model embeds them
+    name, *options = command
+    words = [*SEMSEARCH, name, "notes", *options]
+    first, again = (subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2))
+    assert "notes: making the index" in first.stderr
+    assert "making the index" not in again.stderr
+    assert "updating the index" not in again.stderr
+    (documents / "b.md").write_text("# Ferry\n\nThe last ferry of the year.\n", encoding="utf-8")
+    changed = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "notes: 1 files are new or have changed, 0 are gone; updating the index\n" in changed.stderr
 
 
 def test_messages_can_come_from_a_file(folder: Path, bundle: Path) -> None:

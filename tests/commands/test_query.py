@@ -1,4 +1,4 @@
-"""python -m function query: what /similar would find, on a terminal, in a pipe and as JSON."""
+"""semsearch query: what /similar would find, on a terminal, in a pipe and as JSON."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from semsearch.commands.query import main
+from semsearch.commands.main import dispatch
 from semsearch.indexing.corpus import Corpus
 from tests.project import ROOT, run_in_a_shell
 from tests.world import write_bundle
@@ -25,7 +25,7 @@ def ask(bundle: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Return what runs a query that must succeed, and returns what it prints."""
 
     def run(*arguments: str) -> str:
-        assert main([*arguments, "--bundle", str(bundle)]) == 0, capsys.readouterr().err
+        assert dispatch(["query", str(bundle), *arguments]) == 0, capsys.readouterr().err
         return capsys.readouterr().out
 
     return run
@@ -85,7 +85,7 @@ def test_ranges_of_facets_are_printed_with_both_ends(tmp_path: Path, capsys: pyt
     texts = [f"{TEXT} {row}" for row in range(101)]
     corpus = Corpus(texts, texts, metadata, empty_texts=0, columns={"price": "number"})
     bundle = write_bundle(tmp_path / "bundle", corpus)
-    assert main(["--facet", "price", "--num-results", "1", "--bundle", str(bundle)]) == 0
+    assert dispatch(["query", str(bundle), "--facet", "price", "--num-results", "1"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "price: 0 to 20 (20), 20 to 40 (20), 40 to 60 (20), 60 to 80 (20), 80 to 100 (20), 100 to 120 (1)"
 
@@ -114,19 +114,19 @@ def test_no_character_of_a_text_or_an_id_controls_the_terminal(
     odd_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "queries.txt").write_text("angry \x1b[1m goose", encoding="utf-8")
-    assert main(["--file", str(tmp_path / "queries.txt"), "--bundle", str(odd_bundle)]) == 0
+    assert dispatch(["query", str(odd_bundle), "--file", str(tmp_path / "queries.txt")]) == 0
     text = r"An angry goose żółć 🦆 \x1b[31mred\x1b]0;title\x07 \x9b31m \u202egnp.exe\u202c one two three four \x7f"
     first, second = capsys.readouterr().out.splitlines()
     assert first == r"angry \x1b[1m goose"
     assert second.endswith(rf"  id\x1b[2J 1  {text}")
-    assert main(["goose", "--bundle", "/none\x1b[31m"]) == 1
+    assert dispatch(["query", "/none\x1b[31m", "goose"]) == 1
     assert capsys.readouterr().err.startswith(r"error: /none\x1b[31m: is not a folder")
 
 
 def test_json_has_no_such_characters_either_and_null_for_what_json_has_not(
     odd_bundle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["goose", "--json", "--bundle", str(odd_bundle)]) == 0
+    assert dispatch(["query", str(odd_bundle), "goose", "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert line.isascii()
     assert line.isprintable()
@@ -160,71 +160,55 @@ def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> Non
 
 
 def test_what_cannot_be_searched_for_is_told(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["goose", "--filter", '{"where": 1}', "--bundle", str(bundle)]) == 1
+    assert dispatch(["query", str(bundle), "goose", "--filter", '{"where": 1}']) == 1
     assert "found 'where'; the columns are: id (string), chapter (number)" in capsys.readouterr().err
 
 
 def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["goose", "--bundle", "s3://tests/prefix"]) == 1
-    expected = "error: --bundle: found s3://tests/prefix, expected a folder, because a query reads nothing from S3; "
-    found = capsys.readouterr().err
-    assert found.startswith(expected)
-    assert "`python -m function --bundle s3://tests/prefix`" in found
+    assert dispatch(["query", "s3://tests/prefix", "goose"]) == 1
+    expected = (
+        "error: s3://tests/prefix: found an address, expected a folder; `semsearch serve s3://tests/prefix` serves"
+    )
+    assert capsys.readouterr().err.startswith(expected)
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "expected one text, --file or --like"),
-        (["goose", "--num-results", "101"], "expected a whole number from 1 to 100"),
-        (["goose", "--filter", "{"], "argument --filter: not JSON"),
+        ([], "expected a text, --file or --like"),
+        (["goose", "--num-results", "101"], "--num-results. Must be <= 100"),
+        (["goose", "--filter", "{"], "--filter: not JSON"),
     ],
 )
 def test_unusable_arguments_end_it_with_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
+    assert dispatch(["query", "bundle", *arguments]) == 2
     assert expected in capsys.readouterr().err
 
 
-def run_module(
-    *arguments: str, code: int = 0, environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "function", *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | (environment or {}), capture_output=True, check=False, timeout=60
-    )
-    assert done.returncode == code, done.stderr
-    return done
-
-
-def test_the_module_searches_serves_and_explains(bundle: Path, tmp_path: Path) -> None:
-    assert b"angry goose" in run_module("query", TEXT, "--bundle", str(bundle)).stdout
-    assert b'python -m function query "self driving cars"' in run_module("query", "--help").stdout
-    none = str(tmp_path / "none")
-    for serve in ([], ["serve"]):
-        assert b"none: is not a folder" in run_module(*serve, "--port", "0", "--bundle", none, code=1).stderr
-
-
-def test_a_query_imports_no_server(in_a_new_process: Callable[..., Any], bundle: Path) -> None:
+def test_a_query_imports_no_server_and_nothing_that_makes_an_index(
+    in_a_new_process: Callable[..., Any], bundle: Path
+) -> None:
     script = f"""
 import json, sys
-from semsearch.commands.query import main
-main(["goose", "--bundle", {str(bundle)!r}])
-print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
+from semsearch.commands.main import dispatch
+dispatch(["query", {str(bundle)!r}, "goose"])
+print(json.dumps(sorted(sys.modules)))
 """
-    assert not {"fastapi", "starlette", "pydantic", "mangum", "uvicorn", "asyncio"} & set(in_a_new_process(script))
+    modules = in_a_new_process(script)
+    assert not {"fastapi", "starlette", "pydantic", "mangum", "uvicorn", "torch"}.intersection(modules)
+    rooms = ("semsearch.indexing", "semsearch.app", "semsearch.server", "semsearch.conversion")
+    assert not [name for name in modules if name.startswith(rooms)]
 
 
 def run_query_in_a_shell(command: str, **environment: str) -> tuple[int, str, str]:
     """Run a command of bash, in which "query" means ours; return its exit code, stdout and stderr."""
-    return run_in_a_shell(command.replace("query", f"{sys.executable} -m function query"), **environment)
+    return run_in_a_shell(command.replace("query", f"{sys.executable} -m semsearch query"), **environment)
 
 
 def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path) -> None:
-    command = f"yes goose | head -300 | {{ query --file - --json --bundle {bundle}; echo $? >&2; }} | head -1"
+    command = f"yes goose | head -300 | {{ query {bundle} --file - --json; echo $? >&2; }} | head -1"
     _, out, err = run_query_in_a_shell(command)
     assert json.loads(out)["query"] == "goose"
     assert err == "141\n"
@@ -233,8 +217,8 @@ def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("query goose --bundle {} >/dev/full", (1, "", "error: standard output: No space left on device\n")),
-        ("query --file /none.txt --bundle {}", (1, "", "error: /none.txt: No such file or directory\n")),
+        ("query {} goose >/dev/full", (1, "", "error: standard output: No space left on device\n")),
+        ("query {} --file /none.txt", (1, "", "error: /none.txt: No such file or directory\n")),
     ],
 )
 def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(
@@ -245,7 +229,7 @@ def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(
 
 def test_ctrl_c_ends_it_without_a_trace(bundle: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "queries")
-    command = [sys.executable, "-m", "function", "query", "--file", str(tmp_path / "queries"), "--bundle", str(bundle)]
+    command = [sys.executable, "-m", "semsearch", "query", str(bundle), "--file", str(tmp_path / "queries")]
     with (
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as query,
         (tmp_path / "queries").open("wb"),  # waits until the query opens it too

@@ -1,4 +1,4 @@
-"""What `python -m export corpus` says of the texts that it read."""
+"""What `semsearch index` says of the texts that it read."""
 
 from pathlib import Path
 
@@ -55,6 +55,6 @@ def test_numbers_of_a_csv_are_numbers_unless_another_type_is_asked_for(bundle_co
 def test_a_value_of_another_type_than_was_asked_for_stops_the_export(bundle_copy: Path, tmp_path: Path) -> None:
     before = contents(bundle_copy)
     corpus = write(tmp_path, "a.csv", b"id,text,year\nx,one,2019\ny,two,MMXX\n")
-    line = error_line(run("corpus", "--corpus", corpus, "--out", bundle_copy, "--column", "year=number"))
+    line = error_line(run("index", corpus, "--out", bundle_copy, "--column", "year=number"))
     assert f"{corpus}, text 1 (from 0, id 'y'): found 'MMXX' in the column 'year', expected a number; " in line
     assert contents(bundle_copy) == before

@@ -39,7 +39,7 @@ def test_a_signal_ends_a_command_with_its_code(
 
 @pytest.mark.parametrize("redirection", ["", ">&- <&-"])
 def test_a_server_needs_no_standard_output_and_writes_its_log_in_utf_8(bundle: Path, redirection: str) -> None:
-    command = f"exec {sys.executable} -m function --bundle {bundle} --port 0 --workers 1 {redirection}"
+    command = f"exec {sys.executable} -m semsearch serve {bundle} --port 0 --workers 1 {redirection}"
     with subprocess.Popen(
         ["bash", "-c", command],
         cwd=ROOT,

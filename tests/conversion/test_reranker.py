@@ -178,7 +178,7 @@ def test_a_bundle_gets_a_reranker_keeps_it_and_gets_another_weight_without_a_new
     make: Make, stories: Path, story_bundle: Path, calibration: Path
 ) -> None:
     before = contents(story_bundle)
-    command = ("--update", story_bundle, "--corpus", stories, *STORY_COLUMNS, "--out", story_bundle)
+    command = ("index", stories, *STORY_COLUMNS, "--out", story_bundle, "--verbose")
     done = run(*command, "--rerank", make(), "--calibration", calibration)
     assert (done.code, done.err) == (0, "")
     assert "0 texts, " in summary(done, "embedded")
@@ -197,7 +197,7 @@ def test_a_bundle_gets_a_reranker_keeps_it_and_gets_another_weight_without_a_new
     assert again.rerank is not None
     assert (again.rerank.weight, contents(story_bundle)[RERANK]) == (0.25, after[RERANK])
 
-    assert run(TINY_BERT, "--calibration", calibration, *command).code == 0
+    assert run(*command, "--model", TINY_BERT, "--calibration", calibration).code == 0
     assert read_manifest(story_bundle).rerank == again.rerank
 
 
@@ -208,7 +208,9 @@ def test_a_tokenizer_of_its_own_has_its_own_file(make: Make, calibration: Path, 
     described["normalizer"]["lowercase"] = False
     path.write_text(json.dumps(described))
     _change(folder / "tokenizer_config.json", {"do_lower_case": False})
-    done = run("model", TINY_BERT, "--rerank", folder, "--calibration", calibration, "--out", tmp_path / "bundle")
+    done = run(
+        "model", "convert", TINY_BERT, "--rerank", folder, "--calibration", calibration, "--out", tmp_path / "bundle"
+    )
     assert (done.code, done.err) == (0, "")
     files = contents(tmp_path / "bundle")
     assert files[RERANK_TOKENIZER] != files[TOKENIZER]
@@ -217,15 +219,15 @@ def test_a_tokenizer_of_its_own_has_its_own_file(make: Make, calibration: Path, 
 
 def test_a_model_that_is_no_cross_encoder_is_refused_before_any_work(stories: Path, story_bundle: Path) -> None:
     before = contents(story_bundle)
-    done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--rerank", TINY_BERT, "--out", story_bundle)
+    done = run("index", stories, *STORY_COLUMNS, "--rerank", TINY_BERT, "--out", story_bundle)
     assert "lists Transformer, Pooling, Normalize; expected a cross-encoder" in error_line(done)
     assert contents(story_bundle) == before
 
 
 def test_a_weight_without_a_reranker_is_refused(stories: Path, story_bundle: Path) -> None:
-    done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--rerank-weight", "0.3", "--out", story_bundle)
+    done = run("index", stories, *STORY_COLUMNS, "--rerank-weight", "0.3", "--out", story_bundle)
     assert done.code == 1
-    assert "--rerank-weight found no reranker; add one with --rerank MODEL" in done.err
+    assert "rerank_weight found no reranker; add one with the option rerank" in done.err
 
 
 def test_the_rank_correlation_is_spearmans() -> None:

@@ -177,7 +177,7 @@ def test_dimensions_and_prompts_of_the_command_line_are_in_the_bundle(
     out = tmp_path / "bundle"
     options = ["--dimensions", 16, "--query-prompt", "ask: ", "--document-prompt", "read: ", "--calibration"]
     corpus = write_texts(tmp_path / "texts.csv", list(TEXTS))
-    done = run(steps, "--corpus", corpus, *options, calibration, "--out", out)
+    done = run("index", corpus, "--model", steps, *options, calibration, "--out", out, "--verbose")
     assert done.code == 0
     assert summary(done, "model").startswith("steps, 16 of 40 dimensions, mean pooling")
     manifest = check_bundle(out)
@@ -186,7 +186,7 @@ def test_dimensions_and_prompts_of_the_command_line_are_in_the_bundle(
     source = read_source(steps, "steps", dimensions=16, prompts={"document": "read: "})
     assert least_cosine(stored(out), embed(exact(source, tmp_path / "work"), "document")) >= LEAST_QUANTIZED
     assert run("verify", out, "--model", steps).code == 0  # 16 values of the original model too
-    assert run("corpus", "--corpus", corpus, "--out", out).code == 0
+    assert run("index", corpus, "--out", out).code == 0
     assert check_bundle(out).model == manifest.model
 
 
@@ -218,7 +218,9 @@ def routed(router: Path, calibration: Path, tmp_path_factory: pytest.TempPathFac
     """The bundle of the model with a Router, and its corpus: TEXTS."""
     folder = tmp_path_factory.mktemp("routed")
     corpus = write_texts(folder / "texts.csv", list(TEXTS))
-    done = run(router, "--corpus", corpus, "--calibration", calibration, "--out", folder / "bundle")
+    done = run(
+        "index", corpus, "--model", router, "--calibration", calibration, "--out", folder / "bundle", "--verbose"
+    )
     assert done.code == 0, done.err
     assert "another model for the passages" in done.out
     return folder / "bundle", corpus
@@ -258,16 +260,16 @@ def test_new_texts_for_a_router_need_the_model_again(
     bundle, _ = routed
     before = contents(bundle)
     corpus = write_texts(tmp_path / "more.csv", [*TEXTS, "the tortoise"])
-    alone = run("--update", bundle, "--corpus", corpus, "--out", tmp_path / "out")
+    alone = run("index", corpus, "--update", bundle, "--out", tmp_path / "out")
     assert error_line(alone).startswith(f"error: {bundle}: holds the model for queries of router, and its passages")
-    assert "python -m export MODEL --update" in error_line(alone)
-    assert error_line(run("corpus", "--corpus", corpus, "--out", bundle)) == error_line(alone)
+    assert "state it again with --model" in error_line(alone)
+    assert error_line(run("index", corpus, "--out", bundle)) == error_line(alone)
     assert contents(bundle) == before
 
-    options = ["--corpus", corpus, "--calibration", calibration, "--out", tmp_path / "out"]
-    done = run(router, "--update", bundle, *options)
+    options = ["--calibration", calibration, "--out", tmp_path / "out", "--verbose"]
+    done = run("index", corpus, "--model", router, "--update", bundle, *options)
     assert (done.code, done.err) == (0, "")
-    assert summary(done, "embedded") == f"1 texts, {len(TEXTS)} rows taken over from the bundle of --update"
+    assert summary(done, "embedded") == f"1 texts, {len(TEXTS)} rows taken over from the older index"
     np.testing.assert_array_equal(stored(tmp_path / "out")[: len(TEXTS)], stored(bundle))
 
 

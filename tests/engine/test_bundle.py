@@ -78,7 +78,7 @@ def test_a_manifest_that_is_not_json_is_refused(bundle_copy: Path, content: byte
     (bundle_copy / MANIFEST).write_bytes(content)
     message = refusal(bundle_copy)
     assert message.startswith(f"{bundle_copy / MANIFEST}: ")
-    assert message.endswith("run `python -m export` again")
+    assert message.endswith("run `semsearch index` again")
 
 
 @pytest.mark.parametrize("version", [4, "5", "a manifest that is no object"])
@@ -87,7 +87,7 @@ def test_another_format_version_is_refused(bundle_copy: Path, version: object) -
     if version == "a manifest that is no object":
         (bundle_copy / MANIFEST).write_text("[]")
         version = None
-    expected = f"format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"
+    expected = f"format_version is {version}, this code reads {FORMAT_VERSION}; run `semsearch index` again"
     assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: {expected}"
 
 
@@ -106,12 +106,12 @@ def test_a_manifest_with_other_fields_is_refused_and_the_field_named(bundle_copy
     message = refusal(bundle_copy)
     assert message.startswith(f"{bundle_copy / MANIFEST}: ")
     assert found in message
-    assert message.endswith("is missing or wrong; run `python -m export` again")
+    assert message.endswith("is missing or wrong; run `semsearch index` again")
 
 
 def test_a_missing_file_is_refused(bundle_copy: Path) -> None:
     (bundle_copy / KEYWORDS).unlink()
-    assert refusal(bundle_copy) == f"{bundle_copy / KEYWORDS}: is missing; run `python -m export` again"
+    assert refusal(bundle_copy) == f"{bundle_copy / KEYWORDS}: is missing; run `semsearch index` again"
 
 
 @pytest.mark.parametrize("difference", [-1, 1])
@@ -120,13 +120,13 @@ def test_a_file_of_another_length_is_refused(bundle_copy: Path, difference: int)
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.truncate(size + difference)
-    expected = f"{size + difference} bytes, the manifest says {size}; run `python -m export` again"
+    expected = f"{size + difference} bytes, the manifest says {size}; run `semsearch index` again"
     assert refusal(bundle_copy) == f"{path}: {expected}"
 
 
 def test_a_file_the_manifest_does_not_list_is_refused(bundle_copy: Path) -> None:
     rewrite(bundle_copy, lambda found: found["files"].pop(COLUMNS))
-    assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: lists no {COLUMNS}; run `python -m export` again"
+    assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: lists no {COLUMNS}; run `semsearch index` again"
 
 
 @pytest.mark.parametrize(("name", "field"), [(MODEL, "model_sha256"), (TOKENIZER, "tokenizer_sha256")])
@@ -135,12 +135,12 @@ def test_an_index_of_another_model_or_tokenizer_is_refused(bundle_copy: Path, na
     held = describe_file(bundle_copy / name).sha256[:12]
     assert refusal(bundle_copy) == (
         f"{bundle_copy / INDEX}: was embedded by {name} ffffffffffff, the bundle holds {held}; "
-        f"run `python -m export corpus --corpus FILE --out {bundle_copy}`"
+        f"run `semsearch index PATH --out {bundle_copy}`"
     )
 
 
 def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle_copy: Path) -> None:
     rewrite(bundle_copy, lambda found: found.update(index=None))
     assert read_manifest(bundle_copy).index is None
-    expected = f"holds a model and no texts; run `python -m export corpus --corpus FILE --out {bundle_copy}`"
+    expected = f"holds a model and no texts; run `semsearch index PATH --out {bundle_copy}`"
     assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"

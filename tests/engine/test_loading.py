@@ -44,7 +44,7 @@ def test_a_damaged_model_or_tokenizer_of_the_right_length_is_refused_by_name_and
         load_bundle(bundle_copy)
     reason = str(refused.value.__cause__)
     assert reason
-    assert str(refused.value) == f"{path}: {reason}; run `python -m export` again"
+    assert str(refused.value) == f"{path}: {reason}; run `semsearch index` again"
 
 
 def test_a_manifest_that_does_not_fit_the_files_is_refused(bundle_copy: Path) -> None:
@@ -52,5 +52,5 @@ def test_a_manifest_that_does_not_fit_the_files_is_refused(bundle_copy: Path) ->
     content = json.loads(path.read_text())
     content["index"]["rows"] = 7
     path.write_text(json.dumps(content))
-    with pytest.raises(BundleError, match="run `python -m export` again"):
+    with pytest.raises(BundleError, match="run `semsearch index` again"):
         load_bundle(bundle_copy)

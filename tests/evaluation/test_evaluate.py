@@ -1,4 +1,4 @@
-"""python -m export evaluate, as its user sees it."""
+"""semsearch evaluate, as its user sees it."""
 
 import asyncio
 import io
@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from semsearch.aws.search import make_search
-from semsearch.commands.export_arguments import parse_arguments
-from semsearch.commands.export_cli import main
+from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import RRF
 from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.matches import Matches
@@ -240,8 +239,7 @@ def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> No
     printed = evaluate(bundle, "--questions", path).out.splitlines()
     assert any(line.startswith("fusion weight: 0.3 instead of 0.6: +0.") for line in printed)
     assert printed[-1].startswith("To set it: ")
-    words = printed[-1].partition(" -m export ")[2].split()
-    assert parse_arguments(words).fusion_weight == 0.3
+    assert printed[-1].endswith(f"semsearch index PATH --out {bundle} --fusion-weight 0.3")
     tuned = write_bundle(tmp_path / "tuned", make_stories(), KeywordOptions(fusion_weight=0.3))
     assert "fusion weight: keep 0.3; no other is better for these questions" in evaluate(tuned, "--questions", path).out
 
@@ -311,7 +309,7 @@ def test_questions_to_fill_in_are_random_passages(bundle: Path, tmp_path: Path) 
 
 def test_neither_torch_nor_transformers_is_imported(bundle: Path, questions: Path) -> None:
     code = (
-        "import sys; from semsearch.commands.export_cli import main; "
+        "import sys; from semsearch.commands.main import dispatch as main; "
         f"assert main(['evaluate', {str(bundle)!r}, '--questions', {str(questions)!r}, '--json']) == 0; "
         "print({'torch', 'transformers', 'optimum', 'polars', 'onnx'} & set(sys.modules), file=sys.stderr)"
     )

@@ -63,7 +63,13 @@ seen["later"] = sorted(set(sys.modules) - set(seen["init"]))
 
 # modules that only some functions or some requests need
 LATE = (
-    *("semsearch.aws", "semsearch.server", "semsearch.app.fastapi_app", "semsearch.app.routes.clients"),
+    *(
+        "semsearch.aws.requests",
+        "semsearch.aws.s3",
+        "semsearch.server",
+        "semsearch.app.fastapi_app",
+        "semsearch.app.routes.clients",
+    ),
     *("semsearch.app.mcp", "semsearch.app.access", "semsearch.app.routes.page", "semsearch.app.routes.documents"),
     *("semsearch.engine.metadata", "semsearch.engine.pages", "semsearch.engine.rerank"),
     *("semsearch.engine.keyword.corrections", "semsearch.engine.keyword.highlights", "semsearch.search.refinements"),

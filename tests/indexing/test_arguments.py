@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from semsearch.commands.export_arguments import COMMANDS, content_options, parse_arguments
+
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from tests.command_line import run
 
@@ -64,7 +64,7 @@ ONE_RUN = {
     ("words", "command"),
     [
         ([], "export"),
-        (["corpus", "--corpus", "f", "--out", "b"], "corpus"),
+        (["index", "f", "--out", "b"], "corpus"),
         (["model", "corpus"], "model"),
         (["some-model", "--corpus", "f"], "export"),
     ],

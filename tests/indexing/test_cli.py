@@ -1,4 +1,4 @@
-"""python -m export, as its user sees it: what is printed, what lies on disk, and the exit code."""
+"""semsearch index, as its user sees it: what is printed, what lies on disk, and the exit code."""
 
 import errno
 import shutil
@@ -10,7 +10,6 @@ import huggingface_hub
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from semsearch.commands.console import python_module
 from semsearch.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -190,7 +189,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
     monkeypatch.setattr("semsearch.indexing.verification.verify", lambda *arguments: iter(failing))
     before = contents(story_bundle)
-    done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", story_bundle)
+    done = run("index", stories, *STORY_COLUMNS, "--out", story_bundle)
     assert "FAILED" in done.out
     line = error_line(done)
     assert "the new bundle failed a check above; what was there before stays as it was" in line
@@ -231,7 +230,7 @@ def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
     shutil.copytree(TINY_BERT, snapshot)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
     options = ("--pooling", "cls", "--revision", "v2", "--calibration", calibration)
-    done = run("model", "owner/tiny-bert", *options, "--out", tmp_path / "bundle")
+    done = run("model", "convert", "owner/tiny-bert", *options, "--out", tmp_path / "bundle")
     assert done.code == 0
     assert "cls pooling" in done.out
     model = read_manifest(tmp_path / "bundle").model
@@ -283,7 +282,7 @@ def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None,
 
 def test_a_new_model_removes_the_texts_when_that_is_asked_for(story_bundle: Path, calibration: Path) -> None:
     options = ("--calibration", calibration, "--out", story_bundle, "--remove-corpus")
-    assert run("model", TINY_BERT, *options).code == 0
+    assert run("model", "convert", TINY_BERT, *options).code == 0
     assert read_manifest(story_bundle).index is None
     assert names(story_bundle) == sorted([MANIFEST, MODEL, TOKENIZER])
 
@@ -294,7 +293,7 @@ def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
     monkeypatch.setattr("semsearch.indexing.corpus.python_documentation.python_documentation", lambda: corpus)
     assert run(TINY_BERT, "--out", story_bundle, "--remove-corpus").code == 0
     assert run(TINY_BERT, "--out", story_bundle).code == 0
-    line = error_line(run("model", TINY_BERT, "--out", story_bundle))
+    line = error_line(run("model", "convert", TINY_BERT, "--out", story_bundle))
     assert f"holds 200 texts from {NAME}" in line
 
 
@@ -303,7 +302,7 @@ def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy
     corpus.write_text(
         'name;details, in short;price;size\nCoat;"warm; of wool";1.234,50;4,2\nHat;;9,5;12\n;;7;0\n', encoding="utf-8"
     )
-    words = ("corpus", "--corpus", corpus, "--out", bundle_copy, "--separator", ";", "--decimal-comma")
+    words = ("index", corpus, "--out", bundle_copy, "--separator", ";", "--decimal-comma")
     run(*words, "--text-column", "name,size")
     assert Passages(bundle_copy / PASSAGES).text(0) == "Coat\n4.2"
     run(*words, "--text-column", "details, in short")

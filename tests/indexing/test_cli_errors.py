@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from semsearch.engine.bundle import INDEX
-from semsearch.indexing.errors import EXTRAS, explain_import
+from semsearch.indexing.errors import EXTRAS, explain_missing
 from tests.command_line import STORY_COLUMNS, Run, contents, error_line, names, run, write_texts
 from tests.export_fixtures import TINY_BERT
 from tests.project import ROOT
@@ -24,13 +24,13 @@ from tests.project import ROOT
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["{tiny}", "--corpus", "{here}/none.csv"], "none.csv: No such file or directory"),
+        (["{here}/none.csv", "--model", "{tiny}"], "none.csv: No such file or directory"),
         (
-            ["{tiny}", "--corpus", "{few}", "--calibration", "{few}"],
+            ["{few}", "--model", "{tiny}", "--calibration", "{few}"],
             "--calibration: found 3 texts, expected at least 64",
         ),
-        (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "no/model: expected a folder, or a name"),
-        (["{here}", "--corpus", "{few}", "--calibration", "{few}"], "config.json: cannot be read as a model"),
+        (["{few}", "--model", "{here}/no/model", "--calibration", "{few}"], "no/model: expected a folder, or a name"),
+        (["{few}", "--model", "{here}", "--calibration", "{few}"], "config.json: cannot be read as a model"),
     ],
 )
 def test_an_error_is_one_line_and_leaves_the_old_bundle_byte_for_byte(
@@ -39,7 +39,7 @@ def test_an_error_is_one_line_and_leaves_the_old_bundle_byte_for_byte(
     few = write_texts(tmp_path / "few.csv", ["one", "two", "three"])
     before = contents(story_bundle)
     places = {"tiny": TINY_BERT, "here": tmp_path, "stories": stories, "few": few}
-    done = run(*[argument.format(**places) for argument in arguments], "--out", story_bundle)
+    done = run("index", *[argument.format(**places) for argument in arguments], "--out", story_bundle)
     assert message in error_line(done)
     assert contents(story_bundle) == before
     assert names(story_bundle.parent) == ["bundle"]
@@ -55,7 +55,9 @@ def test_a_broken_model_ends_with_one_line_and_leaves_no_bundle(
     tiny_copy: Path, calibration: Path, tmp_path: Path
 ) -> None:
     without_a_tensor(tiny_copy)
-    line = error_line(run("model", tiny_copy, "--calibration", calibration, "--out", tmp_path / "out" / "bundle"))
+    line = error_line(
+        run("model", "convert", tiny_copy, "--calibration", calibration, "--out", tmp_path / "out" / "bundle")
+    )
     assert line.startswith(f"error: {tiny_copy}")
     assert "lacks 1 tensors of a bert model, such as " in line
 
@@ -66,7 +68,7 @@ def test_an_error_of_the_disk_is_one_line_that_names_the_place(
     def fail(*arguments: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(story_bundle / INDEX))
 
-    monkeypatch.setattr("semsearch.indexing.verification.verify", fail)
+    monkeypatch.setattr("semsearch.commands.verify.checks_of", fail)
     assert error_line(run("verify", story_bundle)) == f"error: {story_bundle / INDEX}: {os.strerror(errno.EIO)}"
 
 
@@ -76,31 +78,24 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
     kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
     with mounted(tmp_path / "disk", *small_disk(int(1.9 * kilobytes))) as disk:
         out = Path(shutil.copytree(whole[0], disk / "bundle"))
-        line = error_line(run("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", out))
+        line = error_line(run("index", stories, *STORY_COLUMNS, "--out", out))
         assert "No space left on device" in line
         assert contents(out) == contents(whole[0])
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        (("verify",), "holds no manifest.json; make a bundle with"),
-        (("corpus", "--corpus", "any.csv", "--out"), "is not a folder; make a bundle with `semsearch index PATH --out"),
-    ],
-)
-def test_a_command_for_a_bundle_that_is_not_there_is_an_error(
-    command: tuple[str, ...], message: str, tmp_path: Path
-) -> None:
-    out = tmp_path if command == ("verify",) else tmp_path / "new"
-    assert f"{out}: {message}" in error_line(run(*command, out))
-    assert names(tmp_path) == []
+def test_verifying_a_folder_that_holds_no_bundle_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").touch()
+    assert f"{tmp_path}: " in error_line(run("verify", tmp_path))
+    assert "is not a folder; make a bundle with `semsearch index PATH --out" in error_line(
+        run("verify", tmp_path / "x")
+    )
 
 
-WITHOUT_RICH = """
+WITHOUT_READERS = """
 import runpy, sys
-sys.modules["rich"] = None
-sys.argv = ["export", "verify", "bundle"]
-runpy.run_module("export", run_name="__main__", alter_sys=True)
+sys.modules["markdown_it"] = None
+sys.argv = ["semsearch", "index", sys.argv[1], "--update", sys.argv[2], "--out", sys.argv[3]]
+runpy.run_module("semsearch", run_name="__main__", alter_sys=True)
 """
 
 
@@ -120,11 +115,13 @@ def test_the_extras_are_those_of_the_project() -> None:
         }
 
 
-def test_a_command_without_its_extra_ends_in_one_line() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_RICH], cwd=ROOT, capture_output=True, text=True, check=False)
-    expected = "expected the extra `export`; install it: pip install '.[export]'"
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: python -m export: the package rich is not installed, {expected}\n"
+def test_a_command_without_its_extra_ends_in_one_line(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("An angry goose.")
+    command = [sys.executable, "-c", WITHOUT_READERS, tmp_path / "a.md", bundle, tmp_path / "out"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    expected = "expected the extra `documents`; install it: pip install '.[documents]'"
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"the package markdown_it is not installed, {expected}\n")
 
 
 def test_the_nodes_of_a_cluster_need_no_package_of_an_extra() -> None:
@@ -135,7 +132,7 @@ def test_the_nodes_of_a_cluster_need_no_package_of_an_extra() -> None:
 
 def test_another_import_that_fails_is_not_explained() -> None:
     with pytest.raises(ImportError, match="cannot import name"):
-        explain_import(ImportError("cannot import name 'x' from 'rich'", name="rich"))
+        explain_missing(ImportError("cannot import name 'x' from 'rich'", name="rich"))
 
 
 @contextmanager
@@ -171,5 +168,5 @@ def test_a_missing_package_of_the_cluster_is_named_with_its_extra(
 ) -> None:
     for module in ("ray", "pyarrow"):
         monkeypatch.setitem(sys.modules, module, None)
-    line = error_line(run("corpus", "--corpus", place, "--out", bundle_copy, option))
+    line = error_line(run("index", place, "--out", bundle_copy, option))
     assert line == f"error: {message}, expected the extra `cluster`; install it: pip install '.[cluster]'"

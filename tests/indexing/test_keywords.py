@@ -88,7 +88,7 @@ def test_synonyms_are_found_by_each_word_of_their_line_and_kept_by_an_update(
     assert found(bundle_copy, info, "villas") == found(bundle_copy, info, "Haus") == [0, 2]
     assert found(bundle_copy, info, "looked") == [0, 1]
     file.unlink()
-    done = run("--update", bundle_copy, "--corpus", texts, "--out", bundle_copy)
+    done = run("index", texts, "--out", bundle_copy)
     assert done.code == 0, done.err
     index = check_bundle(bundle_copy).index
     assert index is not None
@@ -110,10 +110,10 @@ def test_each_language_has_the_stems_of_the_synonyms_and_a_code_is_one_as_a_whol
 @pytest.mark.parametrize("phrase", ["living room", "長椅子", "", "sofa => couch"])
 def test_a_phrase_among_the_synonyms_is_refused_with_its_line(tmp_path: Path, phrase: str) -> None:
     file = write_synonyms(tmp_path, f"sofa,couch\nlounge,{phrase}\n")
-    done = run("corpus", "--corpus", tmp_path / "none.csv", "--synonyms", file)
+    done = run("index", tmp_path / "none.csv", "--synonyms", file)
     assert done.code == 2
     assert " ".join(done.err.split()).endswith(
-        f"argument --synonyms: {file}: line 2: found {phrase!r}, expected single words with commas between them, "
+        f"--synonyms: {file}: line 2: found {phrase!r}, expected single words with commas between them, "
         "such as: sofa, couch; leave out the phrase"
     )
 
@@ -124,7 +124,7 @@ def test_a_phrase_among_the_synonyms_is_refused_with_its_line(tmp_path: Path, ph
 def test_a_file_of_synonyms_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, reason: str) -> None:
     if content is not None:
         (tmp_path / "synonyms.txt").write_bytes(content)
-    done = run("corpus", "--corpus", tmp_path / "none.csv", "--synonyms", tmp_path / "synonyms.txt")
+    done = run("index", tmp_path / "none.csv", "--synonyms", tmp_path / "synonyms.txt")
     assert done.code == 2
     assert f"{tmp_path / 'synonyms.txt'}: " in done.err
     assert reason in done.err
@@ -160,7 +160,7 @@ def test_words_of_a_title_are_found_and_count_more(bundle_copy: Path, tmp_path: 
 def test_a_column_of_titles_that_the_texts_lack_is_refused(bundle_copy: Path, tmp_path: Path) -> None:
     (tmp_path / "texts.csv").write_text(TITLED, encoding="utf-8")
     before = contents(bundle_copy)
-    done = run("corpus", "--corpus", tmp_path / "texts.csv", "--out", bundle_copy, "--title-column", "titel")
+    done = run("index", tmp_path / "texts.csv", "--out", bundle_copy, "--title-column", "titel")
     assert error_line(done).endswith(
         "texts.csv: found the columns 'title', expected a column 'titel'; did you mean --title-column 'title'?"
     )
@@ -223,7 +223,7 @@ def test_a_query_is_read_in_each_language_of_the_texts(bundle_copy: Path, langua
 def test_a_value_that_is_no_language_is_refused_with_its_row(bundle_copy: Path, tmp_path: Path, value: str) -> None:
     (tmp_path / "texts.csv").write_text(f"lang,text\nen,goose\n{value},ferry\n", encoding="utf-8")
     before = contents(bundle_copy)
-    done = run("corpus", "--corpus", tmp_path / "texts.csv", "--out", bundle_copy, "--language-column", "lang")
+    done = run("index", tmp_path / "texts.csv", "--out", bundle_copy, "--language-column", "lang")
     assert error_line(done).endswith(
         f"texts.csv, text 1 (from 0, id '1'): found '{value}' in the column 'lang', expected a language such as "
         "german, de or de-AT, or none; correct it, or name another column with --language-column"

@@ -74,7 +74,7 @@ def test_rows_of_a_damaged_bundle_are_refused(bundle_copy: Path, changed: Path, 
     content = bytearray((bundle_copy / name).read_bytes())
     content[-1] ^= 1
     (bundle_copy / name).write_bytes(content)
-    line = error_line(run("--corpus", changed, "--update", bundle_copy, "--out", bundle_copy.parent / "new"))
+    line = error_line(run("index", changed, "--verbose", "--update", bundle_copy, "--out", bundle_copy.parent / "new"))
     assert f"{bundle_copy / name}: sha256 " in line
     assert "it is damaged" in line
 
@@ -109,7 +109,7 @@ def test_an_update_of_no_bundle_is_an_error(
     tmp_path: Path,
 ) -> None:
     make(model_alone[0], tmp_path / "older")
-    line = error_line(run("--corpus", changed, "--update", tmp_path / "older", "--out", tmp_path / "new"))
+    line = error_line(run("index", changed, "--verbose", "--update", tmp_path / "older", "--out", tmp_path / "new"))
     assert f"{tmp_path / 'older'}: {message}" in line
 
 
@@ -147,7 +147,7 @@ def test_an_update_lists_the_texts_that_it_takes_over_too(bundle_copy: Path, tmp
     export_texts(changed, full)
     assert listed(full) == [(0, "first"), (1, "twice"), (2, "ü\u2028"), (3, "same")]
     for out in (other, bundle_copy):
-        done = run("--corpus", changed, "--update", bundle_copy, "--out", out)
+        done = run("index", changed, "--verbose", "--update", bundle_copy, "--out", out)
         assert (done.code, done.err) == (0, "")
         assert summary(done, "truncated") == f"4 texts longer than 24 tokens, listed in {out / TRUNCATED}"
         assert contents(out) == contents(full)

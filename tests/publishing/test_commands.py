@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from semsearch.commands.export_cli import main
+from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.publishing.bucket import Bucket
@@ -54,7 +54,7 @@ def test_a_nightly_job_without_a_disk_embeds_only_new_texts(
     for night in range(2):
         texts.append(f"An old sailor painted the river {night}.")
         new = tmp_path / f"night-{night}"
-        done = run("--update", where[0], "--corpus", write_texts(tmp_path / "texts.csv", texts), "--out", new)
+        done = run("index", write_texts(tmp_path / "texts.csv", texts), "--update", where[0], "--out", new, "--verbose")
         assert done.code == 0, done.err
         nights.append(summary(done, "embedded"))
         index = read_manifest(new).index
@@ -70,7 +70,7 @@ def test_a_nightly_job_without_a_disk_embeds_only_new_texts(
     assert main([*judge, "mrr@10=0.9"]) == 1
     assert main(["rollback", *where]) == 0
     assert_published(tmp_path / "night-0", store, tmp_path / "rolled-back")
-    assert nights == [f"1 texts, {rows} rows taken over from the bundle of --update" for rows in (200, 201)]
+    assert nights == [f"1 texts, {rows} rows taken over from the older index" for rows in (200, 201)]
 
 
 def assert_published(bundle: Path, store: Store, folder: Path) -> None:
@@ -85,7 +85,15 @@ def test_an_update_needs_a_published_bundle(
     where: list[str], endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
-    done = run("--update", where[0], "--corpus", write_texts(tmp_path / "texts.csv", ["a"]), "--out", tmp_path / "new")
+    done = run(
+        "index",
+        write_texts(tmp_path / "texts.csv", ["a"]),
+        "--update",
+        where[0],
+        "--out",
+        tmp_path / "new",
+        "--verbose",
+    )
     assert f"{where[0]}: holds no published bundle; publish one first" in error_line(done)
     assert not (tmp_path / "new").exists()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from semsearch.commands.export_cli import main
+from semsearch.commands.main import dispatch as main
 from semsearch.publishing.bucket import Bucket, PublishError
 from semsearch.publishing.store import Store
 from tests.command_line import error_line, run
@@ -102,25 +102,23 @@ def test_ids_come_from_the_command_line_or_from_a_file(
 ) -> None:
     url, *options = where
     run("publish", bundle, *where)
-    done = run("publish", *where, "--remove", "story-001", "story-002")
+    done = run("remove", url, "story-001", "story-002", *options)
     assert (done.code, done.err) == (0, "")
     assert f"2 texts of {url} are removed: functions skip them from their next poll on" in done.out
     file = tmp_path / "ids.txt"
     file.write_bytes(b"\xef\xbb\xbfstory-003 \r\n\r\nstory-004\t\n")  # as an editor on Windows writes it
-    assert run("publish", *options, "--ids", file, "--remove", "story-005", url).code == 0
-    assert run("publish", url, "--remove", "--ids", file, *options).code == 0  # once more
+    assert run("remove", *options, "--ids", file, url, "story-005").code == 0
+    assert run("remove", url, "--ids", file, *options).code == 0  # once more
     assert [*store.pointer().removed] == [f"story-00{number}" for number in (1, 2, 5, 3, 4)]
-    assert run("publish", *where, "--restore", "story-001").code == 0
+    assert run("restore", *where, "story-001").code == 0
     history = run("history", *where).out
     assert "removed  'story-002': 1 texts of the current version" in history
     assert "story-001" not in history
     file.write_bytes(b"\xff")
     (empty := tmp_path / "empty").write_text("\n \n")
     for path in (file, tmp_path / "missing", empty):
-        assert f"{path}: " in error_line(run("publish", *where, "--remove", "--ids", path))
-    assert "found 'nobody', expected ids of the current version" in error_line(
-        run("publish", *where, "--remove", "nobody")
-    )
+        assert f"{path}: " in error_line(run("remove", *where, "--ids", path))
+    assert "found 'nobody', expected ids of the current version" in error_line(run("remove", *where, "nobody"))
 
 
 def test_publish_and_rollback_warn_of_removed_ids_in_the_new_version(
@@ -128,23 +126,20 @@ def test_publish_and_rollback_warn_of_removed_ids_in_the_new_version(
 ) -> None:
     assert main(["publish", str(bundles[0]), *where]) == 0
     assert "warning" not in capsys.readouterr().out
-    assert main(["publish", *where, "--remove", "story-003"]) == 0
+    assert main(["remove", *where, "story-003"]) == 0
     for command in (["publish", str(bundles[1]), *where], ["rollback", *where]):
         capsys.readouterr()
         assert main(command) == 0
         words = " ".join(capsys.readouterr().out.split())
         assert "warning: this version has removed ids, whose texts functions skip: 'story-003'." in words
-        assert f"publish {where[0]} --restore ID" in words
+        assert f"semsearch restore {where[0]} ID" in words
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        ("--remove", "name the place that holds the texts"),
-        ("s3://b/p --remove", "found no ids"),
-    ],
+    [("remove b/p story-001", "found 'b/p', expected s3://BUCKET/PREFIX"), ("remove s3://b/p", "found no ids")],
 )
 def test_other_arguments_are_refused(words: str, message: str) -> None:
-    done = run("publish", *words.split())
+    done = run(*words.split())
     assert done.code == 2
     assert message in done.err

@@ -19,13 +19,13 @@ def find(bundle: Loaded, query: Query) -> Found:
     return finish(make_search(bundle, Executor(bundle.embedder))(query, lambda phase: None))
 
 
-def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
-    """Return a search, and a list to which it adds whether each piece of its work is long."""
-    was_long: list[bool] = []
+def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[int | None]]:
+    """Return a search, and a list to which it adds the number of rows that each piece of its work reads."""
+    rows_read: list[int | None] = []
 
     class Watched(Executor):
         async def run(self, work: Callable[[], Returned], *, rows: int | None = None) -> Returned:
-            was_long.append(rows is None)
+            rows_read.append(rows)
             return await super().run(work, rows=rows)
 
     search = make_search(load(bundle, embedder), Watched(embedder))
@@ -33,4 +33,4 @@ def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
     async def run(query: Query) -> Found:
         return await search(query, lambda phase: None)
 
-    return run, was_long
+    return run, rows_read

@@ -1,4 +1,4 @@
-"""python -m function in a process of its own."""
+"""semsearch serve in a process of its own."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ Samples = dict[tuple[str, ...], float]
 @contextmanager
 def started(bundle: Path | str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Start a server on a free port, with one worker unless the options say more; kill it at the end of the block."""
-    command = [sys.executable, "-m", "function", "--bundle", str(bundle), "--port", "0", "--workers", "1", *options]
+    command = [sys.executable, "-m", "semsearch", "serve", str(bundle), "--port", "0", "--workers", "1", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             yield process

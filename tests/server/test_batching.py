@@ -312,12 +312,13 @@ def test_long_work_is_done_in_another_thread(embedder: Embedder, rows: int | Non
 def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
     bundle: Path, embedder: Embedder, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search, was_long = watched_search(bundle, embedder)
-    query = Query("an angry goose", mode=mode, filter={"chapter": 5})
-    asyncio.run(search(query))
-    assert was_long.pop(0)
-    assert set(was_long) == {False}
-    was_long.clear()
-    monkeypatch.setattr("semsearch.search.search.FEW_ROWS", 199)
-    asyncio.run(search(query))
-    assert set(was_long) == {True}
+    search, rows_read = watched_search(bundle, embedder)
+    asyncio.run(search(Query("an angry goose", mode=mode, filter={"chapter": 5})))
+    assert rows_read == [None, 200]  # to prepare and to answer
+    rows_read.clear()
+    asyncio.run(search(Query("an angry goose", mode=mode)))
+    assert rows_read == [200, 200]
+    executor = execution_over(embedder)
+    monkeypatch.setattr("semsearch.server.batching.FEW_ROWS", 199)
+    thread = asyncio.run(executor.run(threading.current_thread, rows=200))
+    assert thread is not threading.current_thread()

@@ -1,4 +1,4 @@
-"""python -m function: the same app over real HTTP, started and stopped as an operator would."""
+"""semsearch serve: the same app over real HTTP, started and stopped as an operator would."""
 
 import shutil
 import signal
@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from semsearch.app.app import App
 from semsearch.app.settings import Settings
+from semsearch.commands.main import dispatch
 from semsearch.indexing.corpus import Corpus
-from semsearch.server.cli import main
 from semsearch.server.workers import make_app
 from tests.project import ROOT
 from tests.server.running import WAIT, address_of, drain, started
@@ -68,7 +68,7 @@ def test_it_logs_each_request_as_a_line_of_json_and_stops_without_a_trace(server
 
 
 def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "function", "--bundle", str(tmp_path / "none")]
+    command = [sys.executable, "-m", "semsearch", "serve", str(tmp_path / "none")]
     failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     reason = (
         f"{tmp_path / 'none'}: is not a folder; make a bundle with `semsearch index PATH --out {tmp_path / 'none'}`"
@@ -80,7 +80,7 @@ def test_a_wrong_setting_ends_it_with_1_and_the_reason(
     bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MAX_BODY_BYTES", "lots")
-    assert main(["--bundle", str(bundle)]) == 1
+    assert dispatch(["serve", str(bundle)]) == 1
     assert capsys.readouterr().err.startswith("error: MAX_BODY_BYTES: 'lots', expected a whole number")
 
 
@@ -88,9 +88,9 @@ def test_the_bundle_of_the_environment_is_served_unless_another_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BUNDLE_DIR", str(tmp_path / "from-environment"))
-    assert main([]) == 1
+    assert dispatch(["serve"]) == 1
     assert "from-environment: is not a folder" in capsys.readouterr().err
-    assert main(["--bundle", str(tmp_path / "from-option")]) == 1
+    assert dispatch(["serve", str(tmp_path / "from-option")]) == 1
     assert "from-option: is not a folder" in capsys.readouterr().err
 
 
@@ -98,11 +98,10 @@ def test_the_bundle_of_the_environment_is_served_unless_another_is_named(
 def test_a_port_that_there_is_not_ends_it_with_2_and_the_ports_there_are(
     capsys: pytest.CaptureFixture[str], port: str
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([f"--port={port}"])
-    assert ended.value.code == 2
-    message = f"argument --port: {port!r}, expected a whole number from 0 to 65535; 0 takes a port that is free"
-    assert message in capsys.readouterr().err
+    assert dispatch(["serve", f"--port={port}"]) == 2
+    assert "Invalid value" in (found := capsys.readouterr().err)
+    assert f'"{port}"' in found
+    assert "--port" in found
 
 
 def test_a_port_in_use_is_refused_before_the_bundle_is_loaded(
@@ -110,7 +109,7 @@ def test_a_port_in_use_is_refused_before_the_bundle_is_loaded(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        assert main([f"--port={port}", "--bundle", str(tmp_path / "none")]) == 1  # the bundle is not even looked for
+        assert dispatch(["serve", str(tmp_path / "none"), f"--port={port}"]) == 1  # the bundle is not even looked for
     found = capsys.readouterr().err
     expected = "another program listens there; choose another port with --port, or 0 for one that is free"
     assert found == f"error: 127.0.0.1:{port}: {expected}\n"
@@ -120,7 +119,7 @@ def test_a_port_in_use_is_refused_before_the_bundle_is_loaded(
     ("host", "expected"), [("no.such.host.invalid", "the host is not known"), ("192.0.2.1", "cannot be listened on")]
 )
 def test_an_address_of_no_use_is_refused(host: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([f"--host={host}", "--port=0"]) == 1
+    assert dispatch(["serve", f"--host={host}", "--port=0"]) == 1
     assert capsys.readouterr().err.startswith(f"error: {host}:0: {expected}")
 
 

@@ -1,4 +1,4 @@
-"""What `python -m export site` writes, and what it refuses. The packages from npm are stand-ins here."""
+"""What `semsearch site` writes, and what it refuses. The packages from npm are stand-ins here."""
 
 import gzip
 import hashlib

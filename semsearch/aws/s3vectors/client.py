@@ -96,7 +96,7 @@ class VectorsClient:
         try:
             return [read(vector) for vector in vectors]
         except (KeyError, TypeError, ValueError) as error:
-            where = f"{self._where}: returned a vector that `python -m export publish` did not write"
+            where = f"{self._where}: returned a vector that `semsearch publish` did not write"
             raise BackendError(f"{where} ({error!r}); publish the bundle to an index of its own") from error
 
     def _row(self, vector: Vector) -> int:

@@ -48,7 +48,8 @@ class RemoteSearch(BundleSearch):
                 raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {there}")
             for field in ("id", "sort", "facets", "boost"):
                 if value := getattr(query, field):
-                    raise SearchError(f"{field}: found {repr(value)[:LONGEST_FOUND]}, expected none; {there}")
+                    found = repr(list(value) if isinstance(value, tuple) else value)[:LONGEST_FOUND]
+                    raise SearchError(f"{field}: found {found}, expected none; {there}")
             if query.text is None:
                 raise SearchError(f"text: missing; expected a text; {there}")
         if query.mode == "keyword" or (query.text is None and query.id is None):

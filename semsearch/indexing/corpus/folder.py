@@ -13,7 +13,7 @@ SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet
 HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip these too, such as _SUCCESS
 REPEATED = "a link leads to what is read already"
 SPECIAL = "neither a file nor a folder"
-BUNDLE = "a bundle, which an export has made"
+BUNDLE = "a bundle"
 STATIC_SITE = "a site that searches in the browser"
 
 
@@ -26,9 +26,7 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
     leads nowhere.
     """
     if _is_bundle(folder):
-        remedy = (
-            f"name the texts that it was made of; --update {folder}, or `export corpus --out {folder}`, keeps its model"
-        )
+        remedy = f"name the texts that it was made of; --update {folder}, or --out {folder}, keeps its model"
         raise corpus_error(folder, None, "a bundle", "a folder of texts", remedy)
     files: list[Path] = []
     skipped: dict[str, list[Path]] = {}
@@ -70,12 +68,12 @@ def as_text(name: str) -> str:
 
 
 def _is_bundle(folder: Path) -> bool:
-    """Return whether an export has made this folder. Other programs write a manifest.json too."""
+    """Return whether this folder is a bundle. Other programs write a manifest.json too."""
     return all((folder / name).is_file() for name in (MANIFEST, MODEL, TOKENIZER))
 
 
 def _is_site(folder: Path) -> bool:
-    """Return whether `export site` has written this folder."""
+    """Return whether `semsearch site` has written this folder."""
     return (folder / "service-worker.js").is_file() and all((folder / name).is_dir() for name in ("code", "data"))
 
 

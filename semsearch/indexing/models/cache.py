@@ -72,10 +72,10 @@ def cached_folder(source: Source, fresh: Path, own_texts: CalibrationTexts | Non
     return place / f"{source.name.rpartition('/')[2]}-{digest.hexdigest()[:32]}"
 
 
-def conversion_code(package: Path = PACKAGE_FOLDER) -> list[Path]:
+def conversion_code() -> list[Path]:
     """Return the files of this package that change a converted model."""
-    own = sorted((package / CONVERSION).rglob("*.py"))
-    return [*own, *(package / name for name in (*IMPORTED_CODE, *TEXTS_CODE))]
+    own = sorted((PACKAGE_FOLDER / CONVERSION).rglob("*.py"))
+    return [*own, *(PACKAGE_FOLDER / name for name in (*IMPORTED_CODE, *TEXTS_CODE))]
 
 
 def can_convert() -> bool:

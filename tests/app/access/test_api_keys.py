@@ -12,14 +12,15 @@ from typing import Any
 
 import httpx
 import pytest
-from semsearch.server.cli import main
 
-from semsearch.app.access import api_keys
+from semsearch.app.access import keys as keys_module
+from semsearch.app.access import stored_keys
+from semsearch.app.access.binding import bound_filter
 from semsearch.app.access.keys import ApiKeys, check_listener
 from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
-from semsearch.commands.key import main as make_key
+from semsearch.commands.main import dispatch
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import MAKERS
 
@@ -102,7 +103,7 @@ def test_every_key_is_compared_whichever_is_right(monkeypatch: pytest.MonkeyPatc
         compared.append(digest)
         return secrets.compare_digest(digest, given)
 
-    monkeypatch.setattr(api_keys, "compare_digest", compare)
+    monkeypatch.setattr(keys_module, "compare_digest", compare)
     guard = ApiKeys(lambda *_: None, lambda: KEYS.api_keys)  # type: ignore[arg-type]
     for key, expected in ((OLD, KEYS.api_keys[0]), (NEW, KEYS.api_keys[1]), ("x", None)):
         compared.clear()
@@ -128,9 +129,9 @@ def test_the_log_names_a_key_and_neither_it_nor_info_has_the_key(
 
 
 def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., App]) -> None:
-    token = api_keys.bound_filter.set(None)  # as for a request
+    token = bound_filter.set(None)  # as for a request
     document = make_app(settings=KEYS).fastapi.openapi()
-    api_keys.bound_filter.reset(token)
+    bound_filter.reset(token)
     assert document["components"]["securitySchemes"]["ApiKey"]["scheme"] == "bearer"
     assert document["security"] == [{"ApiKey": []}]
     open_to_all = {
@@ -258,12 +259,12 @@ def test_a_list_of_hashes_that_is_not_clear_is_refused_and_not_shown(text: str) 
 
 
 def test_the_command_makes_a_key_that_its_entry_accepts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert make_key(["team-a", "--filter", '{"tenant": "a"}']) == 0
+    assert dispatch(["key", "team-a", "--filter", '{"tenant": "a"}']) == 0
     made, secret = capsys.readouterr()
     (key,) = read_settings({"API_KEY_HASHES": made}).api_keys
     assert (key.name, key.filter) == ("team-a", {"tenant": "a"})
     assert key.sha256 == hash_key(secret.split()[-1])
-    assert make_key(["team a"]) == 1
+    assert dispatch(["key", "team a"]) == 1
 
 
 # --- keys that AWS keeps
@@ -314,20 +315,20 @@ def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
 ) -> None:
     monkeypatch.setattr(Store, "named", named)
     now = [0.0]
-    monkeypatch.setattr(api_keys, "monotonic", lambda: now[0])
+    monkeypatch.setattr(stored_keys, "monotonic", lambda: now[0])
     stored = StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), store)
     Store.content = f"new:{B}"
     assert [key.name for key in stored.get()] == ["old"]
-    now[0] += api_keys.SECONDS_KEPT
+    now[0] += stored_keys.SECONDS_KEPT
     assert [key.name for key in stored.get()] == ["new"]
     Store.content = " "  # all keys are removed
-    now[0] += api_keys.SECONDS_KEPT
+    now[0] += stored_keys.SECONDS_KEPT
     assert stored.get() == ()
     Store.content = f"new:{B}"
-    now[0] += api_keys.SECONDS_KEPT
+    now[0] += stored_keys.SECONDS_KEPT
     assert [key.name for key in stored.get()] == ["new"]
     Store.content = "nothing"
-    now[0] += api_keys.SECONDS_KEPT
+    now[0] += stored_keys.SECONDS_KEPT
     assert [key.name for key in stored.get()] == ["new"]
     assert "API keys were not read" in caplog.text
 
@@ -357,7 +358,7 @@ def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) 
 
 def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = str(tmp_path / "none")
-    assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle]) == 1
+    assert dispatch(["serve", bundle, "--host", "0.0.0.0", "--port", "0"]) == 1
     assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could send requests")
-    assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle, "--open"]) == 1
+    assert dispatch(["serve", bundle, "--host", "0.0.0.0", "--port", "0", "--open"]) == 1
     assert "none: is not a folder" in capsys.readouterr().err

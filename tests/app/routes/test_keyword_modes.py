@@ -112,7 +112,7 @@ def test_ranks_have_no_weight(connect: Callable[..., httpx.Client], corpus: Corp
     reply = client.post("/similar", json={"text": "goose", "mode": "hybrid", "fusion_weight": 0.5})
     assert reply.status_code == 422
     assert reply.json()["error"] == (
-        "fusion_weight: found 0.5, but this bundle combines ranks (rrf); leave it out, or export the texts again "
+        "fusion_weight: found 0.5, but this bundle combines ranks (rrf); leave it out, or index the texts again "
         "with --fusion convex"
     )
 

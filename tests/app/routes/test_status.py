@@ -1,7 +1,6 @@
 """GET /health, GET /info, /openapi.json, and what has no route."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 
 import httpx
 import pytest
@@ -13,7 +12,7 @@ from semsearch.engine.bundle import Manifest
 
 def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> None:
     info = client.get("/info").json()
-    stated = asdict(manifest)
+    stated = manifest.as_json()
     assert {key: info[key] for key in stated} == stated
     as_tei_says = {
         "model_id": manifest.model.name,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from semsearch.aws.s3.published import parse_pointer
-from semsearch.commands.export_cli import main
+from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import BundleError
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask

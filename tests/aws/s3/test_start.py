@@ -13,8 +13,8 @@ import pytest
 
 from semsearch.aws.s3 import fetch as fetching
 from semsearch.aws.s3 import folders
+from semsearch.commands.main import dispatch
 from semsearch.engine.bundle import BundleError
-from semsearch.server import cli as command
 from tests.aws.s3.asking import Start, ask, fetched, left
 from tests.project import ROOT
 from tests.stand_ins.faults import WRONG, Fault, Proxy
@@ -87,7 +87,7 @@ def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert command.main(["--bundle", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
+    assert dispatch(["serve", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: s3://bucket/prefix/current.json: ")
     assert line.endswith(", 4 times; is 127.0.0.1:1 up?")

@@ -66,8 +66,8 @@ def _search_box(page: "Page", address: str, question: str) -> None:
 
 @contextmanager
 def serve(bundle: Path) -> Iterator[str]:
-    """Serve a bundle with `python -m function` and yield its address. Raises SystemExit if it does not start."""
-    command = [sys.executable, "-m", "function", "--bundle", str(bundle.absolute()), "--port", "0"]
+    """Serve a bundle with `semsearch serve` and yield its address. Raises SystemExit if it does not start."""
+    command = [sys.executable, "-m", "semsearch", "serve", str(bundle.absolute()), "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         printed = ""

@@ -56,5 +56,5 @@ def test_a_bundle_that_was_replaced_does_not_open_its_reranker(reranked: LoadedB
 def test_a_damaged_file_is_named(reranked: LoadedBundle, name: str) -> None:
     path = reranked.folder / name
     path.write_bytes(path.read_bytes()[:100].ljust(path.stat().st_size, b"x"))
-    with pytest.raises(BundleError, match=rf"{name}: .*; run `python -m export` again"):
+    with pytest.raises(BundleError, match=rf"{name}: .*; run `semsearch index` again"):
         _ = reranked.reranker

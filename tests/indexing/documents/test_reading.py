@@ -45,7 +45,7 @@ def broken(folder: Path) -> Path:
 
 
 def export(folder: Path, out: Path, *options: object) -> Run:
-    return run("corpus", "--corpus", folder, "--out", out, "--passage-tokens", 15, *options)
+    return run("index", folder, "--out", out, "--passage-tokens", 15, "--verbose", *options)
 
 
 def embedded(done: Run) -> str:
@@ -163,12 +163,12 @@ def test_a_bundle_is_no_corpus(folder: Path, bundle_copy: Path) -> None:
     done = export(bundle_copy, bundle_copy)
     assert f"{bundle_copy}: found a bundle, expected a folder of texts; name the texts that" in error_line(done)
     shutil.copytree(bundle_copy, folder / "guide" / "bundle")
-    assert "1 skipped: a bundle, which an export has made, such as guide/bundle" in export(folder, bundle_copy).out
+    assert "1 skipped: a bundle, such as guide/bundle" in export(folder, bundle_copy).out
     assert not any(each.id.startswith("guide/bundle") for each in open_passages(bundle_copy))
 
 
 def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
-    done = run("corpus", "--corpus", folder, "--out", bundle_copy, "--text-column", "text")
+    done = run("index", folder, "--out", bundle_copy, "--text-column", "text")
     assert "the suffix '.html', expected .csv" in error_line(done)
 
 
@@ -201,9 +201,9 @@ def test_front_matter_cannot_replace_the_columns_of_each_passage(folder: Path, b
 def test_one_command_exports_the_model_first_and_then_the_documents(
     folder: Path, calibration: Path, tmp_path: Path
 ) -> None:
-    out, options = tmp_path / "bundle", ("--corpus", folder, "--passage-tokens", 15, "--out", tmp_path / "bundle")
-    assert run(TINY_BERT, "--calibration", calibration, *options).code == 0
+    out, options = tmp_path / "bundle", (folder, "--passage-tokens", 15, "--out", tmp_path / "bundle", "--verbose")
+    assert run("index", *options, "--model", TINY_BERT, "--calibration", calibration).code == 0
     before = contents(out)
-    done = run("--update", out, *options)
+    done = run("index", *options)
     assert embedded(done) == "0 texts"
     assert contents(out) == before

@@ -27,7 +27,7 @@ TEXTS, TEXTS_PER_SHARD = 2_000, 250
 
 KILLED = """
 import os, signal, sys
-from semsearch.commands import export_cli as cli
+from semsearch.commands.main import dispatch
 from semsearch.indexing.vectors import embed
 embed.TEXTS_PER_SHARD = int(sys.argv[1])
 folder, left = sys.argv[2], int(sys.argv[3])
@@ -41,7 +41,7 @@ def count(event, arguments):
 
 EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.chmod")
 sys.addaudithook(count)
-code = cli.main(sys.argv[4:])
+code = dispatch(sys.argv[4:])
 print("moments left:", left)
 sys.exit(code)
 """
@@ -63,7 +63,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_until(moment: int, out: Path, texts: Path) -> subprocess.CompletedProcess[str]:
-    words = [TEXTS_PER_SHARD, out, moment, "corpus", "--corpus", texts, "--out", out]
+    words = [TEXTS_PER_SHARD, out, moment, "index", texts, "--out", out]
     command = [sys.executable, "-c", KILLED, *map(str, words)]
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
@@ -105,7 +105,7 @@ def interrupt_after(shards: int, out: Path, texts: Path) -> Run:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embed, "save_shard", save_or_stop)
-        return run("corpus", "--corpus", texts, "--out", out)
+        return run("index", texts, "--out", out)
 
 
 def test_an_interruption_keeps_finished_shards_and_says_where(
@@ -113,8 +113,8 @@ def test_an_interruption_keeps_finished_shards_and_says_where(
 ) -> None:
     done = interrupt_after(2, bundle_copy, texts)
     assert done.code == 130
-    assert done.err == (f"interrupted: {bundle_copy}/{PARTIAL} keeps what is finished for the next export\n")
-    assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from an export that was")
+    assert done.err == (f"interrupted: {bundle_copy}/{PARTIAL} keeps what is finished for the next try\n")
+    assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from a try that was")
 
 
 def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
@@ -132,7 +132,7 @@ def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
 
 def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: Path, tmp_path: Path) -> None:
     many = write_texts(tmp_path / "many.csv", [f"story {row} of a goose" for row in range(50_000)])
-    command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_copy)]
+    command = [sys.executable, "-m", "semsearch", "index", str(many), "--out", str(bundle_copy)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while not list(bundle_copy.glob(f"{PARTIAL}/finished/*")):
             assert process.poll() is None

@@ -1,9 +1,10 @@
 """A converted model is kept, found again, and carried to a machine without PyTorch."""
 
+import ast
 import shutil
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, describe_file
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.files import FINISHED
 from semsearch.indexing.models.cache import (
+    CONVERSION,
+    IMPORTED_CODE,
     cached_folder,
     find_cached,
     make_model,
@@ -22,10 +25,10 @@ from semsearch.indexing.models.cache import (
 from semsearch.indexing.models.calibration import split_texts
 from semsearch.indexing.models.source import Source, read_source
 from tests.export_fixtures import edit_json
+from tests.project import ROOT
 
-OPTIONS = Namespace(
-    model="tests/mean-of-words", revision=None, pooling=None, dimensions=None, query_prompt=None, document_prompt=None
-)
+STATED: dict[str, Any] = {"name": "tests/mean-of-words", "revision": None, "pooling": None, "dimensions": None}
+STATED |= {"prompts": {}}
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +47,9 @@ def test_a_packed_model_is_found_on_another_machine_by_its_name_and_options(
 ) -> None:
     pack(tmp_path / "models.tar")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other machine"))
-    assert find_cached(OPTIONS) is None
+    assert find_cached(**STATED) is None
     unpack(tmp_path / "models.tar")
-    found = find_cached(OPTIONS)
+    found = find_cached(**STATED)
     assert found == models_folder() / "words-1" != cache / "words-1"
     fresh = tmp_path / "fresh"
     fresh.mkdir()
@@ -55,11 +58,11 @@ def test_a_packed_model_is_found_on_another_machine_by_its_name_and_options(
 
 
 @pytest.mark.parametrize(
-    "other", [{"model": "another"}, {"pooling": "cls"}, {"dimensions": 3}, {"query_prompt": "q: "}]
+    "other", [{"name": "another"}, {"pooling": "cls"}, {"dimensions": 3}, {"prompts": {"query": "q: "}}]
 )
-def test_a_model_with_other_options_is_another_one(other: dict[str, object]) -> None:
-    assert find_cached(Namespace(**vars(OPTIONS) | {"query_prompt": ""})) is not None
-    assert find_cached(Namespace(**vars(OPTIONS) | other)) is None
+def test_a_model_with_other_options_is_another_one(other: dict[str, Any]) -> None:
+    assert find_cached(**STATED | {"prompts": {"query": ""}}) is not None
+    assert find_cached(**STATED | other) is None
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER, MANIFEST])
@@ -95,6 +98,44 @@ def test_other_settings_texts_libraries_and_files_make_another_model(
     monkeypatch.setattr("semsearch.indexing.models.cache.version", lambda package: "0")
     found += [cached_folder(source, tmp_path, None)]
     assert len({folder.name for folder in found}) == len(found)
+
+
+def imported(module: Path) -> set[str]:
+    """Return the modules of this package that a module imports, by their paths in the package."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("semsearch."):
+            for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                path = f"{name.removeprefix('semsearch.').replace('.', '/')}.py"
+                if (ROOT / "semsearch" / path).is_file():
+                    found.add(path)
+    return found
+
+
+def test_the_digest_covers_all_that_the_conversion_imports() -> None:
+    no_influence = {"engine/errors.py", "indexing/errors.py", "indexing/processes.py", "indexing/progress.py"}
+    no_influence |= {"indexing/verification.py"}  # only the form of a check
+    of_conversion = sorted((ROOT / "semsearch" / CONVERSION).glob("*.py"))
+    needed = set[str]().union(*map(imported, of_conversion))
+    needed = {path for path in needed if not path.startswith(f"{CONVERSION}/")}
+    assert needed == {*IMPORTED_CODE, *no_influence}
+
+
+def test_a_comment_in_the_search_keeps_converted_models_and_one_in_the_conversion_does_not(
+    tiny_source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = Path(shutil.copytree(ROOT / "semsearch", tmp_path / "semsearch"))
+    monkeypatch.setattr("semsearch.indexing.models.cache.PACKAGE_FOLDER", package)
+
+    def name_after_a_comment(path: str) -> str:
+        with (package / path).open("a", encoding="utf-8") as file:
+            file.write("# x\n")
+        return cached_folder(tiny_source, tmp_path, None).name
+
+    before = cached_folder(tiny_source, tmp_path, None).name
+    assert name_after_a_comment("engine/keyword/highlights.py") == before
+    assert name_after_a_comment("indexing/corpus/reading.py") == before
+    assert name_after_a_comment("conversion/quantize.py") != before
 
 
 def test_a_file_that_holds_no_models_is_refused(tmp_path: Path) -> None:

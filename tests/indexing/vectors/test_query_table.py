@@ -59,7 +59,7 @@ def test_the_command_learns_a_table_and_an_update_keeps_it(bundle_copy: Path, co
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"query": "who lost a key?", "relevant": ["1"]}\n')
     done = export_texts(stories, bundle_copy, "--queries", "table", "--questions", questions)
-    assert summary(done, "queries").startswith("by a table learned from 4,001 spans: cosine to the model 0.9")
+    assert summary(done, "queries").startswith("a table learned from 4,001 spans: cosine to the model 0.9")
     learned = (bundle_copy / QUERY_TABLE).read_bytes()
     export_texts(stories, bundle_copy, "--update", bundle_copy)
     assert (bundle_copy / QUERY_TABLE).read_bytes() == learned
@@ -67,4 +67,4 @@ def test_the_command_learns_a_table_and_an_update_keeps_it(bundle_copy: Path, co
     again = check_bundle(bundle_copy).queries
     assert again is not None
     assert again.spans == 4_000
-    assert run("--queries", "model", "--learn", "--out", bundle_copy).code == 2
+    assert run("index", stories, "--queries", "model", "--learn", "--out", bundle_copy).code == 2

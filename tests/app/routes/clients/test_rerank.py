@@ -140,7 +140,9 @@ def test_max_tokens_per_doc_limits_the_tokens_of_each_document(reranking: httpx.
 
 def test_without_a_reranker_the_reply_is_424(client: httpx.Client) -> None:
     for path in ROUTES:
-        assert error(client, path, 424) == "rerank: this bundle has no reranker; export it again with --rerank MODEL"
+        assert (
+            error(client, path, 424) == "rerank: this bundle has no reranker; index the texts again with --rerank MODEL"
+        )
 
 
 def test_empty_fields_are_a_400_for_tei_and_a_422_for_the_others(reranking: httpx.Client) -> None:
