@@ -103,11 +103,10 @@ def stories(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(stories: Path, calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     """The bundle of one command that does everything, and what that printed."""
     out = tmp_path_factory.mktemp("whole") / "bundle"
+    options = ("--model", TINY_BERT, "--calibration", calibration, "--out", out, "--verbose")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "export_model", export_model)  # the real one, for its progress
-        return out, run(
-            "index", stories, "--model", TINY_BERT, *STORY_COLUMNS, "--calibration", calibration, "--out", out
-        )
+        patch.setattr(converting, "run_conversion", convert)  # the real one, for its progress
+        return out, run("index", stories, *STORY_COLUMNS, *options)
 
 
 @pytest.fixture(scope="session")

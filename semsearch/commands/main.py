@@ -15,7 +15,7 @@ COMMANDS = (
     *("index", "query", "serve", "mcp", "install-mcp", "evaluate", "site", "publish", "history", "rollback", "prune"),
     *("remove", "restore", "verify", "key", "model"),
 )
-SILENT = ("query", "serve", "mcp")  # they say nothing when they are interrupted
+READING = ("query", "serve", "mcp")  # commands that write no file, and need not be run again after an interruption
 FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of the terminal is
 
 app = App(
@@ -57,14 +57,15 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     except ExpectedError as error:
         return fail(with_notes(str(error), error))
     except (KeyboardInterrupt, SystemExit) as stopped:  # SystemExit after SIGTERM, or if nobody reads standard output
-        if words[0] not in SILENT:
+        if words[0] not in READING:
             said = " ".join(getattr(stopped, "__notes__", ["run the command again"]))
             sys.stderr.write(f"interrupted: {visible(said)}\n")
         raise
     except OSError as error:
-        if error.filename is None or isinstance(error, BrokenPipeError):
-            raise  # of a standard stream, which `run` knows
-        return fail(with_notes(f"{error.filename}: {error.strerror}", error))
+        if isinstance(error, BrokenPipeError) or (error.filename is None and words[0] in READING):
+            raise  # of a standard stream; `run` says so
+        where = "" if error.filename is None else f"{error.filename}: "
+        return fail(with_notes(f"{where}{error.strerror or error}", error))
     return code if isinstance(code, int) else 0
 
 

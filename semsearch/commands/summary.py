@@ -143,7 +143,7 @@ def _details(made: IndexSummary) -> Rows:
         looks = f"{index.stages.candidates:,} rows by signs, {index.stages.rescored:,} by codes"
     yield "index", f"a search looks at {looks}; recall is measured with {index.recall['queries']} queries of each kind"
     yield "keywords", _describe_keywords(index.keywords)
-    yield "files", ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in made.manifest.files.items())
+    yield "sizes", ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in made.manifest.files.items())
 
 
 def model_rows(manifest: Manifest) -> Rows:

@@ -213,6 +213,8 @@ def index(
     """
     arguments = locals()
     started = perf_counter()
+    if ray is not None:
+        require_packages("--ray", "cluster", "ray")
     out = Path(out)
     older = None if update is None else Path(update)
     choice = ModelChoice(

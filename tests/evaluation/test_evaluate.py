@@ -276,7 +276,7 @@ def test_what_does_not_fit_the_bundle(bundle: Path, questions: Path, words: list
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "one of the arguments --questions --make-questions is required"),
+        ([], "--questions: expected --questions FILE or --make-questions N"),
         (
             ["--questions", "q", "--floor", "ndcg=0.6"],
             "found 'ndcg=0.6', expected MEASURE=VALUE with a measure of ndcg@10",

@@ -1,114 +1,89 @@
-"""The command is the first word; wrong options end in one line that says what to do."""
+"""The options of `index`: each is recorded or about one run, an update uses the recorded ones, wrong values are refused."""
 
-import re
-import shlex
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from semsearch.commands.export_arguments import COMMANDS, content_options, parse_arguments
 
+from semsearch.commands.index import IN_PYTHON_ALONE, options_of_index
 from semsearch.engine.bundle import MANIFEST, read_manifest
+from semsearch.engine.errors import OptionError
+from semsearch.indexing.make import index
+from semsearch.indexing.options import RUN_OPTIONS, content_options, recalling_options
 from tests.command_line import run
+from tests.project import ROOT
 
-# values of the options that an update takes from its bundle
-CONTENT = {
-    "--revision": "v1",
-    "--pooling": "cls",
-    "--dimensions": "64",
-    "--query-prompt": "",
-    "--document-prompt": "passage: ",
-    "--title": "Old stories",
-    "--description": "Told by bakers.",
-    "--text-column": "title",
-    "--separator": ";",
-    "--exclude": "drafts/*",
-    "--decimal-comma": None,
-    "--id-column": "number",
-    "--column": "year=number",
-    "--split": None,
-    "--passage-tokens": "100",
-    "--overlap": "10",
-    "--base-url": "https://example.org",
-    "--anchors": "mkdocs",
-    "--no-keywords": None,
-    "--stem": "german",
-    "--queries": "table",
-    "--title-column": "headline",
-    "--language-column": "language",
-    "--fusion": "rrf",
-    "--fusion-weight": "0.7",
-    "--synonyms": str(Path(__file__).parents[1] / "data" / "synonyms.txt"),
-    "--boost": '{"told": {"half_life": "30d", "weight": 0.2}}',
-}
-ONE_RUN = {
-    "--out": "a folder of one machine",
-    "--corpus": "a file of one machine; an update has other texts",
-    "--calibration": "a file of one machine; the bundle has the model",
-    "--calibration-column": "a column of that file",
-    "--rerank": "the bundle has the reranker",
-    "--rerank-revision": "the bundle has the reranker",
-    "--rerank-weight": "the reranker's entry in the manifest has it",
-    "--strict": "it stops the command, and changes no bundle",
-    "--update": "it names the bundle whose options are used",
-    "--ray": "it embeds elsewhere, with the same result",
-    "--questions": "a file of one machine",
-    "--learn": "it learns the table of --queries again",
-    "--remove-corpus": "it allows one command to remove texts",
-    "--no-cache": "it converts a model again, with the same result",
+SYNONYMS = str(Path(__file__).parents[1] / "data" / "synonyms.txt")
+CONTENT: dict[str, Any] = {  # values of the options that an update takes from its bundle
+    "revision": "v1",
+    "pooling": "cls",
+    "dimensions": 64,
+    "query_prompt": "",
+    "document_prompt": "passage: ",
+    "title": "Old stories",
+    "description": "Told by bakers.",
+    "text_column": ["title", "body"],
+    "separator": ";",
+    "exclude": ["drafts/*"],
+    "decimal_comma": True,
+    "id_column": "number",
+    "column": {"year": "number"},
+    "split": True,
+    "passage_tokens": 100,
+    "overlap": 10,
+    "base_url": "https://example.org",
+    "anchors": "mkdocs",
+    "keywords": False,
+    "stem": "german",
+    "queries": "table",
+    "title_column": "headline",
+    "language_column": "language",
+    "fusion": "rrf",
+    "fusion_weight": 0.7,
+    "synonyms": SYNONYMS,
+    "boost": {"told": {"half_life": "30d", "weight": 0.2}},
 }
 
 
-@pytest.mark.parametrize(
-    ("words", "command"),
-    [
-        ([], "export"),
-        (["index", "f", "--out", "b"], "corpus"),
-        (["model", "corpus"], "model"),
-        (["some-model", "--corpus", "f"], "export"),
-    ],
-)
-def test_the_command_is_the_first_word(words: list[str], command: str) -> None:
-    assert parse_arguments(words).command == command
+def test_every_option_is_recorded_or_about_one_run_and_is_on_the_command_line() -> None:
+    parameters = inspect.signature(index).parameters
+    assert parameters.keys() == CONTENT.keys() | set(RUN_OPTIONS)
+    assert options_of_index().keys() | set(IN_PYTHON_ALONE) == parameters.keys()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_model_with_the_name_of_a_command_can_be_named(name: str) -> None:
-    options = parse_arguments([f"./{name}"])
-    assert (options.command, Path(options.model)) == ("export", Path(name))
-    assert parse_arguments(["model", name, "--out", "b"]).model == name
+def test_every_option_is_used() -> None:
+    """An option is used if the body of `index` names it, after the signature and the docstring."""
+    source = inspect.getsource(index)
+    body = source.rpartition('"""')[2]
+    assert [name for name in inspect.signature(index).parameters if name not in body] == []
 
 
-def test_options_of_publish_may_stand_anywhere() -> None:
-    options = parse_arguments(["publish", "bundle/", "--region", "eu", "s3://b/p"])
-    assert (options.bundle, options.url, options.to, options.region) == (Path("bundle"), "s3://b/p", None, "eu")
+def stated(*arguments: object, **options: Any) -> dict[str, Any]:
+    """Return all arguments with which `index` would run."""
+    found: dict[str, Any] = {}
 
+    def take(*values: object, **named: Any) -> None:
+        bound = inspect.signature(index).bind(*values, **named)
+        found.update(bound.arguments)
 
-def test_publish_to_s3_vectors_writes_the_small_bundle_beside_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for bundle, out in (("bundle", "bundle-s3vectors"), (".", f"{tmp_path}-s3vectors")):
-        options = parse_arguments(["publish", "--to", "s3vectors", "bucket/index", bundle])
-        assert (options.bundle, options.out) == (Path(bundle), Path(out))
-
-
-def test_every_option_of_the_export_is_recorded_or_about_one_run() -> None:
-    lines = re.findall(r"^  (--[a-z-]+)(?:, (--no-[a-z-]+))?", run("--help").out, re.MULTILINE)
-    offered = {negative if negative in CONTENT else option for option, negative in lines}
-    assert offered == CONTENT.keys() | ONE_RUN.keys()
+    take.__signature__ = inspect.signature(index)  # type: ignore[attr-defined]
+    take.__annotations__ = index.__annotations__
+    recalling_options(take)(*arguments, **options)
+    return found
 
 
 @pytest.fixture
 def recorded(bundle_copy: Path) -> Callable[..., Path]:
-    """Return a function that records the options of a command line in the manifest of a bundle."""
+    """Return a function that records options in the manifest of a bundle."""
 
-    def record(*words: str) -> Path:
-        options = content_options(parse_arguments(["m", "--corpus", "f", *words]))
+    def record(**options: Any) -> Path:
+        content = content_options(index, stated("f", "none", **options))
         manifest = read_manifest(bundle_copy)
         assert manifest.index is not None
-        described = replace(manifest, index=replace(manifest.index, options=options)).to_json()
+        described = replace(manifest, index=replace(manifest.index, options=content)).to_json()
         (bundle_copy / MANIFEST).write_text(described)
         return bundle_copy
 
@@ -116,75 +91,76 @@ def recorded(bundle_copy: Path) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize(("option", "value"), CONTENT.items())
-def test_an_update_uses_each_option_of_the_export(
-    recorded: Callable[..., Path], option: str, value: str | None
-) -> None:
-    words = [option] if value is None else [option, value]
-    bundle = recorded(*words)
-    updated = parse_arguments(["--update", str(bundle), "--corpus", "g"])
-    first = parse_arguments(["m", "--corpus", "f", *words])
-    (name,) = content_options(first)
-    assert getattr(updated, name) == getattr(first, name)
-    assert content_options(updated) == content_options(first)
+def test_an_update_uses_each_option_of_the_index(recorded: Callable[..., Path], option: str, value: Any) -> None:
+    first = stated("f", "none", **{option: value})
+    updated = stated("g", recorded(**{option: value}))
+    assert updated[option] == first[option]
+    assert list(content_options(index, updated)) == [option]
 
 
 @pytest.mark.parametrize(
     ("before", "now", "kept"),
     [
-        ("--title A --split", "--title B --no-split", {"title": "B"}),
-        ("--title A --text-column t --stem german", "--title= --text-column=", {"stem": "german"}),
-        ("--column a=date --column b=date", "--column b=none", {"column": {"a": "date", "b": "none"}}),
-        ("--stem german --fusion-weight 0.5 --title A", "--no-keywords", {"keywords": False, "title": "A"}),
-        ("--no-keywords", "--keywords --stem german", {"stem": "german"}),
-        ("--fusion-weight 0.5", "--fusion rrf", {"fusion": "rrf"}),
-        (f"--synonyms {CONTENT['--synonyms']} --title A", "--synonyms=", {"title": "A"}),
-        (f"--synonyms {CONTENT['--synonyms']} --title A", "--no-keywords", {"keywords": False, "title": "A"}),
+        ({"title": "A", "split": True}, {"title": "B", "split": False}, {"title": "B"}),
+        ({"title": "A", "text_column": "t", "stem": "german"}, {"title": "", "text_column": ""}, {"stem": "german"}),
+        ({"column": {"a": "date", "b": "date"}}, {"column": {"b": "none"}}, {"column": {"a": "date", "b": "none"}}),
+        ({"stem": "german", "fusion_weight": 0.5, "title": "A"}, {"keywords": False}, {"keywords": False, "title": "A"}),
+        ({"keywords": False}, {"keywords": True, "stem": "german"}, {"stem": "german"}),
+        ({"fusion_weight": 0.5}, {"fusion": "rrf"}, {"fusion": "rrf"}),
+        ({"synonyms": SYNONYMS, "title": "A"}, {"synonyms": ""}, {"title": "A"}),
+        ({"passage_tokens": 100}, {"passage_tokens": 200}, {}),
     ],
 )
-def test_an_option_of_the_update_replaces_that_of_the_export(
-    recorded: Callable[..., Path], before: str, now: str, kept: dict[str, object]
+def test_a_stated_option_replaces_the_recorded_one(
+    recorded: Callable[..., Path], before: dict[str, Any], now: dict[str, Any], kept: dict[str, Any]
 ) -> None:
-    bundle = recorded(*before.split())
-    assert content_options(parse_arguments(["--update", str(bundle), "--corpus", "g", *now.split()])) == kept
+    assert content_options(index, stated("g", recorded(**before), **now)) == kept
 
 
 def test_an_option_that_contradicts_a_recorded_one_is_an_error(recorded: Callable[..., Path]) -> None:
-    done = run("--update", recorded("--overlap", "100"), "--corpus", "g", "--passage-tokens", "50")
+    done = run("index", "g", "--out", recorded(passage_tokens=300, overlap=250), "--passage-tokens", "50")
     assert done.code == 2
-    assert "--overlap is 100, expected less than --passage-tokens 50" in done.err
+    assert "--overlap: found 250, expected less than passage_tokens, 50" in done.err
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
-        ("corpus --corpus x.csv --calibration x.csv", "--calibration is for a new model, and the bundle's is kept"),
-        ("--rerank-weight 0.5", "--rerank-weight: found no --rerank that it is for; add it"),
-        ("corpus --corpus s3://bucket", "found 's3://bucket', expected s3://BUCKET/KEY of a file or a folder"),
-        ("model --remove", "unrecognized arguments: --remove"),  # nothing is removed by an abbreviation
-        ("model --calibration-column t", "--calibration-column: found no --calibration that it is for"),
-        ("--split", "--split: found no --corpus that it is for"),
-        ("--corpus f --overlap 200", "--overlap is 200, expected less than --passage-tokens 200"),
-        ("--stem klingon", "argument --stem: found 'klingon', expected one of none, "),
-        ("--fusion-weight 0.5 --fusion rrf", "--fusion-weight is for --fusion convex; rrf has no weight"),
-        ("--pooling cls --update b", "--pooling is for a new model, and the bundle's is kept"),
-        *(
-            (f"--column {wrong}", f"found {wrong!r}, expected NAME=TYPE with a type of string, number, boolean, date,")
-            for wrong in ("year", "=number", "year=Number")
-        ),
+        ({"rerank_weight": 0.5}, "rerank_weight: has no effect without rerank; add it"),
+        ({"rerank_revision": "v1"}, "rerank_revision: has no effect without rerank"),
+        ({"calibration_column": "t"}, "calibration_column: has no effect without calibration"),
+        ({"overlap": 200}, "overlap: found 200, expected less than passage_tokens, 200"),
+        ({"overlap": -1}, "overlap: found -1, expected 0 or more"),
+        ({"dimensions": 0}, "dimensions: found 0, expected 1 or more"),
+        ({"stem": "klingon"}, "stem: found 'klingon', expected one of none, "),
+        ({"fusion_weight": 1.5}, "fusion_weight: found 1.5, expected a number from 0 to 1"),
+        ({"fusion_weight": 0.5, "fusion": "rrf"}, "fusion_weight: is for the fusion convex; rrf has no weight"),
+        ({"fusion": "sum"}, "fusion: found 'sum', expected one of convex, rrf"),
+        ({"learn": True}, "learn: is for a query table; add queries=table"),
+        ({"title": "two\nlines"}, r"title: found 'two\\nlines', expected one line of at most 1000 characters"),
+        ({"separator": "::"}, "separator: found '::', expected one character"),
+        ({"column": {"year": "Number"}}, "column: found year=Number, expected a type of string, number, boolean, date"),
+        ({"text_column": ["a,b", "c"]}, "text_column: found .* expected names without a comma"),
     ],
 )
-def test_unusable_arguments_end_with_exit_code_2_and_the_reason(words: str, message: str) -> None:
-    done = run(*words.split())
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("usage: python -m export")
-    assert message in done.err
+def test_unusable_options_are_refused_with_the_reason(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        stated("f", "none", **options)
 
 
-@pytest.mark.parametrize("step", ["", "model", "corpus", "verify"])
-def test_the_help_of_each_step_has_an_example_that_can_be_used(step: str) -> None:
-    done = run(*step.split(), "--help")
-    assert done.code == 0
-    words = f"python -m export {step}".strip()
-    assert done.out.startswith(f"usage: {words} ")
-    example = next(line for line in done.out.splitlines() if line.startswith(f"  {words} "))
-    assert parse_arguments(shlex.split(example)[3:]).command == (step or "export")
+def test_an_option_of_a_model_needs_a_new_model(bundle: Path) -> None:
+    with pytest.raises(OptionError, match="pooling: is for a new model, and the one of the index is kept"):
+        stated("f", bundle, pooling="cls")
+    assert stated("f", bundle, pooling="cls", model="m")["pooling"] == "cls"
+
+
+def test_a_bundle_in_the_folder_is_updated_and_another_is_used_if_it_is_named(bundle: Path) -> None:
+    assert stated("f", bundle)["update"] == bundle
+    assert stated("f", bundle, update="older")["update"] == "older"
+    assert stated("f", "none")["update"] is None
+
+
+def test_the_page_of_options_is_what_the_signature_says() -> None:
+    from semsearch.commands.options_page import options_page
+
+    assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == options_page()

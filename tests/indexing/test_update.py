@@ -42,7 +42,7 @@ def test_an_update_embeds_new_texts_alone_and_ends_with_the_bytes_of_a_full_expo
     bundle_copy: Path, changed: Path, full: dict[str, bytes]
 ) -> None:
     done = export_texts(changed, bundle_copy, "--update", bundle_copy)
-    assert summary(done, "embedded") == "5 texts, 191 rows taken over from the bundle of --update"
+    assert summary(done, "embedded") == "5 texts, 191 rows taken over from the older index"
     assert contents(bundle_copy) == full
 
 
@@ -98,7 +98,6 @@ def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
     [
         (lambda model, folder: None, "is not a folder; make a bundle with"),
         (lambda model, folder: folder.mkdir(), "holds no manifest.json; make a bundle with"),
-        (shutil.copytree, "holds a model and no texts; run `"),
     ],
 )
 def test_an_update_of_no_bundle_is_an_error(
@@ -135,7 +134,7 @@ def test_truncated_texts_are_listed_by_place_and_id_as_long_as_there_are_any(bun
     assert TRUNCATED in check_bundle(bundle_copy).files
     assert f"checksum of {TRUNCATED}" in run("verify", bundle_copy).out
     done = export_texts(write_rows(tmp_path / "a.jsonl", ROWS[:1]), bundle_copy)
-    assert summary(done, "truncated") == "0 texts longer than 24 tokens"
+    assert "texts longer than" not in done.out
     assert not (bundle_copy / TRUNCATED).exists()
     assert TRUNCATED not in check_bundle(bundle_copy).files
 
