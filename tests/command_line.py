@@ -31,6 +31,8 @@ def run(*arguments: object) -> Run:
             code: int | str | None = dispatch([str(argument) for argument in arguments])
         except SystemExit as stop:
             code = stop.code
+        except KeyboardInterrupt:
+            code = 130  # as a shell says of a program that SIGINT has ended
     return Run(code, out.getvalue(), err.getvalue())
 
 

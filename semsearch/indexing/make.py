@@ -254,7 +254,10 @@ def index(
         embedder = Embedder.open(models.documents_folder, models.documents.model)
         cluster = None if ray is None else Cluster("" if ray == "auto" else ray, models.documents_folder)
         embedding = perf_counter()
-        rows = embed_rows(fresh, older, models, embedder, cluster, corpus, on_progress)
+        known = older
+        if older == out and name_model(read_manifest(out)) != name_model(models.manifest):
+            known = None  # the index has another model now, which embeds all texts
+        rows = embed_rows(fresh, known, models, embedder, cluster, corpus, on_progress)
         embedding_seconds = perf_counter() - embedding
         manifest = write_texts(fresh, models, embedder, corpus, rows, texts.name, keyword_options, on_progress)
         if queries == BY_TABLE:

@@ -86,8 +86,9 @@ def _recalled(stated: Arguments) -> dict[str, Any]:
         return {}
     try:
         index = read_manifest(Path(stated["update"])).index
-    except BundleError:  # the steps that use the bundle report what is wrong with it
-        return {}
+    except BundleError as error:
+        error.add_note("without this folder, the texts are indexed anew; state all options then")
+        raise
     if index is None:
         return {}
     contradicted: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ def _plain(name: str, value: Any) -> Any:
         if len(value) > 1 and any("," in column for column in value):
             raise OptionError(name, f"found {list(value)!r}, expected names without a comma, or one; rename the column")
         value = ",".join(value)
-    if name in ("text_column", "title_column", "language_column", "synonyms") and not value:
+    if name in ("text_column", "id_column", "title_column", "language_column", "synonyms") and not value:
         return None
     if name in ("title", "description"):
         return value.strip()

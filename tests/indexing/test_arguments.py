@@ -1,5 +1,6 @@
 """The options of `index`: each is recorded or about one run, an update uses the recorded ones, wrong values are refused."""
 
+import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,10 +56,13 @@ def test_every_option_is_recorded_or_about_one_run_and_is_on_the_command_line() 
 
 
 def test_every_option_is_used() -> None:
-    """An option is used if the body of `index` names it, after the signature and the docstring."""
-    source = inspect.getsource(index)
-    body = source.rpartition('"""')[2]
-    assert [name for name in inspect.signature(index).parameters if name not in body] == []
+    """The body of `index` names it, or the manifest has it for those that search."""
+    (function,) = ast.parse(inspect.getsource(index)).body
+    assert isinstance(function, ast.FunctionDef)
+    named = {node.id for line in function.body for node in ast.walk(line) if isinstance(node, ast.Name)}
+    of_manifest = {"title", "description", "boost"}
+    assert inspect.signature(index).parameters.keys() - named == of_manifest
+    assert not of_manifest & set(RUN_OPTIONS)
 
 
 def stated(*arguments: object, **options: Any) -> dict[str, Any]:
@@ -156,7 +160,7 @@ def test_an_option_of_a_model_needs_a_new_model(bundle: Path) -> None:
 
 def test_a_bundle_in_the_folder_is_updated_and_another_is_used_if_it_is_named(bundle: Path) -> None:
     assert stated("f", bundle)["update"] == bundle
-    assert stated("f", bundle, update="older")["update"] == "older"
+    assert stated("f", "none", update=bundle)["update"] == bundle
     assert stated("f", "none")["update"] is None
 
 

@@ -10,6 +10,7 @@ import huggingface_hub
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from semsearch.commands.console import suggested
 from semsearch.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -71,15 +72,16 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     out = tmp_path / "bundle"
-    command = (TINY_BERT, "--corpus", stories, *STORY_COLUMNS, "--calibration", calibration, "--out", out)
+    options = ("--model", TINY_BERT, "--calibration", calibration, "--out", out, "--verbose")
+    command = ("index", stories, *STORY_COLUMNS, *options)
     with monkeypatch.context() as patch:
-        patch.setattr("semsearch.indexing.vectors.indexer.write_index", fail)
+        patch.setattr("semsearch.indexing.make.write_index", fail)
         line = error_line(run(*command))
     assert "No space left on device" in line
-    assert line.endswith(f" ({out}/.partial keeps what is finished for the next export)")
+    assert line.endswith(f" ({out}/.partial keeps what is finished for the next try)")
     done = run(*command)
-    assert f"The model comes from the cache: {out}/.partial/finished/tiny-bert-" in done.out
-    assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
+    assert summary(done, "model from").startswith(f"{out}/.partial/finished/tiny-bert-")
+    assert summary(done, "embedded") == "0 texts, 147 rows taken over from a try that was stopped"
     assert contents(out) == contents(whole[0])
     assert names(out) == names(whole[0])
 
@@ -109,21 +111,21 @@ def test_sizes_accuracy_checks_and_progress_are_printed(whole: tuple[Path, Run])
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
     assert done.out.count(" ok\n") == 9
     assert "FAILED" not in done.out
-    assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
+    assert f"{out}/ is ready. Try it: {suggested('serve', out)}\n" in done.out
     steps = ("read texts", "read calibration", "export graph", "quantize", "compare with float32")
     for step in (*steps, "embed texts", "write the index", "check files", "embed a sample again"):
         (line,) = [line for line in done.out.splitlines() if line.startswith(f"{step}:")]
         assert line.startswith(f"{step}: 100%, ")
 
 
-def test_without_options_texts_are_pythons_documentation_and_the_bundle_is_called_bundle(
+def test_python_is_pythons_documentation_and_the_bundle_is_called_bundle(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semsearch.indexing.corpus.python_documentation.python_documentation", lambda: corpus)
+    monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
     monkeypatch.chdir(tmp_path)
-    done = run(TINY_BERT)
+    done = run("index", "python", "--model", TINY_BERT)
     assert done.code == 0
-    assert summary(done, "texts") == f"200 from {NAME}, 0 empty ones skipped"
+    assert summary(done, "texts") == f"200 from {NAME}"
     index = check_bundle(tmp_path / "bundle").index
     assert index is not None
     assert index.source == NAME
@@ -133,8 +135,9 @@ def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
     stories: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = Corpus(corpus.texts[:64], corpus.ids[:64], corpus.metadata[:64], 0)
-    monkeypatch.setattr("semsearch.indexing.corpus.python_documentation.python_documentation", lambda: texts)
-    assert run(TINY_BERT, "--no-cache", "--corpus", stories, *STORY_COLUMNS, "--out", tmp_path / "bundle").code == 0
+    monkeypatch.setattr("semsearch.indexing.models.calibration.python_documentation", lambda: texts)
+    options = ("--model", TINY_BERT, "--no-cache", "--out", tmp_path / "bundle")
+    assert run("index", stories, *STORY_COLUMNS, *options).code == 0
     assert check_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
 
 
@@ -148,7 +151,7 @@ def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
     assert done.code == 0
     assert names(out) == sorted([MANIFEST, MODEL, TOKENIZER])
     assert read_manifest(out).index is None
-    assert f"Next: {python_module('export', 'corpus', '--corpus', 'FILE', '--out', out)}\n" in done.out
+    assert f"Next: {suggested('index', 'PATH', '--out', out)}\n" in done.out
     both = Path(shutil.copytree(out, tmp_path / "bundle"))
     export_texts(stories, both, *STORY_COLUMNS)
     assert check_bundle(both).files == check_bundle(whole[0]).files
@@ -157,7 +160,8 @@ def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
 
 def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus: Corpus, tmp_path: Path) -> None:
     before = contents(story_bundle)
-    export_texts(write_texts(tmp_path / "other.csv", list(corpus.texts[100:])), story_bundle)
+    other = write_texts(tmp_path / "other.csv", list(corpus.texts[100:]))
+    export_texts(other, story_bundle, "--text-column", "text", "--id-column", "")
     after = contents(story_bundle)
     assert {name for name in after if after[name] == before[name]} == {MODEL, TOKENIZER}
     assert Passages(story_bundle / PASSAGES).text(0) == corpus.texts[100]
@@ -179,20 +183,20 @@ def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(story_bu
     assert done.code == 1
     failed = [line.partition("  ")[0] for line in done.out.splitlines() if "FAILED" in line]
     assert failed == [f"checksum of {PASSAGES}"]
-    again = python_module("export", "MODEL", "--corpus", "FILE", "--out", story_bundle)
-    assert f"{story_bundle}: a check failed; export the model and the texts again: {again}\n" in done.out
+    again = suggested("index", "PATH", "--model", "MODEL", "--out", story_bundle)
+    assert error_line(done) == f"error: {story_bundle}: a check failed; index the texts again: {again}"
 
 
 def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_old_bundle(
     story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("semsearch.indexing.verification.verify", lambda *arguments: iter(failing))
+    monkeypatch.setattr("semsearch.indexing.make.verify", lambda *arguments: iter(failing))
     before = contents(story_bundle)
     done = run("index", stories, *STORY_COLUMNS, "--out", story_bundle)
     assert "FAILED" in done.out
     line = error_line(done)
-    assert "the new bundle failed a check above; what was there before stays as it was" in line
+    assert "the new bundle failed a check; what was there before stays as it was" in line
     assert "keeps what is finished" not in line  # it may be what the check found wrong
     assert "is ready" not in done.out
     assert names(story_bundle) == sorted(before)
@@ -204,7 +208,7 @@ def test_with_its_source_a_bundle_is_compared_with_float32_again(
     least: float, code: int, state: str, whole: tuple[Path, Run], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("semsearch.conversion.convert.LEAST_QUANTIZED_COSINE", least)
-    monkeypatch.setattr("semsearch.conversion.convert.python_documentation", lambda: corpus)
+    monkeypatch.setattr("semsearch.indexing.models.calibration.python_documentation", lambda: corpus)
     done = run("verify", whole[0], "--model", TINY_BERT)
     assert done.code == code
     (line,) = (line for line in done.out.splitlines() if line.startswith("model against float32"))
@@ -237,13 +241,14 @@ def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
     assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
 
 
-def test_help_as_a_command_loads_nothing_heavy() -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "export", "--help"]
+@pytest.mark.parametrize("command", [["-m", "export"], ["-m", "semsearch", "index"]])
+def test_help_as_a_command_loads_nothing_heavy(command: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", *command, "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("usage: python -m export ")
+    assert done.stdout.startswith("Usage: ")
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
-    assert "argparse" in loaded
-    assert not loaded & {"torch", "transformers", "onnx", "onnxruntime", "polars", "optimum"}
+    assert "cyclopts" in loaded
+    assert not loaded & {"torch", "transformers", "onnx", "polars", "optimum"}
 
 
 def test_a_message_is_one_line_however_narrow_the_terminal_and_keeps_brackets(
@@ -251,22 +256,26 @@ def test_a_message_is_one_line_however_narrow_the_terminal_and_keeps_brackets(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     path = tmp_path / f"[red]news[/red] [1] {'long' * 50}.csv"
-    assert str(path) in error_line(run("--corpus", path, "--out", tmp_path / "bundle"))
+    assert str(path) in error_line(run("index", path, "--out", tmp_path / "bundle"))
 
 
 # Interruptions
 
 
-@pytest.mark.parametrize("step", [["model", "{tiny}"], ["{tiny}"]])
-def test_texts_are_not_removed_unless_that_is_asked_for(step: list[str], story_bundle: Path, tmp_path: Path) -> None:
+def test_texts_are_not_removed_unless_that_is_asked_for(story_bundle: Path) -> None:
     before = contents(story_bundle)
-    places = {"tiny": TINY_BERT, "here": tmp_path}
-    line = error_line(run(*[word.format(**places) for word in step], "--out", story_bundle))
+    line = error_line(run("index", "python", "--model", TINY_BERT, "--out", story_bundle))
     assert f"{story_bundle}: holds 147 texts from stories.csv; this command would remove" in line
     assert line.endswith("choose another folder with --out, or add --remove-corpus")
-    assert ("--corpus FILE" in line) == (step[:1] != ["model"])
     assert contents(story_bundle) == before
     assert names(story_bundle.parent) == ["bundle"]
+
+
+def test_a_model_alone_is_not_written_over_texts(story_bundle: Path) -> None:
+    before = contents(story_bundle)
+    line = error_line(run("model", "convert", TINY_BERT, "--out", story_bundle))
+    assert line == f"error: {story_bundle}: holds texts, expected a folder without; choose another folder with --out"
+    assert contents(story_bundle) == before
 
 
 @pytest.mark.parametrize("manifest", ['{"format_version": 1}', None])
@@ -275,26 +284,17 @@ def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None,
     if manifest is not None:
         (story_bundle / MANIFEST).write_text(manifest)
     before = contents(story_bundle)
-    line = error_line(run(TINY_BERT, "--out", story_bundle))
-    assert f"holds {PASSAGES}; this command would remove them" in line
+    assert error_line(run("index", "python", "--model", TINY_BERT, "--out", story_bundle))
     assert contents(story_bundle) == before
 
 
-def test_a_new_model_removes_the_texts_when_that_is_asked_for(story_bundle: Path, calibration: Path) -> None:
-    options = ("--calibration", calibration, "--out", story_bundle, "--remove-corpus")
-    assert run("model", "convert", TINY_BERT, *options).code == 0
-    assert read_manifest(story_bundle).index is None
-    assert names(story_bundle) == sorted([MANIFEST, MODEL, TOKENIZER])
-
-
-def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
+def test_pythons_own_documentation_replaces_texts_when_that_is_asked_for_and_then_itself(
     story_bundle: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semsearch.indexing.corpus.python_documentation.python_documentation", lambda: corpus)
-    assert run(TINY_BERT, "--out", story_bundle, "--remove-corpus").code == 0
-    assert run(TINY_BERT, "--out", story_bundle).code == 0
-    line = error_line(run("model", "convert", TINY_BERT, "--out", story_bundle))
-    assert f"holds 200 texts from {NAME}" in line
+    monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
+    command = ("index", "python", "--model", TINY_BERT, "--out", story_bundle)
+    assert run(*command, "--remove-corpus").code == 0
+    assert run(*command).code == 0
 
 
 def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy: Path, tmp_path: Path) -> None:
