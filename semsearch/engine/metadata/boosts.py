@@ -53,10 +53,7 @@ def _read(where: str, name: str, options: object, kinds: Mapping[str, str]) -> B
     if kinds[name] not in BOOSTED_KINDS[kind]:
         raise FilterError(f"{where}.{kind}", f"a column of type {', '.join(BOOSTED_KINDS[kind])}", kinds[name])
     if kind == "half_life":
-        match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([hdw])", operand) if isinstance(operand, str) else None
-        if match is None or not float(match[1]):
-            raise FilterError(f"{where}.half_life", "hours, days or weeks, such as 12h, 30d or 2w", operand)
-        operand = float(match[1]) * UNIT_SECONDS[match[2]]
+        operand = _seconds(f"{where}.half_life", operand)
     elif kind == "equals":
         try:
             operand = stored_value(kinds[name], operand)
@@ -65,6 +62,14 @@ def _read(where: str, name: str, options: object, kinds: Mapping[str, str]) -> B
     elif operand is not True:
         raise FilterError(f"{where}.log", "true", operand)
     return Boost(name, kind, operand, float(weight))
+
+
+def _seconds(where: str, half_life: object) -> float:
+    if isinstance(half_life, str):
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([hdw])", half_life)
+        if match is not None and float(match[1]):
+            return float(match[1]) * UNIT_SECONDS[match[2]]
+    raise FilterError(where, "hours, days or weeks, such as 12h, 30d or 2w", half_life)
 
 
 def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float) -> Array[np.float64]:
@@ -83,7 +88,9 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
             added = np.log1p(np.maximum(numbers, 0))
         else:
             added = np.exp2(np.minimum((numbers - now * 1e6) / (boost.operand * 1e6), 0))
-        total += boost.weight * (added if column.present is None else added * column.exists()[rows])
+        if column.present is not None:
+            added = added * column.exists()[rows]
+        total += boost.weight * added
     return total
 
 
@@ -99,7 +106,9 @@ def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Co
     order = np.argsort(-sums, kind="stable")
 
     def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
-        places = order if mask is None else order[mask[rows[order]]]
+        places = order
+        if mask is not None:
+            places = order[mask[rows[order]]]
         first = best.take(places[:count]).hits()
         if len(first) == count or len(rows) < MOST_BOOSTED:
             return first

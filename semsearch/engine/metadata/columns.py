@@ -73,8 +73,9 @@ def stored_value(kind: str, value: object) -> Stored:
                 return value.encode("utf-8", "surrogatepass")
             if kind == "date":
                 moment = datetime.fromisoformat(value)
-                aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-                return (aware - EPOCH) // timedelta(microseconds=1)
+                if not moment.tzinfo:
+                    moment = moment.replace(tzinfo=UTC)
+                return (moment - EPOCH) // timedelta(microseconds=1)
     raise ValueError(f"{value!r} is not {EXPECTED_VALUES[kind]}")
 
 
@@ -132,7 +133,9 @@ class Column:
             mask = np.zeros(self.count, np.bool_)
             mask[self.rows[matches]] = True
             return mask
-        return matches if self.present is None else matches & self.exists()
+        if self.present is not None:
+            return matches & self.exists()
+        return matches
 
 
 def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
@@ -150,7 +153,9 @@ def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
 
 def _exact(value: Any) -> Stored:
     """Return an entry of a dictionary as Python's own type, which compares an int with a float exactly."""
-    number: Stored = value.item() if isinstance(value, np.generic) else value
+    number: Stored = value
+    if isinstance(value, np.generic):
+        number = value.item()
     return number
 
 
@@ -167,9 +172,11 @@ def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
         number = float(value)
     except OverflowError:
         number = math.inf if value > 0 else -math.inf
-    if is_up:
-        return number if number >= value else math.nextafter(number, math.inf)
-    return number if number <= value else math.nextafter(number, -math.inf)
+    if is_up and number < value:
+        return math.nextafter(number, math.inf)
+    if not is_up and number > value:
+        return math.nextafter(number, -math.inf)
+    return number
 
 
 class Columns:
@@ -183,11 +190,15 @@ class Columns:
         Without columns there is no such file. `ids` returns the column of the ids.
         Raises TensorsError if the file is not whole.
         """
-        self.kinds = kinds if ids is None else {ID: "string"} | dict(kinds)
+        self.kinds = kinds
+        if ids is not None:
+            self.kinds = {ID: "string"} | dict(kinds)
         self.count = count
         self._ids = ids
         self._path = path
-        self._tensors = map_tensors(path) if kinds else {}
+        self._tensors: dict[str, AnyArray] = {}
+        if kinds:
+            self._tensors = map_tensors(path)
 
     def __getitem__(self, name: str) -> "Column | IdColumn":
         """Return one column. Raises KeyError if there is none."""
@@ -195,8 +206,10 @@ class Columns:
         if name == ID and self._ids is not None and f"{ID}.values" not in self._tensors:
             return self._ids()
         values, offsets, codes, rows, present = (self._tensors.get(f"{name}.{part}") for part in PARTS)
-        assert values is not None  # the export writes them for each column of the manifest
-        return Column(kind, self.count, values if offsets is None else Strings(values, offsets), codes, rows, present)
+        assert values is not None  # every column of the manifest has values
+        if offsets is not None:
+            return Column(kind, self.count, Strings(values, offsets), codes, rows, present)
+        return Column(kind, self.count, values, codes, rows, present)
 
 
 class IdColumn:
@@ -211,8 +224,11 @@ class IdColumn:
         """Return the first row that has an id, None if there is none; allowed is (rows,) bool, None for all rows."""
         wanted = id.encode("utf-8", "surrogatepass")
         rows = self._begin_with(np.flatnonzero(np.diff(self._ids.offsets) == len(wanted)), wanted)
-        rows = rows if allowed is None else rows[allowed[rows]]
-        return int(rows[0]) if len(rows) else None
+        if allowed is not None:
+            rows = rows[allowed[rows]]
+        if not len(rows):
+            return None
+        return int(rows[0])
 
     def exists(self) -> Mask:
         """Return all rows."""

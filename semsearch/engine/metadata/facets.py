@@ -32,7 +32,9 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VA
     More than `most` different numbers or dates are counted in ranges, which ascend and are not empty: `from` is in the
     range, `to` is not. A border is left out if no float64 or ISO 8601 date is so low or high.
     """
-    mask = column.exists() if allowed is None else column.exists() & allowed
+    mask = column.exists()
+    if allowed is not None:
+        mask = mask & allowed
     if column.rows is not None:  # a list has an entry for each of its strings
         assert column.codes is not None
         entries = mask[column.rows]
@@ -42,8 +44,9 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VA
     else:
         values, counts = np.unique(column.ordered[mask], return_counts=True)
     if column.kind in ("number", "date") and len(values) > most:
-        found = values if column.codes is None else np.asarray(column.values)[values]
-        return _count_ranges(column.kind, found, counts)
+        if column.codes is not None:
+            values = np.asarray(column.values)[values]
+        return _count_ranges(column.kind, values, counts)
     order = np.lexsort((values, -counts))[:most]
     return [{"value": _json_value(column, values[place]), "count": int(counts[place])} for place in order]
 
@@ -52,7 +55,8 @@ def _count_ranges(kind: str, values: AnyArray, counts: AnyArray) -> list[dict[st
     """Return the first ranges that are few. Values (n,) ascend, and each has its count."""
     low, high = values[0].item(), values[-1].item()
     totals = np.concatenate([[0], np.cumsum(counts)])
-    for borders in _date_borders(low, high) if kind == "date" else _number_borders(low, high):
+    borders_around = _date_borders if kind == "date" else _number_borders
+    for borders in borders_around(low, high):
         # bisect compares whole numbers of any size with fractions exactly
         below = totals[[bisect_left(values, border, key=lambda value: value.item()) for border in borders]]
         between = zip(itertools.pairwise(borders), np.diff(below).tolist(), strict=True)
@@ -67,10 +71,17 @@ def _number_borders(low: float, high: float) -> Iterator[list[Any]]:
     least = int(f"{high / 10 - low / 10:.16e}".partition("e")[2])
     for exponent in itertools.count(least):
         for digit in (1, 2, 5):
-            step = digit * 10**exponent if isinstance(low, int) else float(f"{digit}e{exponent}")
-            places = range(int(low // step) - 1, int(high // step) + 3)  # one more, as fractions are rounded
-            # the text 15e-2 is the float64 closest to 0.15, which 3 * 0.05 is not
-            yield [p * step if isinstance(low, int) else float(f"{p * digit}e{exponent}") for p in places]
+            if isinstance(low, int):
+                step = digit * 10**exponent
+                yield [place * step for place in _places_around(low, high, step)]
+            else:
+                places = _places_around(low, high, float(f"{digit}e{exponent}"))
+                # the text 15e-2 is the float64 closest to 0.15, which 3 * 0.05 is not
+                yield [float(f"{place * digit}e{exponent}") for place in places]
+
+
+def _places_around(low: float, high: float, step: float) -> range:
+    return range(int(low // step) - 1, int(high // step) + 3)  # one more, because fractions are rounded
 
 
 def _date_borders(low: int, high: int) -> Iterator[list[Any]]:
@@ -113,8 +124,10 @@ def _iso_date(microseconds: int) -> str:
     try:
         moment = EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
-        zone = timezone((1 if microseconds < 0 else -1) * timedelta(hours=23, minutes=59))
-        moment = EPOCH.astimezone(zone) + timedelta(microseconds=microseconds)
+        offset = timedelta(hours=23, minutes=59)
+        if microseconds > 0:
+            offset = -offset
+        moment = EPOCH.astimezone(timezone(offset)) + timedelta(microseconds=microseconds)
     return moment.isoformat().replace("+00:00", "Z").removesuffix(MIDNIGHT)
 
 
@@ -126,5 +139,9 @@ def sort_rows(rows: AnyArray, columns: list[tuple[Column, bool]]) -> AnyArray:
     keys: list[AnyArray] = []
     for column, is_descending in columns:
         ranks = np.unique(column.ordered[rows], return_inverse=True)[1].astype(np.int64)
-        keys += [~column.exists()[rows], -ranks if is_descending else ranks]
-    return rows[np.lexsort(keys[::-1])] if keys else rows
+        if is_descending:
+            ranks = -ranks
+        keys += [~column.exists()[rows], ranks]
+    if not keys:
+        return rows
+    return rows[np.lexsort(keys[::-1])]

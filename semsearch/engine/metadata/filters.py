@@ -134,16 +134,19 @@ def _rows(parsed: Parsed, columns: Columns) -> Mask:
     if not isinstance(parsed, Condition):
         name, parts = parsed
         masks = [_rows(part, columns) for part in parts]
-        return (
-            reduce(np.logical_or, masks)
-            if name == "$or"
-            else reduce(np.logical_and, masks, np.ones(columns.count, np.bool_))
-        )
+        if name == "$or":
+            return reduce(np.logical_or, masks)
+        return reduce(np.logical_and, masks, np.ones(columns.count, np.bool_))
     column, operand = columns[parsed.name], parsed.operand
     match parsed.operator:
-        case "$eq" | "$ne" | "$in" | "$nin":
-            mask = column.equals_any(operand if isinstance(operand, list) else [operand])
-            return mask if parsed.operator in ("$eq", "$in") else ~mask
+        case "$eq":
+            return column.equals_any([operand])
+        case "$ne":
+            return ~column.equals_any([operand])
+        case "$in":
+            return column.equals_any(operand)
+        case "$nin":
+            return ~column.equals_any(operand)
         case "$startsWith":
             return column.starts_with(operand)
         case "$exists":
