@@ -8,9 +8,10 @@ byte.
 import hashlib
 import json
 import reprlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from semsearch.engine.errors import ExpectedError
 
@@ -32,6 +33,8 @@ BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries
 
 NO_STEMS = "none"  # instead of the language of a stemmer
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # semsearch/engine/hybrid.py explains them
+
+Info = TypeVar("Info")
 
 
 class BundleError(ExpectedError, ValueError):
@@ -106,7 +109,9 @@ class KeywordsInfo:
     @property
     def stemmers(self) -> list[str | None]:
         """Return the languages of all stemmers, None for words without stems."""
-        return [None if name == NO_STEMS else name for name in self.languages] or [self.stemming]
+        if not self.languages:
+            return [self.stemming]
+        return [None if name == NO_STEMS else name for name in self.languages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,32 +213,41 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{where}: {error}; run `semsearch index` again") from error
-    version = found.get("format_version") if isinstance(found, dict) else None
+    version = None
+    if isinstance(found, dict):
+        version = found.get("format_version")
     if version != FORMAT_VERSION:
         shown = version if isinstance(version, str) else reprlib.repr(version)
         raise BundleError(
             f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `semsearch index` again"
         )
     try:
-        index, rerank, queries = found["index"], found.get("rerank"), found.get("queries")
         return Manifest(
             model=ModelInfo(**found["model"]),
-            index=None if index is None else _read_index(index),
+            index=_read_index(found["index"]),
             files={name: FileInfo(**entry) for name, entry in found["files"].items()},
-            rerank=None if rerank is None else RerankInfo(**rerank),
-            queries=None if queries is None else QueriesInfo(**queries),
+            rerank=_read_info(RerankInfo, found.get("rerank")),
+            queries=_read_info(QueriesInfo, found.get("queries")),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BundleError(f"{where}: {error} is missing or wrong; run `semsearch index` again") from error
 
 
-def _read_index(values: dict[str, Any]) -> IndexInfo:
+def _read_info(kind: Callable[..., Info], fields: dict[str, Any] | None) -> Info | None:
+    if fields is None:
+        return None
+    return kind(**fields)
+
+
+def _read_index(fields: dict[str, Any] | None) -> IndexInfo | None:
+    if fields is None:
+        return None
     kinds = {"stages": StagesInfo, "keywords": KeywordsInfo, "vectors": VectorsInfo}
-    parts = {name: kind(**values[name]) for name, kind in kinds.items() if values.get(name) is not None}
-    fields = values | parts
+    parts = {name: kind(**fields[name]) for name, kind in kinds.items() if fields.get(name) is not None}
+    values = fields | parts
     for name, stored in JSON_NAMES.items():
-        fields[name] = fields.pop(stored)
-    return IndexInfo(**fields)
+        values[name] = values.pop(stored)
+    return IndexInfo(**values)
 
 
 def check_bundle(bundle: Path) -> Manifest:

@@ -83,7 +83,9 @@ class Embedder:
         Raises BundleError if one of them is damaged.
         """
         tokenizer = open_part(read_tokenizer, bundle / TOKENIZER)
-        return cls(tokenizer, open_part(UnreadModel if is_lazy else open_session, bundle / MODEL), model)
+        if is_lazy:
+            return cls(tokenizer, open_part(UnreadModel, bundle / MODEL), model)
+        return cls(tokenizer, open_part(open_session, bundle / MODEL), model)
 
     @property
     def vocabulary_size(self) -> int:
@@ -145,9 +147,8 @@ class Embedder:
         """
         embeddings = np.empty((len(tokens), self.model.dim), np.float32)
         batches = plan_batches([len(text.ids) for text in tokens])
-        for batch, result in zip(
-            batches, run(lambda rows: self.embed_batch([tokens[i].ids for i in rows]), batches), strict=True
-        ):
+        found = run(lambda rows: self.embed_batch([tokens[row].ids for row in rows]), batches)
+        for batch, result in zip(batches, found, strict=True):
             embeddings[batch] = result
         return embeddings
 

@@ -65,9 +65,14 @@ def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
 def map_of(tensor: AnyArray) -> mmap.mmap | None:
     """Return the memory map that a tensor is a view of, None if it is of none."""
     base: object = tensor
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.base if isinstance(base, np.ndarray) else base.obj
-    return base if isinstance(base, mmap.mmap) else None
+    while not isinstance(base, mmap.mmap):
+        if isinstance(base, np.ndarray):
+            base = base.base
+        elif isinstance(base, memoryview):
+            base = base.obj
+        else:
+            return None
+    return base
 
 
 def read_ahead(tensor: AnyArray) -> None:
@@ -107,4 +112,6 @@ class Strings:
     def find(self, key: bytes) -> int | None:
         """Return the place of a string among sorted ones, None if it is not there."""
         place = bisect_left(self, key)
-        return place if place < len(self) and self[place] == key else None
+        if place < len(self) and self[place] == key:
+            return place
+        return None

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Encoding, Tokenizer
 from tokenizers.models import WordPiece
@@ -31,18 +32,28 @@ def read_tokenizer(path: Path) -> Tokenizer:
 def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
     """Write a tokenizer so that read_tokenizer returns the same one."""
     described = json.loads(tokenizer.to_str())
-    model = described["model"]
-    vocabulary: dict[str, int] = model["vocab"] if model["type"] == "WordPiece" else {}
-    tokens = sorted(vocabulary, key=vocabulary.__getitem__)
-    # the library looks up the ids of added tokens in the vocabulary of the JSON
-    kept = {model["unk_token"]} | {token["content"] for token in described["added_tokens"]} if vocabulary else set()
-    is_plain = [vocabulary[token] for token in tokens] == list(range(len(tokens)))
-    if tokens and is_plain and kept <= vocabulary.keys() and not any("\n" in token for token in tokens):
-        model["vocab"] = {token: vocabulary[token] for token in tokens if token in kept}
-    else:
-        tokens = []
+    tokens: list[str] = []
+    if described["model"]["type"] == "WordPiece":
+        tokens = _take_vocabulary(described)
     lines = [json.dumps(described, ensure_ascii=False, separators=(",", ":")), *tokens]
     path.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+
+
+def _take_vocabulary(described: dict[str, Any]) -> list[str]:
+    """Move a WordPiece vocabulary out of the library's JSON, and return its tokens in the order of their ids.
+
+    Returns an empty list and changes nothing if lines cannot hold the vocabulary.
+    """
+    model = described["model"]
+    vocabulary: dict[str, int] = model["vocab"]
+    tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+    # these stay in the JSON, where the library looks up the ids of added tokens
+    kept = {model["unk_token"]} | {token["content"] for token in described["added_tokens"]}
+    has_all_ids = [vocabulary[token] for token in tokens] == list(range(len(tokens)))
+    if not has_all_ids or not kept <= vocabulary.keys() or any("\n" in token for token in tokens):
+        return []
+    model["vocab"] = {token: vocabulary[token] for token in tokens if token in kept}
+    return tokens
 
 
 def split_word(tokenizer: Tokenizer, word: str) -> Sequence[str]:
@@ -51,11 +62,13 @@ def split_word(tokenizer: Tokenizer, word: str) -> Sequence[str]:
     A word with a part that the tokenizer does not know has its letters as parts.
     """
     unknown = getattr(tokenizer.model, "unk_token", None)
-    encodings = [tokenizer.encode(each, add_special_tokens=False) for each in (word, word.capitalize())]
-    found = [
-        [word[begin:end] for begin, end in encoding.offsets] if unknown not in encoding.tokens else word
-        for encoding in encodings
-    ]
+    found: list[Sequence[str]] = []
+    for cased in (word, word.capitalize()):
+        encoding = tokenizer.encode(cased, add_special_tokens=False)
+        if unknown in encoding.tokens:
+            found.append(word)
+        else:
+            found.append([word[begin:end] for begin, end in encoding.offsets])
     return min(found, key=len) or word
 
 
@@ -89,5 +102,7 @@ def spell(text: str, pieces: Sequence[Encoding], with_special: bool) -> list[Spe
 def _special(piece: Encoding, before: bool) -> list[SpelledToken]:
     is_special = piece.special_tokens_mask
     first = is_special.index(0) if 0 in is_special else 1  # a text without tokens has [CLS] before and [SEP] after
-    places = range(first) if before else range(first, len(is_special))
+    places = range(first, len(is_special))
+    if before:
+        places = range(first)
     return [SpelledToken(piece.ids[i], piece.tokens[i], True, None, None) for i in places if is_special[i]]

@@ -105,10 +105,10 @@ def blended(find: Find, candidates: Sequence[Hit], logits: Logits, weight: float
     first, second = np.array([hit.score for hit in candidates]), logits.astype(np.float64)
     scores = np.round(weight * _stretch(second) + (1 - weight) * _stretch(first), DECIMALS)
     own = np.round(probabilities(logits), DECIMALS)
-    best = [
-        Hit(candidates[i].row, float(scores[i]), _scores(candidates[i], mode) | {"rerank": float(own[i])})
-        for i in np.argsort(-scores, kind="stable")
-    ]
+    best = []
+    for place in np.argsort(-scores, kind="stable").tolist():
+        hit = candidates[place]
+        best.append(Hit(hit.row, float(scores[place]), _scores(hit, mode) | {"rerank": float(own[place])}))
     rows, low = {hit.row for hit in candidates}, float(first.min())
     spread = float(first.max()) - low or 1.0
 
