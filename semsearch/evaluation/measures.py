@@ -139,7 +139,9 @@ def measure(found: Sequence[str], relevant: Grades) -> Array[np.float64]:
         raise ValueError("no grade is above 0")
     hits = np.flatnonzero(grades)
     recalls = [np.count_nonzero(hits < cut) / count for cut in RECALL_CUTS]
-    reciprocal_rank = 1 / (hits[0] + 1) if len(hits) and hits[0] < CUT else 0.0
+    reciprocal_rank = 0.0
+    if len(hits) and hits[0] < CUT:
+        reciprocal_rank = 1 / (hits[0] + 1)
     ideal = np.sort(np.array(list(relevant.values()), np.float64))[::-1]
     return np.array([_discounted(grades) / _discounted(ideal), *recalls, reciprocal_rank])
 

@@ -82,7 +82,9 @@ def print_report(console: Console, report: Report, command: str) -> None:
     for note in report.notes:
         console.print(f"note: {note}", markup=False)
     for subset in report.subsets:
-        among = f"all {report.texts:,} texts" if subset.filter is None else f"texts within {subset.filter}"
+        among = f"all {report.texts:,} texts"
+        if subset.filter is not None:
+            among = f"texts within {subset.filter}"
         title = f"{subset.questions:,} questions of {report.questions}, {among} of {report.bundle}"
         console.print(f"{title}; 95 % intervals in brackets", markup=False)
         table = Table("", *(_column(mode, subset.modes) for mode in subset.modes), box=None, pad_edge=False)
@@ -102,7 +104,9 @@ def print_report(console: Console, report: Report, command: str) -> None:
 
 def _column(mode: str, modes: Mapping[str, object]) -> str:
     """Return the title of a mode's column; with a query table a mode has two: by the table and by the model."""
-    return f"{mode} by the table" if f"{mode}+{BY_MODEL}" in modes else mode.replace("+model", " by the model")
+    if f"{mode}+{BY_MODEL}" in modes:
+        return f"{mode} by the table"
+    return mode.replace("+model", " by the model")
 
 
 def _with_interval(figure: Figure) -> str:
@@ -116,11 +120,17 @@ def _print_comparisons(console: Console, report: Report) -> None:
     table = Table("", "other", "difference", "won/lost", "p", "", box=None, pad_edge=False)
     for each in report.comparisons:
         change = f"{each.difference.value:+.3f} ({each.difference.low:+.3f} to {each.difference.high:+.3f})"
-        verdict = "noise" if each.p >= SIGNIFICANT else "better" if each.difference.value > 0 else "worse"
         title = f"{each.mode} {TITLES.get(each.measure, each.measure)}"
-        table.add_row(title, f"{each.other:.3f}", change, f"{each.better}/{each.worse}", f"{each.p:.4f}", verdict)
+        won = f"{each.better}/{each.worse}"
+        table.add_row(title, f"{each.other:.3f}", change, won, f"{each.p:.4f}", _verdict(each))
     console.print(table)
     console.print()
+
+
+def _verdict(comparison: BundleComparison) -> str:
+    if comparison.p >= SIGNIFICANT:
+        return "noise"
+    return "better" if comparison.difference.value > 0 else "worse"
 
 
 def _print_failures(console: Console, report: Report) -> None:
@@ -136,9 +146,14 @@ def _print_failures(console: Console, report: Report) -> None:
 
 def _print_texts(console: Console, title: str, texts: Sequence[JudgedText]) -> None:
     for text in texts:
-        place = "not found" if text.place is None else f"hit {text.place}"
-        line = "the bundle lacks it" if text.text is None else " ".join(text.text.split())
-        line = line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+        place = "not found"
+        if text.place is not None:
+            place = f"hit {text.place}"
+        line = "the bundle lacks it"
+        if text.text is not None:
+            line = " ".join(text.text.split())
+        if len(line) > WIDTH:
+            line = line[: WIDTH - 1] + "…"
         console.print(f"       {title}  {place:9}  {text.id}  {line}", markup=False)
     if not texts:
         console.print(f"       {title}  nothing")

@@ -58,15 +58,22 @@ class OpenBundle:
     @property
     def fusion_weight(self) -> float | None:
         """Return the weight of the meaning, None if the bundle fuses ranks or has no keywords."""
-        info = None if self.loaded.keywords is None else self.loaded.keywords.info
-        return info.fusion_weight if info is not None and info.fusion == CONVEX else None
+        keywords = self.loaded.keywords
+        if keywords is None or keywords.info.fusion != CONVEX:
+            return None
+        return keywords.info.fusion_weight
+
+    @property
+    def default_mode(self) -> str:
+        """Return the mode of a request that names none."""
+        return SEMANTIC if self.loaded.keywords is None else HYBRID
 
     @property
     def reranked(self) -> str | None:
-        """Return the mode with rerank whose weights are compared: hybrid if there is one; None without a reranker."""
+        """Return the mode with rerank whose weights are compared, None without a reranker."""
         if self.loaded.manifest.rerank is None:
             return None
-        return RERANKED[SEMANTIC if self.loaded.keywords is None else HYBRID]
+        return RERANKED[self.default_mode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +104,11 @@ def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> O
         if row % ROWS_BETWEEN == 0:
             on_progress(step, row / len(passages))
         name = passages.id(row)
-        if group_by is not None and (value := passages.metadata(row).get(group_by)) is not None:
-            if not isinstance(value, str | int | float):
-                found = f"a list or an object in the column {group_by!r} of {name!r}"
-                raise BundleError(f"{folder}: found {found}, expected one value; name another column with --group-by")
-            name, has_column = value if isinstance(value, str) else id_of_number(value), True
+        if group_by is not None:
+            value = passages.metadata(row).get(group_by)
+            if value is not None:
+                name = _group_name(value, f"the column {group_by!r} of {name!r}", folder)
+                has_column = True
         names.append(name)
         rows.setdefault(name, row)
     on_progress(step, 1)
@@ -112,10 +119,21 @@ def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> O
     return OpenBundle(folder, bundle, names, rows)
 
 
+def _group_name(value: object, place: str, folder: Path) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return id_of_number(value)
+    found = f"a list or an object in {place}"
+    raise BundleError(f"{folder}: found {found}, expected one value; name another column with --group-by")
+
+
 def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
     """Return the modes that were named, or else all that the bundle has. Raises BundleError if it lacks a named one."""
-    has: tuple[str, ...] = SEARCHES if opened.loaded.keywords is not None else (SEMANTIC,)
-    plain = has
+    plain: tuple[str, ...] = (SEMANTIC,)
+    if opened.loaded.keywords is not None:
+        plain = SEARCHES
+    has = plain
     if opened.reranked is not None:
         has += tuple(RERANKED[mode] for mode in plain)
     if opened.loaded.table is not None:
@@ -180,32 +198,31 @@ def search_all(
 
     candidates is how many texts the reranker scores. correct replaces misspelled words. boost replaces the bundle's.
     """
-    bundle = opened.loaded if allowed is None else opened.loaded.among(allowed)
-    info = bundle.manifest.rerank
-    weighed = {
-        "fusion": (HYBRID, opened.fusion_weight),
-        "rerank": (opened.reranked, None if info is None else info.weight),
-    }
-    weighed = {kind: each for kind, each in weighed.items() if each[0] in modes and allowed is None}
+    bundle = opened.loaded
+    step = f"search {opened.folder}"
+    weighed: dict[str, tuple[str, float | None]] = {}
+    if allowed is None:
+        weighed = _current_weights(opened, modes)
+    else:
+        bundle = bundle.among(allowed)
+        step += f", {allowed.sum():,} texts"
     weights = {kind: weights_with(current) for kind, (_, current) in weighed.items()}
     by_weight: dict[str, list[list[float]]] = {kind: [] for kind in weighed}
     rankings: dict[str, list[BestHits]] = {mode: [] for mode in modes}
-    step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
         on_progress(step, place / len(questions))
-        executor, plain = _OnceExecutor(bundle.embedder), Query(question.text, include=(), correct=correct, boost=boost)
+        executor = _OnceExecutor(bundle.embedder)
         search = make_search(bundle, executor)
-        ndcg = partial(_ndcg, opened, question)
+        plain = Query(question.text, include=(), correct=correct, boost=boost)
         for mode in modes:
-            base, _, by = mode.partition("+")
-            query = replace(plain, mode=base, rerank=candidates if by == "rerank" else None)
-            query = replace(query, queries=BY_MODEL if by == BY_MODEL else None)
-            rankings[mode].append(_rank(opened, search, query))
+            rankings[mode].append(_rank(opened, search, _in_mode(plain, mode, candidates)))
+        ndcg = partial(_ndcg, opened, question)
         if "fusion" in weighed:
-            query, convex = replace(plain, mode=HYBRID), make_search(_with_convex(bundle), executor)
+            query = replace(plain, mode=HYBRID)
+            convex = make_search(_with_convex(bundle), executor)
             by_weight["fusion"].append([ndcg(convex, replace(query, fusion_weight=each)) for each in weights["fusion"]])
         if "rerank" in weighed:
-            query = replace(plain, mode=SEMANTIC if bundle.keywords is None else HYBRID, rerank=candidates)
+            query = replace(plain, mode=opened.default_mode, rerank=candidates)
             by_weight["rerank"].append([ndcg(search, replace(query, rerank_weight=each)) for each in weights["rerank"]])
     on_progress(step, 1)
     measures = {
@@ -213,10 +230,32 @@ def search_all(
         for mode, found in rankings.items()
     }
     advice = {
-        kind: advise(np.array(by_weight[kind]), weights[kind], measures[mode or ""][:, 0], current)
+        kind: advise(np.array(by_weight[kind]), weights[kind], measures[mode][:, 0], current)
         for kind, (mode, current) in weighed.items()
     }
     return ModeResults(questions, rankings, measures, advice)
+
+
+def _current_weights(opened: OpenBundle, modes: Sequence[str]) -> dict[str, tuple[str, float | None]]:
+    """Return the weights to compare by their names: for each, the measured mode that uses it, and its value now."""
+    found: dict[str, tuple[str, float | None]] = {}
+    if HYBRID in modes:
+        found["fusion"] = (HYBRID, opened.fusion_weight)
+    rerank, reranked = opened.loaded.manifest.rerank, opened.reranked
+    if rerank is not None and reranked is not None and reranked in modes:
+        found["rerank"] = (reranked, rerank.weight)
+    return found
+
+
+def _in_mode(query: Query, measured: str, candidates: int) -> Query:
+    """Return a query as one of MEASURED_MODES searches for it."""
+    mode, _, addition = measured.partition("+")
+    query = replace(query, mode=mode)
+    if addition == "rerank":
+        return replace(query, rerank=candidates)
+    if addition == BY_MODEL:
+        return replace(query, queries=BY_MODEL)
+    return query
 
 
 def _ndcg(opened: OpenBundle, question: Question, search: SearchFunction, query: Query) -> float:

@@ -57,18 +57,26 @@ def _json_questions(path: Path) -> Iterator[Question]:
         if not isinstance(text, str) or not text.strip() or not isinstance(relevant, list | dict):
             remedy = "write a question and the ids that answer it into that line, or delete it"
             raise corpus_error(path, place, "no question or no relevant ids", FORM, remedy)
-        id = _id(path, place, row["id"]) if "id" in row else str(line)
+        id = str(line)
+        if "id" in row:
+            id = _id(path, place, row["id"])
         if id in ids:
             raise corpus_error(path, place, f"the id {id!r} again", "an id for each", "change one of them")
         ids.add(id)
-        grades = {_id(path, place, name): 1 for name in relevant} if isinstance(relevant, list) else relevant
-        if not any(grades.values()) or any(type(grade) is not int or grade < 0 for grade in grades.values()):
-            found = f"the grades {str(list(grades.values()))[:QUOTED_CHARACTERS]}"
-            expected = "whole numbers of 0 or more, and one above 0"
-            raise corpus_error(path, place, found, expected, "add an id that answers, or delete that line")
-        yield Question(id, text, grades)
+        yield Question(id, text, _grades(path, place, relevant))
     if not ids:
         raise corpus_error(path, None, "no question", FORM, "write one line for each question")
+
+
+def _grades(path: Path, place: str, relevant: list[object] | dict[str, int]) -> Grades:
+    """Return the grade of each id; each id of a list has the grade 1. Raises CorpusError."""
+    if isinstance(relevant, list):
+        relevant = {_id(path, place, name): 1 for name in relevant}
+    if not any(relevant.values()) or any(type(grade) is not int or grade < 0 for grade in relevant.values()):
+        found = f"the grades {str(list(relevant.values()))[:QUOTED_CHARACTERS]}"
+        expected = "whole numbers of 0 or more, and one above 0"
+        raise corpus_error(path, place, found, expected, "add an id that answers, or delete that line")
+    return relevant
 
 
 def _id(path: Path, place: str, value: object) -> str:
@@ -118,8 +126,10 @@ def _topics(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the place, the id and the question of each topic; the latter two are empty where they are missing."""
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for line, row in json_rows(path, no_progress):
-            id, text = row.get("_id"), row.get("text")
-            yield f"line {line}", _id(path, f"line {line}", id), text if isinstance(text, str) else ""
+            place, text = f"line {line}", row.get("text")
+            if not isinstance(text, str):
+                text = ""
+            yield place, _id(path, place, row.get("_id")), text
         return
     for line, words in enumerate(read_lines(path, no_progress), 1):
         if words.strip():
@@ -130,7 +140,9 @@ def _topics(path: Path) -> Iterator[tuple[str, str, str]]:
 def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for line, words in enumerate(read_lines(path, no_progress), 1):
-        fields = words.strip().split("\t") if "\t" in words else words.split()
+        fields = words.split()
+        if "\t" in words:
+            fields = words.strip().split("\t")
         if not fields or (line == 1 and len(fields) == 3 and not fields[2].lstrip("-").isdecimal()):
             continue
         if len(fields) not in (3, 4):
