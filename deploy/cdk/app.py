@@ -25,9 +25,15 @@ class Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
 
 
 def _intrinsic(loader: Any, name: str, node: Any) -> dict[str, Any]:
-    kinds = {yaml.ScalarNode: loader.construct_scalar, yaml.SequenceNode: loader.construct_sequence}
-    value = kinds[type(node)](node, **({} if isinstance(node, yaml.ScalarNode) else {"deep": True}))
-    return {name if name == "Ref" else f"Fn::{name}": value.split(".", 1) if name == "GetAtt" else value}
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    else:
+        value = loader.construct_sequence(node, deep=True)
+    if name == "Ref":
+        return {"Ref": value}
+    if name == "GetAtt":
+        value = value.split(".", 1)
+    return {f"Fn::{name}": value}
 
 
 Loader.add_multi_constructor("!", _intrinsic)

@@ -74,9 +74,10 @@ class BundleVectors:
         Raises TensorsError if the files are damaged.
         """
         self.rows, self.dim, self.kinds = manifest.corpus.rows, manifest.model.dim, manifest.corpus.columns
-        parts = (manifest.files[name].sha256 for name in (INDEX, PASSAGES, COLUMNS) if name in manifest.files)
-        # vectors without texts must not be taken for those of the same bundle with texts
-        self.keys = sha256("".join((*parts, *(["no texts"] if keeps_texts else []))).encode()).hexdigest()[:DIGITS]
+        parts = [manifest.files[name].sha256 for name in (INDEX, PASSAGES, COLUMNS) if name in manifest.files]
+        if keeps_texts:  # these vectors must not be taken for those of the same bundle with texts
+            parts.append("no texts")
+        self.keys = sha256("".join(parts).encode()).hexdigest()[:DIGITS]
         self._keeps_texts = keeps_texts
         self._bundle = bundle
         self._index = Index.open(bundle / INDEX, manifest.corpus.stages)
@@ -246,8 +247,9 @@ def publish(
         there = _rows_there(client, info, rows.rows, on_progress)
         sent = _send_rows(client, info, rows, there, on_progress)
     except (BotoCoreError, ClientError) as error:
-        advice = "; make the bucket: aws s3vectors create-vector-bucket --vector-bucket-name " + bucket
-        hint = advice if "NotFound" in str(error) else ""
+        hint = ""
+        if "NotFound" in str(error):
+            hint = f"; make the bucket: aws s3vectors create-vector-bucket --vector-bucket-name {bucket}"
         raise PublishError(
             f"S3 Vectors {place}: {' '.join(str(error).split())}{hint}; run the command again to send what is missing"
         ) from error
@@ -264,9 +266,12 @@ def _has_copies(out: Path) -> bool:
 
 
 def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo) -> None:
-    kept = (PASSAGES, COLUMNS, KEYWORDS) if info.keeps_texts else ()
-    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER, QUERY_TABLE, *kept) if name in manifest.files}
-    keywords = manifest.corpus.keywords if info.keeps_texts else None
+    kept: tuple[str, ...] = (MODEL, TOKENIZER, QUERY_TABLE)
+    keywords = None
+    if info.keeps_texts:
+        kept += (PASSAGES, COLUMNS, KEYWORDS)
+        keywords = manifest.corpus.keywords
+    files = {name: manifest.files[name] for name in kept if name in manifest.files}
     index = replace(manifest.corpus, stages=None, recall={}, keywords=keywords, vectors=info)
     with replacing(out) as fresh:
         for name in files:

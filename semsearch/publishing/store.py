@@ -171,12 +171,14 @@ class Store:
         self._write_pointer(now.version, now.previous, now.etag, kept)
 
     def _write_pointer(self, version: str, previous: str | None, etag: str | None, removed: Removed) -> None:
-        fields = {
+        fields: dict[str, Any] = {
             "version": version,
             "previous": previous,
             "format_version": FORMAT_VERSION,
             "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
-        } | ({"removed": removed} if removed else {})
+        }
+        if removed:
+            fields["removed"] = removed
         condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
         self._bucket.write(POINTER, (json.dumps(fields) + "\n").encode(), condition)
 
@@ -278,7 +280,9 @@ def _find_rows(bucket: Bucket, version: str, ids: Iterable[str]) -> Removed:
 def first_ids(ids: Sequence[str]) -> str:
     """Return the first of some ids for a message: "'a', 'b' and 3 more"."""
     shown = ", ".join(map(repr, ids[:SHOWN_IDS]))
-    return shown + (f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else "")
+    if len(ids) > SHOWN_IDS:
+        shown += f" and {len(ids) - SHOWN_IDS:,} more"
+    return shown
 
 
 def _read_ids(bucket: Bucket, version: str) -> tuple[Array[np.uint8], Array[np.uint64]]:

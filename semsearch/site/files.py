@@ -133,9 +133,10 @@ class DataFiles:
 
     def add_tensors(self, name: str, tensors: dict[str, AnyArray]) -> None:
         """Write tensors as one safetensors file. Offsets become 32 bit, which JavaScript reads as numbers."""
-        narrow = {
-            key: tensor.astype(np.uint32) if _is_offset(key, tensor) else tensor for key, tensor in tensors.items()
-        }
+        narrow = dict(tensors)
+        for key, tensor in tensors.items():
+            if _is_offset(key, tensor):
+                narrow[key] = tensor.astype(np.uint32)
         with NamedTemporaryFile() as file:
             save_tensors(Path(file.name), narrow)
             self.add(name, Path(file.name).read_bytes())

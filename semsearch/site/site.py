@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from semsearch.engine.bundle import PASSAGES, QUERY_TABLE, BundleError, Manifest, check_bundle
+from semsearch.engine.bundle import PASSAGES, QUERY_TABLE, BundleError, IndexInfo, Manifest, check_bundle
 from semsearch.engine.embedder import VECTORS, Embedder
 from semsearch.engine.keyword.analyzer import stop_words_of
 from semsearch.engine.passages import Passages
@@ -87,7 +87,10 @@ def write_site(
             on_progress("model", 1)
         _check_size(bundle, files, most_megabytes)
         on_progress("page", 0)
-        has_stems = index.keywords is not None and index.keywords.stemming is not None
+        stemming = _stemming(index)
+        stems: dict[str, str] = {}
+        if stemming is not None:
+            stems = _different_stems(bundle, vocabulary, modules)
         described: dict[str, object] = {
             "info": {"model": asdict(manifest.model), "index": asdict(index)},
             "columns": list(index.columns),  # JavaScript sorts the keys of an object that are whole numbers
@@ -95,8 +98,8 @@ def write_site(
             "starts": starts,
             "wordpiece": options,
             "folded": folded_letters(),
-            "stop_words": sorted(stop_words_of([] if index.keywords is None else [index.keywords.stemming])),
-            "stems": _different_stems(bundle, vocabulary, modules) if has_stems else {},
+            "stop_words": sorted(stop_words_of([stemming])),
+            "stems": stems,
         }
         libraries["porter2.js"] = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
         write_page(site, index.title, described, libraries)
@@ -134,15 +137,22 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
     index = manifest.corpus
     if index.vectors is not None:
         raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected in the bundle; serve it with the function")
-    stemming = None if index.keywords is None else index.keywords.stemming
+    stemming = _stemming(index)
     if stemming not in (None, "english"):
         raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; export the texts with --stem none")
     if index.keywords is not None and index.keywords.languages:
         found = "has stems of a language for each text, expected of one for all"
         raise BundleError(f"{bundle}: {found}; export the texts without --language-column")
-    names = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
-    if names and CODE not in names:
-        raise BundleError(f"{out}: holds {names[0]}, expected a new folder or an older site; name another --out")
+    if out.is_dir():
+        names = sorted(path.name for path in out.iterdir())
+        if names and CODE not in names:
+            raise BundleError(f"{out}: holds {names[0]}, expected a new folder or an older site; name another --out")
+
+
+def _stemming(index: IndexInfo) -> str | None:
+    if index.keywords is None:
+        return None
+    return index.keywords.stemming
 
 
 def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:
