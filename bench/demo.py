@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench.emulator import Context, sample_event
-from semsearch.commands.console import python_module
 
 QUESTIONS = (
     "unpack all files of an archive",
@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
         console.print(f"[bold]{escape(question)}[/]  [dim]{took:.1f} ms[/]")
         for result in reply["results"]:
             console.print(f"  {result['score']:.2f}  {result['text'][:110]}", markup=False)
-    console.print(f"\nServe it: {python_module('function', '--bundle', options.bundle)}", markup=False)
+    serve = shlex.join(["semsearch", "serve", str(options.bundle)])
+    console.print(f"\nServe it: {serve}", markup=False)
     return 0
 
 

@@ -1,8 +1,7 @@
-"""The bundle: a folder that export writes and the function trusts, with `manifest.json` as the contract.
+"""The bundle: a folder that `semsearch index` writes and searches trust. `manifest.json` is the contract.
 
-Opening checks the format version, that the files are there with their sizes, and that the index was embedded by the
-bundle's own model. Only `semsearch verify` compares checksums, because a cold start has no time to read every
-byte.
+Opening checks the format version, that each file exists with its size, and that the bundle's own model embedded the
+index. Only `semsearch verify` compares checksums, because a cold start has no time to read every byte.
 """
 
 import hashlib

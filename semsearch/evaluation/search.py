@@ -140,7 +140,7 @@ def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
         has += tuple(MODELED[mode] for mode in plain if mode in MODELED)
     for mode in named:
         if mode not in has:
-            expected = f"one of its modes {', '.join(has)}; name one, or export the bundle with what {mode} needs"
+            expected = f"one of its modes {', '.join(has)}; name one, or make the bundle with what {mode} needs"
             raise BundleError(f"{opened.folder}: found the mode {mode!r}, expected {expected}")
     return [mode for mode in MEASURED_MODES if mode in (named or has)]
 

@@ -106,7 +106,7 @@ class BundleVectors:
         if self.dim > MOST_DIMENSIONS:
             raise BundleError(f"{self._bundle}: {self.dim} dimensions, S3 Vectors takes at most {MOST_DIMENSIONS}")
         most = MOST_METADATA_KEYS - len(NOT_FILTERED) - 1
-        advice = "export the texts again with --column NAME=none"
+        advice = "index the texts again with --column NAME=none"
         if len(self.kinds) > most:
             raise BundleError(f"{self._bundle}: {len(self.kinds)} columns, expected at most {most}; {advice}")
         for name in self.kinds:
@@ -147,7 +147,7 @@ def filterable_metadata(metadata: Mapping[str, Any], kinds: Mapping[str, str]) -
         if name not in metadata:
             continue
         stored = stored_values(kind, metadata[name])
-        assert stored is not None  # the export checked it
+        assert stored is not None  # `semsearch index` checked it
         values = [metadata_value(kind, value) for value in stored]
         if kind != "list":
             (found[name],) = values

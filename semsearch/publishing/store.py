@@ -96,7 +96,9 @@ class Store:
             check_checksum(bundle, name, manifest)
             self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
         if (bundle / MANIFEST).read_bytes() != content:
-            raise BundleError(f"{bundle}: was replaced while it was published; publish it again when no export runs")
+            raise BundleError(
+                f"{bundle}: was replaced while it was published; publish it again when no `semsearch index` writes it"
+            )
         # sent again even if it is there: history orders versions by the time of this object
         self._bucket.write(_key(version, MANIFEST), content)
         return version, len(missing), sum(manifest.files[name].bytes for name in missing)
@@ -166,7 +168,9 @@ class Store:
         now = self.pointer()
         if now.version is None or not now.removed.keys() >= set(ids):
             found = first_ids([id for id in ids if id not in now.removed])
-            raise PublishError(f"{self.url}: found {found}, expected removed ids; `history` lists them")
+            raise PublishError(
+                f"{self.url}: found {found}, expected removed ids; `semsearch history {self.url}` lists them"
+            )
         kept = {id: rows for id, rows in now.removed.items() if id not in set(ids)}
         self._write_pointer(now.version, now.previous, now.etag, kept)
 
@@ -207,11 +211,13 @@ class Store:
         """
         start = start or pointer.previous
         if start is None:
-            raise PublishError(f"{self.url}: no version was served before; name one that `history` lists")
+            raise PublishError(
+                f"{self.url}: no version was served before; name one that `semsearch history {self.url}` lists"
+            )
         matching = [version for version in self.versions() if version.name.startswith(start.lower())]
         if len(matching) != 1:
             found = f"{len(matching)} versions begin with {start!r}"
-            raise PublishError(f"{self.url}: {found}, expected one; `history` lists them")
+            raise PublishError(f"{self.url}: {found}, expected one; `semsearch history {self.url}` lists them")
         return matching[0]
 
     def prune(self, keep: int) -> tuple[list[str], int]:

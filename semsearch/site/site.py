@@ -139,10 +139,10 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
         raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected in the bundle; serve it with the function")
     stemming = _stemming(index)
     if stemming not in (None, "english"):
-        raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; export the texts with --stem none")
+        raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; index the texts with --stem none")
     if index.keywords is not None and index.keywords.languages:
         found = "has stems of a language for each text, expected of one for all"
-        raise BundleError(f"{bundle}: {found}; export the texts without --language-column")
+        raise BundleError(f"{bundle}: {found}; index the texts without --language-column")
     if out.is_dir():
         names = sorted(path.name for path in out.iterdir())
         if names and CODE not in names:

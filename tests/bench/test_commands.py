@@ -57,5 +57,5 @@ def test_the_demo_prints_questions_and_answers_and_nothing_for_machines(bundle: 
     assert "sailor" in lines[3]
     assert lines[6].startswith("[red] goose  ")
     command = lines[11].removeprefix("Serve it: ")
-    assert shlex.split(command)[1:] == ["-m", "function", "--bundle", str(folder)]
+    assert shlex.split(command) == ["semsearch", "serve", str(folder)]
     assert len(lines) == 12

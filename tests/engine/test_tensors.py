@@ -136,7 +136,7 @@ def test_tensors_stay_readable_after_the_file_is_deleted(tmp_path: Path) -> None
 def test_a_broken_file_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.safetensors"
     path.write_bytes(content)
-    with pytest.raises(TensorsError, match=rf"^{path}: .*; expected a whole safetensors file; run `python -m export`"):
+    with pytest.raises(TensorsError, match=rf"^{path}: .*; expected a whole safetensors file; run `semsearch index`"):
         map_tensors(path)
 
 

@@ -220,7 +220,7 @@ def test_the_advice_is_for_bundles_with_keywords(tmp_path: Path, questions: Path
     without = write_bundle(tmp_path / "without", make_stories(), None)
     refused = evaluate(without, "--questions", few, "--mode", "hybrid")
     assert refused.code == 1
-    assert "found the mode 'hybrid', expected one of its modes semantic; name one, or export" in refused.err
+    assert "found the mode 'hybrid', expected one of its modes semantic; name one, or make" in refused.err
 
 
 def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> None:

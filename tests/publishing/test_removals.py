@@ -50,7 +50,9 @@ def test_an_unknown_id_is_refused_and_nothing_is_removed(store: Store, publish: 
     ):
         store.remove(["story-001", "story-1", ""])
     assert store.pointer().removed == {}
-    with pytest.raises(PublishError, match=r"found 'story-001', expected removed ids; `history` lists them"):
+    with pytest.raises(
+        PublishError, match=r"found 'story-001', expected removed ids; `semsearch history s3://.*` lists"
+    ):
         store.restore(["story-001"])
 
 
