@@ -21,7 +21,7 @@ TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 
 
 class Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
-    """YAML in which !Sub is Fn::Sub, and so on: CloudFormation reads JSON, but no YAML with aliases."""
+    """YAML with !Sub as Fn::Sub, and so on, to be sent as JSON: CloudFormation reads no YAML with aliases."""
 
 
 def _intrinsic(loader: Any, name: str, node: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ Loader.add_multi_constructor("!", _intrinsic)
 
 
 class SearchStack(Stack):  # type: ignore[misc] # not installed where mypy runs
-    """The stack, nested in one of CDK; its function runs an image that was pushed before."""
+    """A stack of CDK that nests the template's stack. The function runs an image that was pushed before."""
 
     def __init__(self, scope: App, name: str, image: str, parameters: dict[str, str]) -> None:
         """Take the parameters of the template that differ from their defaults."""

@@ -25,12 +25,12 @@ COLUMNS = "columns.safetensors"
 KEYWORDS = "keywords.safetensors"
 QUERY_TABLE = "queries.safetensors"  # the query table of a bundle with one
 RERANK = "rerank.ort"  # the cross-encoder of a bundle with a reranker
-RERANK_TOKENIZER = "rerank_tokenizer.txt"  # only if the reranker's tokenizer is not TOKENIZER
-TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see semsearch/indexing/vectors/indexer.py
+RERANK_TOKENIZER = "rerank_tokenizer.txt"  # the reranker's tokenizer, unless it is equal to TOKENIZER
+TRUNCATED = "truncated.jsonl"  # truncated texts, for who made the bundle: see semsearch/indexing/vectors/indexer.py
 
 BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries
 
-NO_STEMS = "none"  # instead of the language of a stemmer
+NO_STEMS = "none"  # in the place of a stemmer's language
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # semsearch/engine/hybrid.py explains them
 
 Info = TypeVar("Info")
@@ -58,11 +58,11 @@ class ModelInfo:
     pooling: str  # mean, cls or max; inside the graph, like the normalization
     dim: int
     max_tokens: int  # special tokens included; longer texts are truncated
-    prompts: dict[str, str]  # "query" and "document": put before a text of that role
+    prompts: dict[str, str]  # by role, "query" or "document": what precedes a text of that role
     quantization: str
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see semsearch/conversion/convert.py
-    full_dim: int | None = None  # values of the model's embeddings, if the bundle keeps only the first ones
-    documents: str = ""  # name of the other model, which embeds passages (`name_model`); "" if none does
+    full_dim: int | None = None  # dimensions of the model's own embeddings, if the bundle keeps only the first `dim`
+    documents: str = ""  # name (`name_model`) of another model, which embeds passages; "" if this one does
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class RerankInfo:
 class QueriesInfo:
     """The query table, which embeds queries instead of the model, and how it was learned."""
 
-    spans: int  # texts that it was fitted to
-    new_rows: int = 0  # passages that updates have added since it was learned
+    spans: int  # number of texts that it was learned from
+    new_rows: int = 0  # number of passages that updates have added since then
     accuracy: dict[str, float] = field(default_factory=dict)  # against the model: see indexing/vectors/query_table.py
 
 
@@ -98,11 +98,11 @@ class KeywordsInfo:
     b: float
     fusion: str  # one of FUSIONS
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
-    # the different stemmers of the texts if a column names the language of each; "none" means texts without stems
+    # languages of all stemmers if a column names the language of each text; "none" for texts that are not stemmed
     languages: list[str] = field(default_factory=list)
-    # share of the words of the texts that the tokenizer has as one token; low in another language than the tokenizer's
+    # share of the texts' words that are one token; low if the texts are in another language than the tokenizer's
     known_words: float = 1.0
-    # the terms that can stand for a term of a query, which --synonyms names: see semsearch/indexing/synonyms.py
+    # terms that also match a term of a query, from --synonyms: see semsearch/indexing/synonyms.py
     synonyms: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -123,13 +123,13 @@ class StagesInfo:
 
 @dataclass(frozen=True, slots=True)
 class VectorsInfo:
-    """Where Amazon S3 Vectors has the embeddings of the corpus, if the bundle's own files do not."""
+    """Where in Amazon S3 Vectors the embeddings are, if the bundle has none."""
 
     bucket: str
     index: str
     region: str
-    keys: str  # how the key of each vector begins; the row follows
-    keeps_texts: bool = False  # whether texts, columns and keywords are in the bundle, and only embeddings there
+    keys: str  # beginning of each vector's key; its row follows
+    keeps_texts: bool = False  # whether only the embeddings are there, and texts, columns and keywords in the bundle
 
 
 JSON_NAMES = {"source": "corpus"}  # fields of IndexInfo that the JSON calls something else
@@ -140,19 +140,19 @@ class IndexInfo:
     """The embedded corpus: its size, its layout and the model that embedded it."""
 
     rows: int
-    stages: StagesInfo | None  # None: every search looks at all rows
-    recall: dict[str, float]  # against exact search, by the kind of query (`choose_stages`); {}: not measured
+    stages: StagesInfo | None  # None if every search looks at all rows
+    recall: dict[str, float]  # recall against exact search by kind of query (`choose_stages`); {} if not measured
     model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
-    source: str  # file name of the texts, or what else they are; "corpus" in the JSON
-    columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
+    corpus: str  # name of the texts' file, or a description of them
+    columns: dict[str, str]  # type of each column that filters can name; columns.safetensors has the values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
     vectors: VectorsInfo | None = None  # None if the corpus is in the bundle
     heading_prefix: bool = False  # whether passages were embedded after the path of their headings
-    title: str = ""  # what the corpus is called; "" for the name of its file
-    description: str = ""  # what it is about, for agents that choose a tool
+    title: str = ""  # title of the corpus; "" for the name of its file
+    description: str = ""  # what the corpus is about; agents read it to choose a tool
     boost: dict[str, Any] = field(default_factory=dict)  # default of the field `boost` of a request
-    # options of the export that differ from their defaults, which only an update reads
+    # options of `semsearch index` that differ from their defaults; only updates read them
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -207,7 +207,7 @@ def read_manifest(bundle: Path) -> Manifest:
 
 
 def parse_manifest(content: bytes, where: str) -> Manifest:
-    """Return the manifest that a file holds. Raises BundleError, which begins with `where`, if it is none."""
+    """Return the manifest that a file holds. Raises BundleError, which begins with `where`, if it holds none."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -250,7 +250,7 @@ def _read_index(fields: dict[str, Any] | None) -> IndexInfo | None:
 
 
 def check_bundle(bundle: Path) -> Manifest:
-    """Return the manifest after the checks that a cold start has time for.
+    """Check a bundle as far as a cold start has time for, and return its manifest.
 
     Raises BundleError if a file is missing, if its length differs from the manifest's, or if the index was embedded
     by a model or a tokenizer that differs from the bundle's.

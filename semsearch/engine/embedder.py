@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import onnxruntime as ort
 
 VECTORS = "vectors"  # name of the tensor in queries.safetensors
-SHORT_TEXT = 4_000  # characters that are tokenized in about a millisecond
-TOKENS_PER_BATCH = 128  # the activations of larger batches no longer fit a core's cache
+SHORT_TEXT = 4_000  # maximum characters of a text that is tokenized in about a millisecond
+TOKENS_PER_BATCH = 128  # maximum tokens; the activations of a larger batch do not fit a core's cache
 SESSION_OPTIONS = {
     "session.load_model_format": "ORT",
     "session.intra_op.allow_spinning": "0",  # a waiting thread must not use the vCPU that the function pays for
@@ -39,7 +39,7 @@ SESSION_OPTIONS = {
 }
 
 Part = TypeVar("Part")
-EmbedBatch = Callable[[list[int]], Embeddings]  # the rows of a batch to their embeddings
+EmbedBatch = Callable[[list[int]], Embeddings]  # from the rows of a batch to their embeddings
 RunBatches = Callable[[EmbedBatch, Sequence[list[int]]], Iterable[Embeddings]]  # maps over batches, as `map` does
 
 
@@ -53,7 +53,7 @@ class TokenIds:
 
 
 class UnreadModel(FileIO):
-    """The file of a model that no text needed yet. It can be read even if an update has removed its name meanwhile."""
+    """The open file of a model that is not loaded yet. It stays readable after an update has deleted it."""
 
     def __del__(self) -> None:
         """Close the file, without a warning: many functions never need it."""
@@ -66,7 +66,7 @@ class Embedder:
     def __init__(self, tokenizer: Tokenizer, session: "ort.InferenceSession | UnreadModel", model: ModelInfo) -> None:
         """Take an open tokenizer and session, and let the tokenizer truncate at the model's max_tokens.
 
-        The first text that is embedded opens the session of a model that is unread.
+        The first text that is embedded opens the session of an UnreadModel.
         """
         tokenizer.no_padding()
         tokenizer.enable_truncation(model.max_tokens)
@@ -79,8 +79,8 @@ class Embedder:
     def open(cls, bundle: Path, model: ModelInfo, *, is_lazy: bool = False) -> "Embedder":
         """Open the model and the tokenizer of a bundle. The session runs in the thread that calls it.
 
-        is_lazy leaves the model for the first text that is embedded; until then, not a byte of it is read.
-        Raises BundleError if one of them is damaged.
+        With is_lazy, the first text that is embedded opens the model; until then, not a byte of it is read.
+        Raises BundleError if one of the files is damaged.
         """
         tokenizer = open_part(read_tokenizer, bundle / TOKENIZER)
         if is_lazy:
@@ -98,7 +98,7 @@ class Embedder:
         return not isinstance(self._session, UnreadModel)
 
     def open_session(self) -> "ort.InferenceSession":
-        """Return the session, which is opened now if it was not. Raises BundleError if the model is damaged."""
+        """Return the session; the first call opens it. Raises BundleError if the model is damaged."""
         with self._opening:
             if isinstance(self._session, UnreadModel):
                 with self._session as file:
@@ -119,11 +119,11 @@ class Embedder:
         ]
 
     def split_word(self, word: str) -> Sequence[str]:
-        """Return the parts of a word that are tokens, as the function `split_word` does."""
+        """Return what the function `split_word` returns for this model's tokenizer."""
         return split_word(self._tokenizer, word)
 
     def encode(self, text: str, role: str = "") -> tuple[str, list[Encoding]]:
-        """Return a text with its prompt, and its encoding in pieces of at most max_tokens, so that none is cut off."""
+        """Return a text with its prompt, and the encoding of all of it, in pieces of at most max_tokens."""
         prompted = self.model.prompts.get(role, "") + text
         (encoding,) = self._encode([prompted])
         return prompted, [encoding, *encoding.overflowing]
@@ -153,7 +153,7 @@ class Embedder:
         return embeddings
 
     def embed_batch(self, ids: list[list[int]]) -> Embeddings:
-        """Return the unit embeddings of one batch, (n, dim) float32. Shorter texts are padded; `embed` has none."""
+        """Return the unit embeddings of one batch, (n, dim) float32. Shorter texts are padded; `embed` passes none."""
         longest = max(map(len, ids))
         input_ids = np.zeros((len(ids), longest), np.int64)
         attention_mask = np.zeros((len(ids), longest), np.int64)
@@ -182,7 +182,7 @@ class QueryTable:
         return cls(map_tensors(path, scattered=True)[VECTORS])
 
     def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
-        """Return the embeddings, (n, dim) float32, each of unit length, or zeros if the sum of its vectors is zero."""
+        """Return the unit embeddings, (n, dim) float32. An embedding is zeros if the sum of its vectors is zero."""
         sums = np.array([self._vectors[text.ids].sum(axis=0, dtype=np.int64) for text in tokens])
         lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
         return np.asarray(sums / np.maximum(lengths, 1), np.float32)
@@ -197,7 +197,7 @@ def open_part(read: Callable[[Path], Part], path: Path) -> Part:
 
 
 def open_session(path: Path) -> "ort.InferenceSession":
-    """Open a graph for one thread: an .onnx file is optimized now; any other, optimized by the export, is mapped."""
+    """Open a graph for one thread. An .onnx file is optimized now; any other file is optimized already, and mapped."""
     import onnxruntime as ort  # a search with a query table does not need it
 
     options = ort.SessionOptions()

@@ -22,7 +22,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 Array = np.ndarray[tuple[Any, ...], np.dtype[_Scalar]]
 AnyArray = Array[Any]
 
-DTYPES = {  # those a bundle holds
+DTYPES = {  # dtypes of a bundle's tensors, by their names in the format
     "I8": np.int8,
     "U8": np.uint8,
     "U16": np.uint16,
@@ -42,8 +42,8 @@ class TensorsError(ExpectedError, ValueError):
 def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
     """Return the tensors by name, as read-only views of one memory map.
 
-    The first use of a row also pays for reading it from disk. If the rows that are used lie scattered, pass
-    scattered=True: the kernel then reads their pages alone, and not up to megabytes around each.
+    The first use of a row also reads it from disk. Pass scattered=True if the rows that are used lie far apart: the
+    kernel then reads only their pages, instead of up to megabytes around each.
     Raises TensorsError if the file is not whole or holds a dtype that no bundle has, OSError if it cannot be opened.
     """
     with path.open("rb") as file:
@@ -63,7 +63,7 @@ def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
 
 
 def map_of(tensor: AnyArray) -> mmap.mmap | None:
-    """Return the memory map that a tensor is a view of, None if it is of none."""
+    """Return the memory map that a tensor is a view of, None if there is none."""
     base: object = tensor
     while not isinstance(base, mmap.mmap):
         if isinstance(base, np.ndarray):
@@ -76,7 +76,7 @@ def map_of(tensor: AnyArray) -> mmap.mmap | None:
 
 
 def read_ahead(tensor: AnyArray) -> None:
-    """Ask the kernel to read all of a tensor in the background, because it is about to be used as a whole."""
+    """Start reading all of a tensor in the background, before all of it is used."""
     if mapped := map_of(tensor):
         begin = _address(tensor) - _address(np.frombuffer(mapped, np.uint8))
         for place in range(begin - begin % ADVISED_AT_ONCE, begin + tensor.nbytes, ADVISED_AT_ONCE):

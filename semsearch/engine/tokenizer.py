@@ -1,6 +1,6 @@
 """The tokenizer's file: the library's JSON in the first line, then a WordPiece vocabulary, a token a line by id.
 
-The library reads a vocabulary faster from a dictionary than from its own JSON, and a cold start waits for it. The
+The library loads a vocabulary faster from a dictionary than from its own JSON, which shortens a cold start. The
 vocabulary of any other kind of tokenizer stays in the JSON, and the file has one line.
 """
 
@@ -74,7 +74,10 @@ def split_word(tokenizer: Tokenizer, word: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class SpelledToken:
-    """A token: its id, its characters `text[start:stop]`, or the name of a special token, which has no characters."""
+    """A token: its id, and its characters `text[start:stop]`.
+
+    `text` of a special token is its name; start and stop are None, because the text does not contain it.
+    """
 
     id: int
     text: str

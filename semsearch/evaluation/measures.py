@@ -1,8 +1,8 @@
 """nDCG@10, recall@5, @10 and @100 and MRR@10 of one question, as trec_eval computes them.
 
 A grade of 1 or more is relevant, and 0 is not. The gain of nDCG is the grade itself (Järvelin and Kekäläinen, 2002),
-not a power of 2. Hits with equal scores are in descending order of their ids, and scores are compared as float32: so
-does trec_eval, and a run that it reads from a file has the same figures. Source: https://github.com/usnistgov/trec_eval
+not a power of 2. Scores are compared as float32, and hits with equal scores are in descending order of their ids. So
+trec_eval computes the same figures from a run file. Source: https://github.com/usnistgov/trec_eval
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ SEED = 7
 CONFIDENCE = 0.95
 RESAMPLES = 2_000  # resamples of the bootstrap
 PERMUTATIONS = 10_000  # permutations of the randomization test
-ROUNDS_AT_ONCE = 100  # divides both numbers; rounds that are drawn together
+ROUNDS_AT_ONCE = 100  # resamples or permutations that are drawn together; divides both numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ def figure(values: Array[np.float64]) -> Figure:
 
 
 def randomization_test(differences: Array[np.float64]) -> float:
-    """Return the share of random signs of the (n,) differences whose mean is as far from 0 as the mean is or further.
+    """Return the two-sided p of the paired randomization test (Smucker, Allan and Carterette, 2007).
 
-    This is the two-sided p of the paired randomization test (Smucker, Allan and Carterette, 2007).
+    differences is (n,). Each permutation gives every difference a random sign; p is the share of permutations whose
+    mean is at least as far from 0 as the mean of the differences.
     """
     count = len(differences)
     random = np.random.default_rng(SEED)
@@ -57,15 +58,15 @@ def randomization_test(differences: Array[np.float64]) -> float:
 FUSION_WEIGHTS = tuple(step / 10 for step in range(11))
 FOLDS = 5
 REPEATS = 10  # repetitions of the cross-validation, each with other folds
-FEWEST = 2 * FOLDS  # questions
+FEWEST = 2 * FOLDS  # minimum number of questions for advice
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Another weight, and what it would change.
+    """The best weight, and what it changes.
 
-    ndcg has the mean nDCG@10 of each weight over all questions. gain is the difference in nDCG@10 to what the bundle
-    has, measured on questions that the weight was not chosen with.
+    ndcg has the mean nDCG@10 of each weight over all questions. gain is the difference in nDCG@10 to the current
+    weight, measured on questions that the best weight was not chosen with.
     """
 
     current: float | None  # None if the bundle fuses ranks
@@ -80,7 +81,7 @@ class Advice:
 
 
 def weights_with(current: float | None) -> list[float]:
-    """Return the weights to compare, the nearest to the current one first; of equally good ones the first is best."""
+    """Return the weights to compare, those nearest to the current one first: of equally good ones the first is best."""
     near = 0.5 if current is None else current
     return sorted({*FUSION_WEIGHTS, near}, key=lambda weight: (abs(weight - near), weight))
 
@@ -90,8 +91,8 @@ def advise(
 ) -> Advice | None:
     """Return the best weight and its cross-validated gain, None if there are too few questions.
 
-    by_weight is (n, weights): the nDCG@10 of each question with each weight. hybrid is (n,): what the bundle reaches.
-    Each fold is measured with the weight that is best for the others.
+    by_weight is (n, weights): the nDCG@10 of each question with each weight. hybrid is (n,): the nDCG@10 of each
+    question with the current weight. Each fold is measured with the weight that is best for the other folds.
     """
     count = len(hybrid)
     if count < FEWEST:
@@ -109,18 +110,19 @@ def advise(
 
 
 def _best(by_weight: Array[np.float64]) -> int:
-    return int(np.argmax(np.round(by_weight.mean(0), 9)))  # rounded: the first of equal means is the best
+    return int(np.argmax(np.round(by_weight.mean(0), 9)))  # rounded, so that the first of equal means is the best
 
 
 SEMANTIC, KEYWORD, HYBRID = SEARCHES = ("semantic", "keyword", "hybrid")  # modes of a request
-RERANKED = {mode: f"{mode}+rerank" for mode in SEARCHES}  # modes of a request with `rerank`
-MODELED = {mode: f"{mode}+model" for mode in (SEMANTIC, HYBRID)}  # the same of a bundle with a query table
+RERANKED = {mode: f"{mode}+rerank" for mode in SEARCHES}  # names of modes with `rerank`
+# names of modes whose queries the model embeds, although the bundle has a query table
+MODELED = {mode: f"{mode}+model" for mode in (SEMANTIC, HYBRID)}
 MEASURED_MODES = (*SEARCHES, *MODELED.values(), *RERANKED.values())  # all modes, in the order of tables
 MEASURES = ("ndcg@10", "recall@5", "recall@10", "recall@100", "mrr@10")
-TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # how tables write them
-CUT = 10  # hits that nDCG and MRR look at
+TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # names of measures in tables, where they differ
+CUT = 10  # number of first hits that nDCG and MRR use
 RECALL_CUTS = (5, 10, 100)
-DEPTH = max(RECALL_CUTS)  # hits of a question that are measured
+DEPTH = max(RECALL_CUTS)  # number of first hits of a question that are measured
 
 
 def rank(scores: Mapping[str, float]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an evaluation found, as values that become JSON, and printed for people."""
+"""The result of an evaluation: dataclasses that become JSON, and tables and sentences for people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from rich.table import Table
 from semsearch.engine.bundle import BY_MODEL
 from semsearch.evaluation.measures import FEWEST, MEASURES, TITLES, Advice, Figure
 
-FEW_QUESTIONS = 30
+FEW_QUESTIONS = 30  # fewer than these have wide intervals
 SIGNIFICANT = 0.05  # p below it: chance alone hardly explains a difference
-WIDTH = 60  # characters of a text that are printed
+WIDTH = 60  # maximum characters of a text that are printed
 
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """The figures of each mode by measure, for the questions and texts within a filter, or for all without one."""
+    """The figures of each mode by measure. filter is None for all questions and texts."""
 
     filter: dict[str, Any] | None
     questions: int
@@ -27,7 +27,10 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class JudgedText:
-    """A text of the bundle: its place among the hits from 1, None if it is not among them; text is None if missing."""
+    """A judged or returned text.
+
+    place counts the hits from 1, None if the text is no hit. text is None if the bundle lacks it.
+    """
 
     id: str
     place: int | None
@@ -61,7 +64,7 @@ class BundleComparison:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that an evaluation prints; failures are those of `failures_of`, a mode."""
+    """All that an evaluation prints. failures_of is the mode of the failures."""
 
     bundle: str
     texts: int
@@ -78,7 +81,7 @@ class Report:
 
 
 def print_report(console: Console, report: Report, command: str) -> None:
-    """Print tables and sentences. `command` sets another fusion weight, which is added to it."""
+    """Print tables and sentences. Advice appends a weight's option to `command`, which updates the bundle."""
     for note in report.notes:
         console.print(f"note: {note}", markup=False)
     for subset in report.subsets:
@@ -103,7 +106,7 @@ def print_report(console: Console, report: Report, command: str) -> None:
 
 
 def _column(mode: str, modes: Mapping[str, object]) -> str:
-    """Return the title of a mode's column; with a query table a mode has two: by the table and by the model."""
+    """Return the title of a mode's column. With a query table, a mode has two columns, one of them by the model."""
     if f"{mode}+{BY_MODEL}" in modes:
         return f"{mode} by the table"
     return mode.replace("+model", " by the model")

@@ -40,15 +40,15 @@ from semsearch.search.executor import Executor, finish
 from semsearch.search.query import Query, SearchFunction
 
 RERANK_CANDIDATES = 20  # texts that the reranker scores if a request does not say how many
-LISTED_IDS = 3  # missing ids that a message lists
-ROWS_BETWEEN = 1_000  # two reports of how many ids are read
+LISTED_IDS = 3  # maximum missing ids that a message lists
+ROWS_BETWEEN = 1_000  # rows that are read between two reports of progress
 
 BestHits = dict[str, Hit]  # the best DEPTH names, best first, each with its best hit
 
 
 @dataclass(frozen=True, slots=True)
 class OpenBundle:
-    """An open bundle and what its rows are compared by: their ids, or their values in the column of --group-by."""
+    """An open bundle, and the names by which its rows are judged: ids, or values of the column of --group-by."""
 
     folder: Path
     loaded: LoadedBundle
@@ -57,7 +57,7 @@ class OpenBundle:
 
     @property
     def fusion_weight(self) -> float | None:
-        """Return the weight of the meaning, None if the bundle fuses ranks or has no keywords."""
+        """Return the weight of the cosine in hybrid search, None if the bundle fuses ranks or has no keywords."""
         keywords = self.loaded.keywords
         if keywords is None or keywords.info.fusion != CONVEX:
             return None
@@ -80,8 +80,8 @@ class OpenBundle:
 class ModeResults:
     """What the searches found for n questions.
 
-    measures has (n, 5) float64 for each mode, in the order of MEASURES. advice is about the weights "fusion", of the
-    mode hybrid, and "rerank", of `OpenBundle.reranked`, if these modes were measured without a filter.
+    measures has (n, 5) float64 for each mode, in the order of MEASURES. advice has the keys "fusion", about the mode
+    hybrid, and "rerank", about `OpenBundle.reranked`, if these modes were measured without a filter.
     """
 
     questions: Sequence[Question]
@@ -91,7 +91,7 @@ class ModeResults:
 
 
 def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> OpenBundle:
-    """Open a bundle and read the names of its rows. A row without a value in the column has its id as its name.
+    """Open a bundle and read the names of its rows. The name of a row without a value in the column is its id.
 
     Raises BundleError if the bundle cannot be used, or if no row has a single value in the column.
     """
@@ -129,7 +129,7 @@ def _group_name(value: object, place: str, folder: Path) -> str:
 
 
 def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
-    """Return the modes that were named, or else all that the bundle has. Raises BundleError if it lacks a named one."""
+    """Return the named modes, or all modes of the bundle if none is named. Raises BundleError if it lacks one."""
     plain: tuple[str, ...] = (SEMANTIC,)
     if opened.loaded.keywords is not None:
         plain = SEARCHES
@@ -146,7 +146,7 @@ def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
 
 
 def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) -> None:
-    """Raise BundleError if the bundle lacks ids that answer questions."""
+    """Raise BundleError if the bundle lacks relevant ids of questions."""
     expected = {name: question for question in questions for name, grade in question.relevant.items() if grade}
     if missing := [name for name in expected if name not in opened.rows]:
         first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:LISTED_IDS])
@@ -161,7 +161,7 @@ def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) ->
 def filter_questions(
     opened: OpenBundle, questions: Sequence[Question], condition: dict[str, Any]
 ) -> tuple[list[Question], Mask]:
-    """Return the questions that texts within a filter answer, without their other texts, and the filter's rows.
+    """Return the questions with relevant texts within a filter, each with only those texts, and the filter's rows.
 
     Raises BundleError if the filter cannot be used, or if it leaves no question.
     """
@@ -194,9 +194,10 @@ def search_all(
     correct: bool = True,
     boost: dict[str, Any] | None = None,
 ) -> ModeResults:
-    """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure.
+    """Search for each question in each mode, among the allowed rows (rows,) bool, and return the measures.
 
-    candidates is how many texts the reranker scores. correct replaces misspelled words. boost replaces the bundle's.
+    candidates is the number of texts that the reranker scores. correct replaces misspelled words. boost is used instead
+    of the bundle's own.
     """
     bundle = opened.loaded
     step = f"search {opened.folder}"

@@ -29,8 +29,8 @@ class Question:
 def read_questions(path: Path, qrels: Path | None = None) -> tuple[list[Question], list[str]]:
     """Return the questions of a file or a BEIR folder, and notes about what was left out.
 
-    With qrels, the file is BEIR's queries.jsonl, or has an id, a tab and a question on each line.
-    Raises CorpusError for the first fault.
+    With qrels, the file is BEIR's queries.jsonl, or each of its lines has an id, a tab and a question.
+    Raises CorpusError for the first error in the files.
     """
     if path.is_dir():
         return _judged(path / "queries.jsonl", qrels or _find_qrels(path))
@@ -49,7 +49,7 @@ def read_log(path: Path) -> set[str]:
 
 
 def _json_questions(path: Path) -> Iterator[Question]:
-    """Yield the questions of JSON lines; the id of one without an "id" is the number of its line."""
+    """Yield the questions of JSON lines. The id of a question without an "id" is the number of its line."""
     ids: set[str] = set()
     for line, row in json_rows(path, no_progress):
         place = f"line {line}"
@@ -123,7 +123,7 @@ def _read_topics(path: Path) -> dict[str, str]:
 
 
 def _topics(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the place, the id and the question of each topic; the latter two are empty where they are missing."""
+    """Yield the place, the id and the question of each topic. An id or a question that is missing is empty."""
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for line, row in json_rows(path, no_progress):
             place, text = f"line {line}", row.get("text")

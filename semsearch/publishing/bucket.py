@@ -1,4 +1,4 @@
-"""The objects under one prefix of an S3 bucket, through boto3's client. What S3 refuses is a PublishError."""
+"""The objects under one prefix of an S3 bucket, through boto3's client. An error of S3 becomes a PublishError."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from semsearch.aws.s3.published import split_s3_url
 from semsearch.engine.bundle import BundleError
 from semsearch.indexing.progress import OnProgress
 
-ATTEMPTS = 10  # the most that boto3 makes of each call, with growing pauses
+ATTEMPTS = 10  # maximum attempts of boto3 at each call, with growing pauses
 
 
 class PublishError(BundleError):
@@ -25,28 +25,29 @@ class PublishError(BundleError):
 
 
 def connect(service: str, endpoint: str | None = None, profile: str | None = None, region: str | None = None) -> Any:
-    """Return a client of a service, such as "s3". An option that is None is found as the AWS CLI finds it.
+    """Return a client of a service, such as "s3". Options that are None have the values that the AWS CLI uses.
 
-    Raises PublishError if boto3 takes no such profile, region or endpoint.
+    Raises PublishError if boto3 refuses the profile, the region or the endpoint.
     """
-    retries: Any = {"mode": "adaptive", "max_attempts": ATTEMPTS}  # adaptive: sends less while a service is too busy
+    # adaptive: sends fewer requests while a service is too busy
+    retries: Any = {"mode": "adaptive", "max_attempts": ATTEMPTS}
     try:
-        # boto3 itself does not read AWS_REGION, which the function and the other SDKs do
+        # the function and the other SDKs read AWS_REGION, boto3 does not
         session = boto3.Session(profile_name=profile, region_name=region or os.environ.get("AWS_REGION"))
         return session.client(service, endpoint_url=endpoint, config=Config(retries=retries))
     except (BotoCoreError, ValueError) as error:
         raise PublishError(f"AWS: {error}; check --profile, --region and --endpoint") from error
 
 
-ALWAYS: Mapping[str, str] = {}  # no condition
-DELETED_AT_ONCE = 1000  # the most objects that one DeleteObjects takes
+ALWAYS: Mapping[str, str] = {}  # writes without a condition
+DELETED_AT_ONCE = 1000  # maximum objects of one DeleteObjects
 
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
     """One object of a listing."""
 
-    name: str  # after the prefix
+    name: str  # key without the prefix
     bytes: int
     changed: datetime
 
@@ -55,7 +56,7 @@ class Bucket:
     """One prefix of a bucket."""
 
     def __init__(self, client: Any, url: str) -> None:
-        """Take a client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
+        """Take a client of S3 and a URL such as s3://bucket/prefix. Raises PublishError for another URL."""
         try:
             self._bucket, prefix = split_s3_url(url)
         except ValueError as error:
@@ -65,7 +66,7 @@ class Bucket:
         self._prefix = f"{prefix}/" if prefix else ""
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """Return a small object and its ETag, None if it is not there. Raises PublishError."""
+        """Return a small object and its ETag, None if there is no such object. Raises PublishError."""
         with self._explained(name):
             try:
                 reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
@@ -83,7 +84,7 @@ class Bucket:
             return content
 
     def fetch_file(self, name: str, path: Path) -> None:
-        """Write an object into a file, from several parts at once. Raises PublishError."""
+        """Download an object to a file, several parts at once. Raises PublishError."""
         with self._explained(name):
             self._client.download_file(self._bucket, self._prefix + name, str(path))
 
@@ -109,7 +110,7 @@ class Bucket:
             self._client.upload_file(str(path), self._bucket, self._prefix + name, ExtraArgs=extra, Callback=count)
 
     def write(self, name: str, content: bytes, condition: Mapping[str, str] = ALWAYS) -> None:
-        """Write a document of JSON. Raises PublishError, also if the condition of S3 does not hold."""
+        """Write a JSON object. Raises PublishError, also if the condition does not hold."""
         with self._explained(name):
             self._client.put_object(
                 Bucket=self._bucket,

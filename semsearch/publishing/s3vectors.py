@@ -2,7 +2,7 @@
 
 The small bundle can keep the texts, columns and keywords, so that only the vectors are in the service.
 
-The key of a vector names its bundle and its row. So a publish that was stopped sends only the missing vectors, and an
+The key of a vector names its bundle and its row. So after an interruption only the missing vectors are sent, and an
 index with the vectors of another bundle is refused.
 """
 
@@ -56,20 +56,20 @@ from semsearch.indexing.vectors.embed import group
 from semsearch.publishing.bucket import PublishError
 
 MOST_DIMENSIONS = 4_096
-MOST_METADATA_KEYS = 50  # metadata keys of a vector
-MOST_METADATA_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # bytes of a vector's metadata
-LONGEST_KEY = 63  # characters of a metadata key
-CHECKED_ROWS = 4_096
-DIGITS = 16  # hexadecimal digits of a SHA-256 with which all keys of this bundle begin, and no others
+MOST_METADATA_KEYS = 50  # maximum metadata keys of a vector
+MOST_METADATA_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # maximum bytes of a vector's metadata
+LONGEST_KEY = 63  # maximum characters of a metadata key
+CHECKED_ROWS = 4_096  # rows that are checked between two reports of progress
+DIGITS = 16  # hexadecimal digits of the SHA-256 that all keys of a bundle begin with
 
 NewVector = dict[str, Any]
 
 
 class BundleVectors:
-    """A bundle's rows, each read when it is used."""
+    """The rows of a bundle as vectors of the service; each is read when it is used."""
 
     def __init__(self, bundle: Path, manifest: Manifest, keeps_texts: bool) -> None:
-        """Open the files. With keeps_texts, the vectors get the metadata that filters compare, but no texts.
+        """Open the files. With keeps_texts, the vectors have the metadata that filters compare, but no texts.
 
         Raises TensorsError if the files are damaged.
         """
@@ -91,7 +91,7 @@ class BundleVectors:
             yield {"key": key_of(self.keys, row), "data": {"float32": embedding}, "metadata": filterable | shown}
 
     def check(self) -> Iterator[float]:
-        """Check every row, and yield the share that is done. Raises BundleError, with the row's number."""
+        """Check every row, and yield the share that is done. Raises BundleError, which names the row."""
         self._check_columns()
         for begin in range(0, self.rows, CHECKED_ROWS):
             rows = np.arange(begin, min(begin + CHECKED_ROWS, self.rows))
@@ -163,22 +163,22 @@ def _json_bytes(metadata: NewVector) -> int:
 
 
 MOST_VECTORS, MOST_BYTES = 500, 20 * 1024 * 1024  # limits of one PutVectors
-OTHER_BYTES = 1024  # bytes of a PutVectors that are not vectors
-SENDERS = 4  # concurrent calls; a single one would wait for most of the time
+OTHER_BYTES = 1024  # bytes of a PutVectors besides its vectors
+SENDERS = 4  # concurrent calls, because a call mostly waits
 STEP = "send vectors"
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The result of a publish."""
+    """The result of `publish`."""
 
     info: VectorsInfo
     sent: int
-    there: int  # rows that an earlier publish sent
+    there: int  # rows that the index had before
 
 
 def _send_rows(client: Any, info: VectorsInfo, rows: BundleVectors, there: set[int], on_progress: OnProgress) -> Sent:
-    """Send the rows of a bundle that are not there yet. Raises what boto3 raises."""
+    """Send the rows of a bundle that the index lacks. Raises what boto3 raises."""
     missing = [row for row in range(rows.rows) if row not in there]
     pieces = (missing[begin : begin + MOST_VECTORS] for begin in range(0, len(missing), MOST_VECTORS))
     running: deque[Future[int]] = deque()
@@ -209,7 +209,7 @@ def _send_rows(client: Any, info: VectorsInfo, rows: BundleVectors, there: set[i
 
 
 def batches(vectors: Iterable[NewVector], most_bytes: int = MOST_BYTES) -> Iterator[list[NewVector]]:
-    """Return the vectors in lists that one PutVectors takes, by their number and by the bytes that boto3 sends."""
+    """Yield the vectors in lists for one PutVectors each, by the limits on their number and on the bytes sent."""
     separator = 2  # bytes: a comma and a space
     return group(vectors, MOST_VECTORS, most_bytes - OTHER_BYTES, lambda vector: len(json.dumps(vector)) + separator)
 
@@ -224,8 +224,8 @@ def publish(
 ) -> Sent:
     """Send the rows of a bundle to the index BUCKET/INDEX, and write the bundle that a function serves them with.
 
-    The index is created if it does not exist. Every row is checked before anything is sent. With keeps_texts, no texts
-    are sent; texts, columns and keywords are written into the small bundle.
+    The index is created if it does not exist. All rows are checked before any is sent. With keeps_texts, texts are not
+    sent; the small bundle has the texts, columns and keywords.
     Raises BundleError or TensorsError if the bundle or a row cannot be sent, PublishError if S3 Vectors refuses.
     """
     bucket, slash, name = place.partition("/")
@@ -280,7 +280,7 @@ def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo
 
 
 def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:
-    """Make the index, unless it exists. Raises PublishError if it exists with another configuration."""
+    """Create the index unless it exists. Raises PublishError if it exists with another configuration."""
     where = {"vectorBucketName": info.bucket, "indexName": info.index}
     kind = {"dataType": "float32", "dimension": dim, "distanceMetric": "cosine"}
     not_filtered = {"metadataConfiguration": {"nonFilterableMetadataKeys": list(NOT_FILTERED)}}

@@ -2,8 +2,8 @@
 
 semsearch/aws/s3/published.py says how they are stored. The objects of a version never change.
 
-A version's manifest is sent last, so a version without one is unfinished. The pointer is only replaced if it is still
-the one that was read before: of two commands that switch it, one wins and the other reports an error.
+A version's manifest is sent last, so a version without one is unfinished. A command replaces the pointer only if it has
+not changed since the command read it: of two commands that switch it, one reports an error.
 
 Commands may run at the same time: `prune` deletes no version of which an object was written during the last day, and
 `publish` writes the manifest of its version again before it switches the pointer.
@@ -36,11 +36,13 @@ from semsearch.indexing.bundles import check_checksum
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.publishing.bucket import Bucket, PublishError, StoredObject
 
-MOST_REMOVED = 10_000  # ids: with their rows some 300 KB, which every function reads whenever the pointer changes
+# maximum removed ids: with their rows some 300 KB, which every function reads whenever the pointer changes
+MOST_REMOVED = 10_000
 SHOWN_IDS = 5  # maximum ids that a message names
 
-SHORT = 12  # characters of a version in messages
-YOUNG = timedelta(days=1)  # `prune` deletes no version with a younger object: another command may be about to use it
+SHORT = 12  # number of characters of a version in messages
+# `prune` deletes no version with a younger object, because another command could be about to use it
+YOUNG = timedelta(days=1)
 
 Removed = Mapping[str, tuple[int, ...]]  # the rows of each removed id in the current version
 
@@ -69,7 +71,7 @@ class Store:
     """The versions under one prefix of a bucket."""
 
     def __init__(self, client: Any, url: str, young: timedelta = YOUNG) -> None:
-        """Take boto3's client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
+        """Take boto3's client of S3 and a URL such as s3://bucket/prefix. Raises PublishError for another URL."""
         self._bucket = Bucket(client, url)
         self._young = young
         self.url = self._bucket.url
@@ -84,7 +86,7 @@ class Store:
         return Current(pointer.version, pointer.previous, etag, pointer.removed)
 
     def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
-        """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
+        """Send the files of a bundle that S3 lacks; return the version, and the numbers of files and bytes sent.
 
         Raises BundleError if the bundle does not open, is damaged or is replaced meanwhile, PublishError if S3 refuses.
         """
@@ -99,7 +101,7 @@ class Store:
             raise BundleError(
                 f"{bundle}: was replaced while it was published; publish it again when no `semsearch index` writes it"
             )
-        # sent again even if it is there: history orders versions by the time of this object
+        # sent again even if S3 has it, because `history` orders versions by the time of this object
         self._bucket.write(_key(version, MANIFEST), content)
         return version, len(missing), sum(manifest.files[name].bytes for name in missing)
 
@@ -116,17 +118,17 @@ class Store:
             on_progress(f"fetch {self.url}", place / len(manifest.files))
 
     def make_current(self, version: str, before: Current) -> None:
-        """Let the pointer name a complete version, unless it names another one than `before`.
+        """Switch the pointer to a version, after a check that the version is complete.
 
-        Raises PublishError if the version is not whole, and BundleError if the manifest is of another release.
+        Raises PublishError if it is not complete or as `switch` does, BundleError if the manifest has another format.
         """
         self._check_whole(version)
         self.switch(version, before)
 
     def switch(self, version: str, before: Current) -> None:
-        """Let the pointer name a version, unless it names another one than `before`. Removed ids stay removed.
+        """Switch the pointer to a version. Removed ids stay removed.
 
-        Raises PublishError if another command has switched it to another version since.
+        Raises PublishError if the pointer is not `before` any more, because another command has switched it.
         """
         now = self.pointer()
         if now.version == version:
@@ -140,7 +142,7 @@ class Store:
         self._write_pointer(version, now.version, now.etag, _find_rows(self._bucket, version, now.removed))
 
     def remove(self, ids: Sequence[str]) -> Removed:
-        """Let functions skip the texts with these ids, and return all removed ids.
+        """Make functions skip the texts with these ids, and return all removed ids.
 
         Raises PublishError, and changes nothing, if the current version lacks one of the ids.
         """
@@ -161,7 +163,7 @@ class Store:
         return removed
 
     def restore(self, ids: Sequence[str]) -> None:
-        """Let functions find the texts with these removed ids again.
+        """Make functions find the texts with these removed ids again.
 
         Raises PublishError, and changes nothing, if one of the ids is not removed.
         """
@@ -201,7 +203,7 @@ class Store:
         return [name for name, info in manifest.files.items() if there.get(_key(version, name)) != info.bytes]
 
     def versions(self) -> list[Version]:
-        """Return the finished versions, the one that was published last first."""
+        """Return the finished versions, newest first."""
         return _finished(self._folders(), self.pointer().version)
 
     def find(self, start: str | None, pointer: Current) -> Version:
@@ -221,7 +223,7 @@ class Store:
         return matching[0]
 
     def prune(self, keep: int) -> tuple[list[str], int]:
-        """Delete all but the newest versions, the young ones and those that the pointer names.
+        """Delete all versions but the newest `keep`, the young ones and those that the pointer names.
 
         Return the deleted versions and their bytes. Raises PublishError if S3 refuses, BundleError if the pointer is
         damaged.
@@ -233,7 +235,7 @@ class Store:
             is_young = max(entry.changed for entry in files.values()) >= oldest_young
             if is_young or version in newest:
                 continue
-            pointer = self.pointer()  # read again for each version: deleting the others took a while
+            pointer = self.pointer()  # read again for each version, because deleting the others takes long
             if version not in (pointer.version, pointer.previous):
                 # first the manifest: without it, a version is unfinished
                 in_order = sorted(files, key=lambda name: name != MANIFEST)
@@ -269,7 +271,7 @@ def _bytes_of(files: dict[str, StoredObject]) -> int:
 
 
 def _find_rows(bucket: Bucket, version: str, ids: Iterable[str]) -> Removed:
-    """Return the rows of each id in a version: none for an id that the version lacks. Raises PublishError.
+    """Return the rows of each id in a version, () for an id that the version lacks. Raises PublishError.
 
     Without ids, nothing is read. A version whose texts are in S3 Vectors has no rows.
     """

@@ -42,7 +42,8 @@ POLICY = {
 }
 NAMED = re.compile(r'(<link rel="stylesheet" href="|<script src=")([\w.-]+)"')
 SCRIPTS = re.compile(r'(?:<script src="[\w.-]+"></script>\n)+')
-MODULE_LINES = re.compile(rb"^(?:import .*\n|export )", re.MULTILINE)  # what scripts have that the box imports too
+# what a script of the page has only because the box imports it as a module
+MODULE_LINES = re.compile(rb"^(?:import .*\n|export )", re.MULTILINE)
 IMPORT = re.compile(rb'^import .* from "\./(.*)";\n', re.MULTILINE)
 HEAD = '<meta name="color-scheme"'
 TITLE = "Semantic search"
@@ -52,12 +53,12 @@ NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<
 def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> None:
     """Write index.html, search.js, the service worker and the folder with the code, named by the hash of its files.
 
-    The scripts of the page become one, page.js, and the modules of the worker become one, worker/worker.js: a visit
-    then waits for fewer replies, one after the other. search.js, whose address stays the same, loads the box from the
-    folder.
+    The scripts of the page become one file, page.js, and the modules of the worker another, worker/worker.js, because
+    a browser requests modules that import each other one after the other. search.js, whose address stays the same,
+    loads the box from the folder.
 
-    title is that of the corpus, "" if it has none. described is the content of site.json, to which the names of the
-    files of code are added. libraries are the sources of further modules of the worker by their names.
+    title is the title of the corpus, "" if it has none. described is the content of site.json; this function adds the
+    names of the files of code. libraries has the sources of further modules of the worker by name.
     """
     contents = {
         path.relative_to(folder).as_posix(): path.read_bytes()
@@ -93,7 +94,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _joined(modules: dict[str, bytes], name: str) -> bytes:
-    """Return a module behind those that it imports, each once; they are taken out of `modules`."""
+    """Return a module after all modules that it imports, each once. All are removed from `modules`."""
     source = modules.pop(name, b"")
     imported = [_joined(modules, f"{WORKER}/{other.decode()}") for other in IMPORT.findall(source)]
     return b"".join([*imported, IMPORT.sub(b"", source)])
@@ -123,8 +124,8 @@ class DataFiles:
         (site / FOLDER).mkdir()
 
     def add(self, name: str, content: bytes) -> None:
-        """Write one file."""
-        # vectors repeat nothing, and the search for repetitions costs a sixth of the size
+        """Write one file, gzipped."""
+        # vectors repeat nothing: without a search for repetitions they become a sixth smaller
         packed = min((_gzip(content, strategy) for strategy in (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)), key=len)
         digest = hashlib.sha256(packed).hexdigest()
         path = f"{FOLDER}/{name}-{digest[:HASH]}.bin"
@@ -132,7 +133,7 @@ class DataFiles:
         self.listed[name] = {"path": path, "bytes": len(packed), "sha256": digest}
 
     def add_tensors(self, name: str, tensors: dict[str, AnyArray]) -> None:
-        """Write tensors as one safetensors file. Offsets become 32 bit, which JavaScript reads as numbers."""
+        """Write tensors as one safetensors file, offsets in 32 bits, which JavaScript reads as numbers."""
         narrow = dict(tensors)
         for key, tensor in tensors.items():
             if _is_offset(key, tensor):
@@ -142,7 +143,7 @@ class DataFiles:
             self.add(name, Path(file.name).read_bytes())
 
     def bytes_of(self, *names: str) -> int:
-        """Return the bytes of some files together."""
+        """Return the sum of the bytes of these files."""
         return sum(int(self.listed[name]["bytes"]) for name in names)
 
 
@@ -155,11 +156,11 @@ def _is_offset(name: str, tensor: AnyArray) -> bool:
     return tensor.dtype == np.uint64 and name.endswith("offsets")
 
 
-SHARD = 1 << 18  # bytes of texts, ids and metadata of a shard, before they are gzipped
+SHARD = 1 << 18  # bytes of passages from which on a shard ends, before it is gzipped
 
 
 def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
-    """Write the data files of the corpus; return the first row of each shard of passages."""
+    """Write the data files of the corpus, and return the first row of each shard of passages."""
     tensors = map_tensors(bundle / INDEX)
     files.add_tensors("index", {name: tensor for name, tensor in tensors.items() if name != "bits"})
     if index.keywords is not None:
@@ -173,9 +174,9 @@ def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
 
 
 def _add_keywords(files: DataFiles, path: Path) -> None:
-    """Write the postings. The terms become one text with a line for each, which a browser reads at once.
+    """Write the postings, and the words as another file, which only a misspelled word needs.
 
-    The words are another file, which only a misspelled word needs.
+    The terms become one text with a term in each line, which a browser reads at once.
     """
     tensors = map_tensors(path)
     content, offsets = tensors["terms"], tensors["terms.offsets"].astype(np.intp)
@@ -207,7 +208,7 @@ HERE = Path(__file__).parent
 PACKAGE_FILES = ("package.json", "package-lock.json")
 INSTALL = ("ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund")
 RUNTIME = "onnxruntime-web/dist/ort.wasm.bundle.min.mjs"
-WASM = "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm"  # runs with one thread where a page is not isolated
+WASM = "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm"  # uses one thread unless the page is isolated
 STEMMER = "porter2/dist/index.js"
 
 
@@ -221,7 +222,7 @@ def find_program(name: str) -> str:
 
 @contextmanager
 def installed_packages(folder: Path | None) -> Iterator[Path]:
-    """Yield the folder node_modules with the packages: that of `folder`, or a temporary one that npm fills.
+    """Yield a folder node_modules with the packages: in `folder`, or in a temporary folder that npm fills.
 
     Raises PackagesError if npm is missing or fails.
     """

@@ -38,12 +38,12 @@ from semsearch.site.files import (
 )
 from semsearch.site.words import different_stems, folded_letters, read_wordpiece
 
-FIRST = ("keywords", "vocabulary", "index", "queries")  # files that a visit loads until it searches by meaning
+FIRST = ("keywords", "vocabulary", "index", "queries")  # data files that a visit loads until it searches by meaning
 # maximum megabytes that a visit loads until it searches by meaning: about 50,000 texts; 4 seconds at 50 Mbit/s
 MOST_MEGABYTES = 24
-# Makes a module of the stemmer, which is written for CommonJS
+# makes a JavaScript module of the stemmer, which is written for CommonJS
 AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
-OWN = ("index.html", BOX, SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
+OWN = ("index.html", BOX, SERVICE_WORKER, CODE, FOLDER)  # files and folders of a site
 
 # Megabytes that a visit loads until it can search by meaning: about 50,000 texts; 4 seconds at 50 Mbit/s
 MOST_MEGABYTES = 24
@@ -57,12 +57,12 @@ def write_site(
     with_model: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> dict[str, int]:
-    """Write the site of a bundle into a folder, which may hold an older site; return the bytes of each data file.
+    """Write the site of a bundle into a new folder or over an older site, and return the bytes of each data file.
 
-    A bundle without a query table gets one now. with_model adds the model, which then replaces the table when it has
-    arrived. packages is a folder in which `npm ci` has installed the packages; without it, npm installs them now.
-    Raises BundleError if the bundle cannot be searched in a browser, if it is too large, or if the folder holds
-    something else, and PackagesError if npm is missing.
+    The query table of a bundle without one is learned now. with_model adds the model, which replaces the table once a
+    browser has loaded it. packages is a folder in which `npm ci` has installed the packages; without it, npm installs
+    them now. Raises BundleError if a browser cannot search the bundle, if the site is larger than most_megabytes, or if
+    the folder holds something else, and PackagesError if npm is missing.
     """
     manifest = check_bundle(bundle)
     index = manifest.corpus
@@ -95,7 +95,7 @@ def write_site(
             stems = _different_stems(bundle, vocabulary, modules)
         described: dict[str, object] = {
             "info": {"model": asdict(manifest.model), "index": asdict(index)},
-            "columns": list(index.columns),  # JavaScript sorts the keys of an object that are whole numbers
+            "columns": list(index.columns),  # a list, because JavaScript sorts keys of an object that are whole numbers
             "files": files.listed,
             "starts": starts,
             "wordpiece": options,
@@ -113,7 +113,7 @@ def write_site(
 
 
 def _query_tables(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> dict[str, dict[str, AnyArray]]:
-    """Return the tensors of two files: the tokens that the corpus has with their vectors, and the other tokens."""
+    """Return the tensors of two files: tokens of the corpus with their vectors, and all other tokens with theirs."""
     embedder = Embedder.open(bundle, manifest.model, is_lazy=True)
     if manifest.queries is not None:
         vectors: AnyArray = map_tensors(bundle / QUERY_TABLE)[VECTORS]

@@ -1,4 +1,4 @@
-"""How a browser divides texts into words and tokens, and where its own rules for words differ from Python's."""
+"""The data with which a browser divides texts into words and tokens as Python does."""
 
 import json
 import subprocess
@@ -20,15 +20,15 @@ process.stdout.write(JSON.stringify(words.map((word) => stem(word))));
 
 
 def folded_letters() -> dict[str, str]:
-    """Return the letters whose case folding is not their lower case, with their case folding."""
+    """Return the case folding of each letter whose case folding is not its lower case."""
     letters = map(chr, range(sys.maxunicode + 1))
     return {letter: letter.casefold() for letter in letters if letter.casefold() != letter.lower()}
 
 
 def different_stems(texts: Iterable[str], stemmer: Path) -> dict[str, str]:
-    """Return the words of the texts for which the stemmer, a JavaScript module, and PyStemmer have different stems.
+    """Return PyStemmer's stem of each word of the texts for which the JavaScript module `stemmer` has another stem.
 
-    Each comes with the stem that PyStemmer returns. Raises PackagesError if Node.js is missing.
+    Raises PackagesError if Node.js is missing.
     """
     stem = find_stemmer("english")
     assert stem is not None

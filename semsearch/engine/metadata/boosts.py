@@ -1,4 +1,4 @@
-"""Boosts: add values of columns to the scores of the best hits. A server imports this when a request first needs it.
+"""Boosts: add values of columns to the scores of the best hits. The first request with a boost imports this module.
 
     {"date": {"half_life": "30d", "weight": 0.2}, "in_stock": {"equals": true, "weight": 0.1},
      "popularity": {"log": true, "weight": 0.05}}
@@ -97,7 +97,7 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
 def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Columns, mode: str, now: float) -> Find:
     """Return a function like `find` that ranks the candidates, the best rows of `find`, by their boosted scores.
 
-    Hits behind the candidates keep their order. mode is the name under which `scores` has the score before the boosts.
+    Hits behind the candidates keep their order. mode is the key in the `scores` of a hit for the score before boosts.
     """
     rows, scores, parts = candidates
     added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)

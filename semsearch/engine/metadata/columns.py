@@ -1,8 +1,8 @@
 """The metadata that filters compare: typed columns, memory-mapped, each read only when a filter names it.
 
-A column is stored in one of two ways. Either it has a dictionary, `values` in ascending order without repetitions, and
-`codes`, the place of each row's value in it: comparing rows is then comparing small whole numbers. Or, where that takes
-fewer bytes, `values` are those of the rows themselves. Strings always have a dictionary: UTF-8 bytes with `offsets`.
+A column is stored in one of two ways. Either it has a dictionary: `values` ascend without repetitions, and `codes` has
+the place of each row's value among them, so that filters compare small whole numbers. Or, where that takes fewer bytes,
+`values` has the value of each row. Strings always have a dictionary: UTF-8 bytes with `offsets`.
 A list has a code for each of its strings, and `rows` say which row each code belongs to.
 `present` has a bit for each row, set where the row has a value; it is left out if all rows have one.
 """
@@ -28,7 +28,7 @@ ID = "id"  # the column of the ids, unless the metadata have a column of this na
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
 
-EXPECTED_VALUES = {  # what a value must be that is compared with a column, by the column's type
+EXPECTED_VALUES = {  # the values that a column of each type can be compared with, in words
     "string": "a string",
     "number": "a number",
     "boolean": "true or false",
@@ -42,9 +42,9 @@ class Comparison(NamedTuple):
     """How an operator compares the values of a column, with a dictionary and without."""
 
     values: Compare  # each row's own value with a number
-    is_rounded_up: bool  # a number that the values' dtype lacks becomes the next one above instead of below
+    is_rounded_up: bool  # whether a number that the dtype of the values lacks is rounded up, otherwise down
     codes: Compare  # each row's code with a place in the dictionary
-    find: Callable[..., int]  # finds that place
+    find: Callable[..., int]  # finds the place of a value in the dictionary
 
 
 COMPARED = {
@@ -58,8 +58,8 @@ COMPARED = {
 def stored_value(kind: str, value: object) -> Stored:
     """Return a JSON value as a column of this type stores it: text as UTF-8, a date as microseconds since 1970 in UTC.
 
-    A date without a time is its first moment, a time without a zone is in UTC. If the column holds lists, value is one
-    of a list's strings. Raises ValueError if the value is not of the type.
+    A date without a time is its first moment. A time without a zone is in UTC. For a column of lists, value is a string
+    of a list. Raises ValueError if the value is not of the type.
     """
     match value:
         case bool():
@@ -81,7 +81,10 @@ def stored_value(kind: str, value: object) -> Stored:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its type, the corpus's number of rows, and the tensors that the module describes."""
+    """One column: its type, the corpus's number of rows, and the tensors that the module describes.
+
+    Each method returns (rows,) bool. A row with a list matches if one of its strings does.
+    """
 
     kind: str
     count: int
@@ -97,14 +100,14 @@ class Column:
         return np.unpackbits(self.present, count=self.count).view(np.bool_)
 
     def compare(self, comparison: str, value: Stored) -> Mask:
-        """Return the rows whose value is $gt, $gte, $lt or $lte this one; of a list, one of its strings must be."""
+        """Return the rows whose value is above or below this one; comparison is $gt, $gte, $lt or $lte."""
         how = COMPARED[comparison]
         if self.codes is None:
             return self._rows_of(how.values(self._plain, _round(value, self._plain.dtype, how.is_rounded_up)))
         return self._rows_of(how.codes(self.codes, how.find(self.values, value, key=_exact)))
 
     def equals_any(self, values: Sequence[Stored]) -> Mask:
-        """Return the rows whose value is one of these; of a list, one of its strings must be."""
+        """Return the rows whose value is one of these."""
         if self.codes is None:
             return self._rows_of(_is_any(self._plain, values))
         places = {(bisect_left(self.values, value, key=_exact), value) for value in values}
@@ -112,7 +115,7 @@ class Column:
         return self._rows_of(_is_any(self.codes, known))
 
     def starts_with(self, start: bytes) -> Mask:
-        """Return the rows whose string begins with this one; of a list, one of its strings must. start is UTF-8."""
+        """Return the rows whose string begins with this one. start is UTF-8."""
         assert self.codes is not None  # strings always have a dictionary
         first = bisect_left(self.values, start)
         end = bisect_left(self.values, start + b"\xff")  # above every character of UTF-8
@@ -162,8 +165,8 @@ def _exact(value: Any) -> Stored:
 def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
     """Return the nearest number at or below the value, or at or above it, that an array of this dtype can hold.
 
-    An int may be beyond the dtype's range: NumPy compares it exactly. NumPy would round large ints to compare them with
-    floats.
+    An int can be beyond the range of an integer dtype, because NumPy compares it exactly. With floats, NumPy would
+    round a large int before it compares.
     """
     assert not isinstance(value, bytes)  # strings always have a dictionary
     if dtype.kind != "f":
@@ -180,15 +183,15 @@ def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
 
 
 class Columns:
-    """The columns of a corpus by name. None is read before it is asked for."""
+    """The columns of a corpus by name; a column that is not used is not read."""
 
     def __init__(
         self, path: Path, kinds: Mapping[str, str], count: int, ids: "Callable[[], IdColumn] | None" = None
     ) -> None:
         """Map a columns.safetensors, with the type of each of its columns and the corpus's number of rows.
 
-        Without columns there is no such file. `ids` returns the column of the ids.
-        Raises TensorsError if the file is not whole.
+        A corpus without columns has no such file. `ids` returns the column of the ids.
+        Raises TensorsError if the file is not complete.
         """
         self.kinds = kinds
         if ids is not None:
@@ -201,7 +204,7 @@ class Columns:
             self._tensors = map_tensors(path)
 
     def __getitem__(self, name: str) -> "Column | IdColumn":
-        """Return one column. Raises KeyError if there is none."""
+        """Return one column. Raises KeyError if there is none of this name."""
         kind = self.kinds[name]
         if name == ID and self._ids is not None and f"{ID}.values" not in self._tensors:
             return self._ids()
@@ -213,7 +216,7 @@ class Columns:
 
 
 class IdColumn:
-    """The id of each row, a string; each method returns (rows,) bool, as those of `Column` do."""
+    """The id of each row, a string. The methods of the same names as those of `Column` return (rows,) bool too."""
 
     kind = "string"
 
@@ -221,7 +224,7 @@ class IdColumn:
         self._ids, self.count = ids, len(ids)
 
     def find(self, id: str, allowed: Mask | None = None) -> int | None:
-        """Return the first row that has an id, None if there is none; allowed is (rows,) bool, None for all rows."""
+        """Return the first row with an id among the allowed rows (rows,) bool, None for all; None if there is none."""
         wanted = id.encode("utf-8", "surrogatepass")
         rows = self._begin_with(np.flatnonzero(np.diff(self._ids.offsets) == len(wanted)), wanted)
         if allowed is not None:
@@ -247,12 +250,12 @@ class IdColumn:
         return self._mask(self._begin_with(rows, start))
 
     def compare(self, comparison: str, value: Stored) -> Mask:
-        """Return the rows whose id is $gt, $gte, $lt or $lte this one, by the order of their bytes."""
+        """Return the rows whose id is above or below this one in the order of bytes; comparison is as in `Column`."""
         compare = COMPARED[comparison].values
         return self._mask([row for row in range(self.count) if compare(self._ids[row], value)])  # type: ignore[arg-type] # bytes compare as numbers do
 
     def _begin_with(self, rows: Array[np.intp], start: bytes) -> Array[np.intp]:
-        """Return those of the rows whose id begins with these bytes; none is shorter."""
+        """Return those of these rows whose ids begin with these bytes. No id of the rows is shorter than start."""
         begins = self._ids.offsets[rows].astype(np.int64)
         for place in reversed(range(len(start))):  # the last bytes of ids differ most
             same = self._ids.content[begins + place] == start[place]

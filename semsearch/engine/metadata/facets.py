@@ -1,4 +1,4 @@
-"""How many rows have each value of a column. Imported by the first query that asks for facets."""
+"""How many rows have each value of a column. The first query with facets imports this module."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VA
     returned as ISO 8601 in UTC, without a time if it is midnight.
 
     More than `most` different numbers or dates are counted in ranges, which ascend and are not empty: `from` is in the
-    range, `to` is not. A border is left out if no float64 or ISO 8601 date is so low or high.
+    range, `to` is not. A border that no float64 or ISO 8601 date can express is left out.
     """
     mask = column.exists()
     if allowed is not None:
@@ -52,7 +52,10 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VA
 
 
 def _count_ranges(kind: str, values: AnyArray, counts: AnyArray) -> list[dict[str, Any]]:
-    """Return the first ranges that are few. Values (n,) ascend, and each has its count."""
+    """Return the narrowest ranges of which at most MOST_RANGES are not empty, and the count of each.
+
+    values is (n,) and ascends; counts is (n,).
+    """
     low, high = values[0].item(), values[-1].item()
     totals = np.concatenate([[0], np.cumsum(counts)])
     borders_around = _date_borders if kind == "date" else _number_borders
@@ -67,7 +70,7 @@ def _count_ranges(kind: str, values: AnyArray, counts: AnyArray) -> list[dict[st
 
 
 def _number_borders(low: float, high: float) -> Iterator[list[Any]]:
-    """Yield borders around two numbers, 1, 2 or 5 times a power of ten apart: at first too many."""
+    """Yield borders around two numbers, fewer each time; they are 1, 2 or 5 times a power of ten apart."""
     least = int(f"{high / 10 - low / 10:.16e}".partition("e")[2])
     for exponent in itertools.count(least):
         for digit in (1, 2, 5):
@@ -85,7 +88,7 @@ def _places_around(low: float, high: float, step: float) -> range:
 
 
 def _date_borders(low: int, high: int) -> Iterator[list[Any]]:
-    """Yield borders around two moments, in microseconds since 1970: days, Mondays, months, quarters, years."""
+    """Yield borders around two moments, in microseconds since 1970: days, Mondays, months, quarters, then years."""
     for unit, step in DATE_STEPS:
         ends = np.array([low, high], "M8[us]").astype(f"M8[{unit}]").astype(np.int64)
         first, last = (ends + UNTIL_1970[unit]) // step
@@ -120,7 +123,10 @@ def _json_value(column: Column, value: Any) -> Any:
 
 
 def _iso_date(microseconds: int) -> str:
-    """Return a moment, in microseconds since 1970, in UTC, or in another zone if UTC's year is not in 1 to 9999."""
+    """Return a moment, in microseconds since 1970, as ISO 8601 in UTC.
+
+    It is in another zone if its year in UTC is not within 1 to 9999.
+    """
     try:
         moment = EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:

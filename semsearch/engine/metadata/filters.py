@@ -5,8 +5,8 @@
 All members of an object must hold. A value without an operator means $eq. A list matches if one of its strings does.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
 Two things go further than that page: dates are a type, and $gt, $gte, $lt and $lte compare every type. $startsWith
-compares strings alone, character by character.
-It does not say what becomes of rows without a value. As in MongoDB, only $ne, $nin and {"$exists": false} keep them
+compares only strings, character by character.
+The page does not specify rows without a value. As in MongoDB, only $ne, $nin and {"$exists": false} keep them
 (https://www.mongodb.com/docs/manual/reference/operator/query/ne/), and a list passes $ne if none of its strings is
 equal.
 """
@@ -26,9 +26,8 @@ from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, Columns
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
 STRING_TYPES = ("string", "list")  # types of columns whose values are strings
 MOST_LEVELS = 8  # maximum depth of filters within filters
-MOST_FILTER_VALUES = (
-    1_000  # maximum values of a filter; each takes a pass over the rows, and 6 MB of JSON can hold millions
-)
+# maximum values of a filter: each takes a pass over the rows, and 6 MB of JSON can hold millions
+MOST_FILTER_VALUES = 1_000
 
 
 class FilterError(ExpectedError, ValueError):
@@ -43,7 +42,7 @@ class FilterError(ExpectedError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One operator of a filter. `operand` is as columns store it: a list for $in and $nin, 0 or 1 for $exists."""
+    """One operator of a filter. `operand` is a value as columns store it, or a list of them for $in and $nin."""
 
     where: str
     name: str
@@ -80,7 +79,7 @@ def _count_values(value: object) -> int:
 
 
 def read_filter(condition: object, kinds: Mapping[str, str]) -> Parsed:
-    """Return a filter over columns of these types whose names, operators and values are right.
+    """Check a filter over columns of these types, and return it as conditions.
 
     Raises FilterError as `allowed_rows` does.
     """

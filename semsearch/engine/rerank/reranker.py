@@ -1,7 +1,7 @@
 """A query and a text to a score: a cross-encoder, which reads both together.
 
-It is more accurate than the cosine of two embeddings, and it runs once for each text. So it scores only the best
-candidates of a search. Opened by the first request that needs it.
+It is more accurate than the cosine of two embeddings, and slower, because it runs for each text of each query. So it
+scores only the best candidates of a search. The first request that needs it opens it.
 
 The graph returns a logit: the higher, the better the text answers the query. A model with two labels has the logit of
 the second label minus that of the first. The sigmoid of the logit is a probability.
@@ -97,10 +97,10 @@ def probabilities(logits: Logits) -> Array[np.float64]:
 
 
 def blended(find: Find, candidates: Sequence[Hit], logits: Logits, weight: float, mode: str) -> Find:
-    """Return what finds the first hits of the new order.
+    """Return a function like `find` that ranks the candidates by both scores, and other hits behind them.
 
-    candidates are the first hits of `find`, at least one, and logits (n,) float32 those of their texts. mode is the
-    name of the ranking's score in the `scores` of a hit.
+    candidates are the first hits of `find`, at least one. logits, (n,) float32, are those of their texts. mode is the
+    key in the `scores` of a hit for the score that `find` returned.
     """
     first, second = np.array([hit.score for hit in candidates]), logits.astype(np.float64)
     scores = np.round(weight * _stretch(second) + (1 - weight) * _stretch(first), DECIMALS)
