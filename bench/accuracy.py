@@ -23,9 +23,9 @@ from semsearch.indexing.vectors.embed import embed_texts
 from semsearch.indexing.vectors.recall import neighbour_recall
 
 QUERIES, OTHERS = 1_000, 20_000
-ALONE = 256  # texts that are embedded one by one and in batches of 32
+ALONE = 256  # number of texts that are embedded one by one and in batches of 32
 LENGTHS = (8, 16, 32)  # tokens of the timed texts
-FEW = 20  # fewer texts than this of one length are completed with shortened ones
+FEW = 20  # minimum texts of a length; longer texts are shortened if there are fewer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
 def _search_box(page: "Page", rate: Rate, wanted: tuple[bool, ...] = (False, True)) -> tuple[list[float], list[int]]:
     """Search; return the seconds to results by words and by meaning, and the bytes that were sent until then.
 
-    wanted says of each results to wait for whether they are by meaning.
+    wanted has a bool for each kind of results to wait for: whether they are by meaning.
     """
     begin = page.evaluate("performance.now()")
     page.keyboard.press("Control+k")

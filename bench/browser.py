@@ -36,16 +36,16 @@ from semsearch.site.site import write_site
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-RATES = (10, 50)  # Mbit/s
+RATES = (10, 50)  # Mbit/s that all replies share
 QUERY = "unpack all files of an archive"
 MODES = ("semantic", "keyword", "hybrid")
 TOP_K = 10
 SEED = 5
-LONGEST = 8  # words of a query
+LONGEST = 8  # maximum words of a query
 MEGABIT = 125_000  # bytes
 CHUNK = 16_384  # bytes that the server sends at a time
 LATENCY = 0.02  # seconds that the server waits before each reply, as on a way of 20 ms
-PATIENCE = 600_000  # milliseconds
+PATIENCE = 600_000  # milliseconds until a visit counts as failed
 ASK = """async (requests) => {
   const replies = [];
   for (const request of requests) {
@@ -114,7 +114,7 @@ def _with_table(source: Path, folder: Path) -> Path:
 
 
 def _equality(browser: "Browser", site: Path, bundle: LoadedBundle, count: int) -> dict[str, Any]:
-    """Return which share of the results are those of the function, by mode."""
+    """Return the share of results that are equal to those of the function, by mode."""
     requests = make_requests(bundle, count)
     with serving(site, Rate()) as address, browser.new_context() as context:
         page = context.new_page()
@@ -235,7 +235,7 @@ def serving(folder: Path, rate: Rate, gzipped: Collection[str] = ()) -> Iterator
                 time.sleep(LATENCY)
             while chunk := source.read(CHUNK):
                 if rate.bytes is not None:
-                    with turn:  # so that replies share the rate
+                    with turn:  # so that the replies share the rate
                         time.sleep(len(chunk) / rate.bytes)
                 rate.sent += len(chunk)
                 outputfile.write(chunk)

@@ -46,7 +46,7 @@ TRANSFORMERS, RUNTIME, FASTEMBED = "sentence-transformers", "ONNX Runtime", "fas
 PEERS_BY_LIBRARY = {library: f"FastAPI + {library}" for library in (RUNTIME, FASTEMBED, TRANSFORMERS)}
 PRECISIONS = {RUNTIME: NAIVE, FASTEMBED: EXACT}  # fastembed's own models are float32
 PEER_HANDLER = "fastapi_peer.handler"
-ARCHIVE = "archive"  # all compiled imports
+ARCHIVE = "archive"  # the part with all compiled imports
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ def requirements_of(library: str) -> Path:
 
 
 def make_context(folder: Path, handler: str, environment: Mapping[str, str] | None = None) -> Path:
-    """Return a folder, made afresh, to build the image of a handler from.
+    """Make a new folder to build the image of a handler from, and return it.
 
     Folders that the environment variables name are copied under the names of the variables.
     """

@@ -1,4 +1,4 @@
-"""Ask the exported bundle questions through the real handler, with the events that API Gateway sends."""
+"""Search a bundle through the real handler, with the events that API Gateway sends."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ QUESTIONS = (
     "split a text at white space",
     "run another program and read what it prints",
 )
-SHOWN = 3
+SHOWN = 3  # maximum hits of a question that are printed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,8 +27,9 @@ from semsearch.indexing.documents.reading import FORMATS
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.vectors.embed import embed_texts
 
-SETS = ((SCIFACT, 1), (SCIFACT, 2_000), (CISI, 1), (CISI, 2_000))  # words of a document: of one abstract, or of several
-NAIVE, OVERLAP = 1_000, 200  # characters of a piece
+# each test with the minimum words of a document: one abstract, or several
+SETS = ((SCIFACT, 1), (SCIFACT, 2_000), (CISI, 1), (CISI, 2_000))
+NAIVE, OVERLAP = 1_000, 200  # characters of a piece, and those that it shares with the next one
 DEPTH = 500  # texts in which the documents of a query are looked for
 
 

@@ -1,7 +1,7 @@
 """Which memory size: the image with the share of a core that Lambda gives each size, cold and warm, and its price.
 
-Lambda gives memory / 1,769 MB of a core, and INIT at least a whole one. Here a control group does: its quota is counted
-over 20 ms, so a request that needs more than its share of that waits for the next 20 ms.
+A function with M megabytes of memory has M / 1,769 of a core; INIT has at least a whole one. Here a control group
+limits the core. Its quota is counted over 20 ms, so a request that has used its share waits for the next 20 ms.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from bench.work import make_bundle
 
 # dollars for x86_64 in us-east-1, of a second with a gigabyte and of a request: https://aws.amazon.com/lambda/pricing/
 GIGABYTE_SECOND, REQUEST = 0.0000166667, 0.20 / 1e6
-SIZES = (512, 1_024, 1_769, 3_008)  # megabytes
-FULL_CORE = 1_769  # megabytes; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
-PERIOD = 20_000  # microseconds
+SIZES = (512, 1_024, 1_769, 3_008)  # megabytes of memory
+FULL_CORE = 1_769  # megabytes that come with a whole core; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+PERIOD = 20_000  # microseconds over which the quota of a control group is counted
 WARM_UP = 50  # first requests, which are not counted
 
 

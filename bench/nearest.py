@@ -33,7 +33,7 @@ LISTS_PER_ROOT = 4  # lists of faiss for each unit of the square root of the row
 TRAINED = 50  # rows for each list that faiss learns from
 LINKS = 32  # M of faiss's graph; all other settings of a build are the library's own defaults
 PROBES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024)
-RESCORED = (5, 10, 20, 40)  # rows that are compared again, for each hit
+RESCORED = (5, 10, 20, 40)  # rows that are scored again, for each hit
 EXPANSIONS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 
 Search = Callable[[Any], Any]  # query (dim,) -> rows (10,)

@@ -128,7 +128,7 @@ def _resident(size: Figures) -> str:
 
 
 def _export(size: Figures) -> str:
-    if "export" not in size:  # a bundle that --keep took over
+    if "export" not in size:  # a bundle that --keep accepted without these figures
         return ""
     spent = size["export"]
     cores = spent["processor_seconds"] / spent["seconds"]

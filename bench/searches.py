@@ -30,7 +30,8 @@ TOP_K = 10
 ROUNDS = 6
 SEMANTIC, EXACT, KEYWORD, HYBRID = "semantic", "exact", "keyword", "hybrid"
 FILTER = "lot<"  # precedes the number of lots, of 10,000, that a filter keeps
-FILTERS = {share: f"{FILTER}{round(share * 10_000)}" for share in (0.5, 0.1, 0.01, 0.0001)}  # by the share they keep
+# filters by the share of rows that they keep
+FILTERS = {share: f"{FILTER}{round(share * 10_000)}" for share in (0.5, 0.1, 0.01, 0.0001)}
 Search = Callable[[int], object]  # searches for the query with this number
 
 
@@ -81,7 +82,7 @@ def main(folder: Path, path: Path, count: int) -> None:
 def make_searches(
     bundle: LoadedBundle, queries: Mapping[str, Embeddings], texts: Mapping[str, Sequence[str]]
 ) -> dict[str, Search]:
-    """Return the searches that requests of each kind do, without embedding the query and reading the passages.
+    """Return the searches of requests by kind, without embedding the query and reading the passages.
 
     Semantic search takes queries of each kind, under the name of the kind; all others take WORDS.
     """

@@ -35,16 +35,16 @@ from semsearch.engine.embedder import Embedder
 OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
 SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
 KINDS = ("short", "128 tokens", "mixed")
-BODIES = 5_000  # texts of each kind
+BODIES = 5_000  # number of texts of each kind
 CASES = (*(("/predict", kind) for kind in KINDS), ("/similar", "short"))
-LONG = 128  # tokens
-WORKERS = 2  # processes of each server that has workers
+LONG = 128  # tokens of a long text
+WORKERS = 2  # number of processes of each server that has workers
 SEED = 11
 PORT = 8399
 ROUTES = {"/predict": ("/predict", "text"), "/similar": ("/similar", "text")}
-STARTS_WITHIN = 180  # seconds
-IDLE_WITHIN = 600  # seconds
-IDLE = 0.1  # share of a core that an idle process may use
+STARTS_WITHIN = 180  # maximum seconds until a server listens
+IDLE_WITHIN = 600  # maximum seconds until a server is idle
+IDLE = 0.1  # maximum share of a core that an idle process uses
 TIMEOUT = 60  # seconds until wrk counts a request as an error
 
 
@@ -87,7 +87,7 @@ class ServerCommand:
     """How a server is started, and the path and the name of the text in the body of each of its routes."""
 
     port: int
-    command: Sequence[object]  # its words
+    command: Sequence[object]  # words of the command line
     routes: Mapping[str, tuple[str, str]]
     folder: Path = PROJECT
     environment: dict[str, str] = field(default_factory=dict)
@@ -255,7 +255,7 @@ def measure(
             for route, kind in CASES:
                 able = [name for name, server in servers.items() if route in server.routes]
                 for name in able:
-                    ask(servers[name], work, route, texts[kind], 10, 2)  # warms up
+                    ask(servers[name], work, route, texts[kind], 10, 2)  # warms the server up
                     wait_until_idle(processes[name])
                 for connections in options.connections:
                     for name in able:

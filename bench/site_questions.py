@@ -19,7 +19,7 @@ from bench.report import Missing, console, make_provenance, report
 from semsearch import Search, index
 
 QUESTIONS = Path(__file__).with_suffix(".tsv")  # a question and the pages that answer it
-NATURAL = 16  # the first ones, as a reader would ask somebody
+NATURAL = 16  # number of first questions that are worded as a reader would ask a person
 MODES: tuple[Literal["hybrid", "semantic", "keyword"], ...] = ("hybrid", "semantic", "keyword")
 ASK = """
 const [address, questions] = process.argv.slice(2);
