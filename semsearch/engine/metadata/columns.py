@@ -156,9 +156,7 @@ def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
 
 def _exact(value: Any) -> Stored:
     """Return an entry of a dictionary as Python's own type, which compares an int with a float exactly."""
-    number: Stored = value
-    if isinstance(value, np.generic):
-        number = value.item()
+    number: Stored = value.item() if isinstance(value, np.generic) else value
     return number
 
 
