@@ -58,7 +58,7 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> tu
         corpus = work / f"passages-{size}.csv"
         console.print(f"making the bundle of {size:,} passages ...")
         shutil.rmtree(bundle, ignore_errors=True)
-        command: list[str | Path] = [sys.executable, "-m", "export", "--corpus", corpus, *LOT, "--out", bundle]
+        command: list[str | Path] = [sys.executable, "-m", "semsearch", "index", corpus, *LOT, "--out", bundle]
         if size == largest:
             described.write_text(write_corpus(corpus, data, size), encoding="utf-8")
         else:

@@ -43,14 +43,14 @@ def is_current(mark: Path) -> bool:
 
 
 def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
-    """Return the bundle of these texts in `work`, exported unless today's code exported it before.
+    """Return the bundle of these texts in `work`, made unless today's code made it before.
 
     With `lots`, it has a column `lot` for filters, whose values are the numbers below `lots` in turn.
     """
     bundle = work / (f"{texts.file_name}-{len(texts.texts)}" + (f"-{lots}-lots" if lots else ""))
     mark = work / f"{bundle.name}.made-from.txt"
     if not is_current(mark):
-        from semsearch.commands.main import dispatch as main
+        from semsearch.indexing.make import index
 
         shutil.rmtree(bundle, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
@@ -59,9 +59,7 @@ def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
             writer = csv.writer(file)
             writer.writerow(["text", "lot"] if lots else ["text"])
             writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts.texts))
-        types = ["--column", "lot=number"] if lots else []
-        if main(["--corpus", str(corpus), *types, "--out", str(bundle)]) != 0:
-            raise SystemExit("the export failed")
+        index(corpus, bundle, column={"lot": "number"} if lots else None)
         mark.write_text(made_from(), encoding="utf-8")
     return bundle
 

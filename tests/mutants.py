@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from tests.project import ROOT
 
-FOLDERS = ("function", "semsearch/indexing/vectors", "semsearch/conversion")
+FOLDERS = ("function", "semsearch/engine", "semsearch/search", "semsearch/indexing/vectors", "semsearch/conversion")
 MOST_SECONDS = 300  # for the tests of one change; a change that makes them hang counts as noticed
 MOST_BYTES = 6 << 30  # memory for the tests of one change, which can make a loop endless or an array too large
 NOT_COMPUTED = {"annotation", "returns", "decorator_list", "type_params"}

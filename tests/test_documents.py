@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 from cfnlint.decode import cfn_yaml
-from semsearch.commands.cli import SECTIONS
-from semsearch.commands.export_arguments import COMMANDS, parse_arguments
+from cyclopts import App
 from starlette.routing import Route
 
 from bench import __main__ as bench_command
 from bench.report import RESULTS
 from bench.tables import TABLE, fill, pages
+from export.__main__ import program as export
 from semsearch.app.app import App
 from semsearch.app.settings import Settings, read_settings
-from semsearch.commands import key, query
+from semsearch.commands.main import app
 from semsearch.engine import bundle as layout
-from semsearch.server import cli as server_command
 from tests.project import ROOT
 
 PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in pages(ROOT)}
@@ -35,6 +34,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 VARIABLES = re.compile(r"""^(?:[A-Z_]+=(?:"[^"]*"|\S+)\s+)+""")  # before a command
 PICTURE_LINE = "═"
+NOT_COMMANDS = ("semsearch", "semsearch COMMAND", "semsearch COMMAND --help")
 
 
 def shown_code(text: str) -> list[str]:
@@ -78,36 +78,19 @@ def test_each_marked_table_and_figure_is_what_was_measured() -> None:
 # Commands
 
 
-def test_each_export_command_has_options_that_exist() -> None:
-    assert commands("python -m export")
-    for command in commands("python -m export"):
-        assert parse_arguments(words(command, "python -m export")).command in ("export", *COMMANDS)
+@pytest.mark.parametrize(("name", "program"), [("semsearch", app), ("python -m export", export)])
+def test_each_command_has_options_that_exist(name: str, program: App) -> None:
+    shown = [command for command in commands(name) if command not in NOT_COMMANDS]
+    assert shown
+    for command in shown:
+        program.parse_args(words(command, name), exit_on_error=False, print_error=False)
 
 
-def test_each_server_command_has_options_that_exist(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(server_command, "find_spec", lambda name: None)  # the server stops after it has its arguments
-    assert commands("python -m function")
-    for command in commands("python -m function"):
-        if words(command, "python -m function")[:1] == ["key"]:
-            assert key.main(words(command, "python -m function key")) == 0
-            capsys.readouterr()
-        elif words(command, "python -m function")[:1] == ["query"]:
-            options = query.parse_arguments(words(command, "python -m function query"))
-            assert options.text or options.file, command
-        else:
-            assert server_command.main(words(command, "python -m function")) == 1
-            assert "granian is not installed" in capsys.readouterr().err, command
-
-
-def test_each_semsearch_command_exists() -> None:
-    assert {
-        words(command, "semsearch")[0] for command in commands("semsearch") if " " in command
-    } <= SECTIONS.keys() | {
-        "COMMAND",
-        "--version",
-    }
+def test_only_deployments_name_another_program() -> None:
+    found = [command for command in commands("python -m function") if "function.image" not in command]
+    assert found == []
+    deploying = {"docs/deploy.md", "docs/environments.md", "docs/options.md", "README.md", "CONTRIBUTING.md"}
+    assert {page for page, text in PAGES.items() if "python -m export" in text} <= deploying | {"CHANGELOG.md"}
 
 
 def test_each_bench_command_has_options_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:

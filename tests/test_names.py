@@ -8,9 +8,6 @@ PROJECT = Path(__file__).parents[1]
 EXCEPTIONS = {
     "SEED": "each module has a random generator of its own",
     "Hit": "the engine's, and that of `from semsearch import Hit`",
-    "Search": "the type of a search, and `from semsearch import Search`",
-    "Mask": "two modules of one layer, which do not import each other, use the same type",
-    "Find": "two modules of one layer, which do not import each other, use the same type",
 }
 
 

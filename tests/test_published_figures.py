@@ -13,12 +13,14 @@ import onnxruntime as ort
 import pytest
 
 from bench.texts import HEADLINES, read_headlines
-from semsearch.commands.main import dispatch as main
-from semsearch.conversion import convert as export_model_module
+from semsearch.commands.main import dispatch
+from semsearch.conversion import __main__ as conversion
+from semsearch.conversion import convert
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.embedder import Embedder, open_session
 from semsearch.engine.quantization import Embeddings
-from semsearch.indexing.models.source import DEFAULT_MODEL_PACKAGE
+from semsearch.indexing.models import converting
+from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_PACKAGE
 
 REFERENCE = "reference.json"
 
@@ -50,21 +52,22 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
 
     def keep(name: str) -> None:
         """Make the export's function of this name also save the graph that it returns."""
-        make = getattr(export_model_module, name)
+        make = getattr(convert, name)
 
         def make_and_save(*arguments: Any) -> onnx.ModelProto:
             graph: onnx.ModelProto = make(*arguments)
             onnx.save(graph, folder / f"{name}.onnx")
             return graph
 
-        patch.setattr(export_model_module, name, make_and_save)
+        patch.setattr(convert, name, make_and_save)
 
     with pytest.MonkeyPatch.context() as patch:
         # a process of its own would not have these changes
-        patch.setattr(export_model_module, "in_own_process", lambda function, *arguments: function(*arguments))
+        patch.setattr(convert, "in_own_process", lambda function, *arguments: function(*arguments))
+        patch.setattr(converting, "run_conversion", conversion.convert)
         keep("export_graph")
         keep("quantize_graph")
-        assert main(["model", "--out", str(folder / "bundle")]) == 0
+        assert dispatch(["model", "convert", DEFAULT_MODEL, "--no-cache", "--out", str(folder / "bundle")]) == 0
     manifest = read_manifest(folder / "bundle")
     small = Embedder.open(folder / "bundle", manifest.model)
     exact = Embedder(small._tokenizer, open_session(folder / "export_graph.onnx"), manifest.model)

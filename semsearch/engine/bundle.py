@@ -144,7 +144,7 @@ class IndexInfo:
     recall: dict[str, float]  # recall against exact search by kind of query (`choose_stages`); {} if not measured
     model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
-    corpus: str  # name of the texts' file, or a description of them
+    source: str  # name of the texts' file, or a description of them; "corpus" in the JSON
     columns: dict[str, str]  # type of each column that filters can name; columns.safetensors has the values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
     vectors: VectorsInfo | None = None  # None if the corpus is in the bundle

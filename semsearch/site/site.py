@@ -39,8 +39,6 @@ from semsearch.site.files import (
 from semsearch.site.words import different_stems, folded_letters, read_wordpiece
 
 FIRST = ("keywords", "vocabulary", "index", "queries")  # data files that a visit loads until it searches by meaning
-# maximum megabytes that a visit loads until it searches by meaning: about 50,000 texts; 4 seconds at 50 Mbit/s
-MOST_MEGABYTES = 24
 # makes a JavaScript module of the stemmer, which is written for CommonJS
 AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
 OWN = ("index.html", BOX, SERVICE_WORKER, CODE, FOLDER)  # files and folders of a site

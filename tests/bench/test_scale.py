@@ -26,7 +26,7 @@ def work(tmp_path: Path, bundle: Path, corpus: Corpus) -> Path:
     folder.mkdir()
     with (folder / "passages-100.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["text", "lot"], *([text, row] for row, text in enumerate(corpus.texts[:100]))])
-    export: list[str | Path] = [sys.executable, "-m", "export", "--corpus", folder / "passages-100.csv", *LOT]
+    export: list[str | Path] = [sys.executable, "-m", "semsearch", "index", folder / "passages-100.csv", *LOT]
     run_measured([*export, "--update", bundle, "--out", folder / "passages-100"])
     (folder / "passages-100.export.json").write_text(json.dumps(EXPORT))
     (folder / "passages-100.description.txt").write_text("100 stories")

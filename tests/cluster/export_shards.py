@@ -5,11 +5,10 @@ An export that takes too long shows what each of its threads waits for, and ends
 
 import faulthandler
 import os
-import sys
 
-from semsearch.commands import export_cli as cli
+from semsearch.commands.main import main
 from semsearch.indexing.vectors import embed
 
 faulthandler.dump_traceback_later(int(os.environ["MOST_SECONDS"]), exit=True)
 embed.TEXTS_PER_SHARD = int(os.environ["TEXTS_PER_SHARD"])
-sys.exit(cli.main())
+main()

@@ -9,6 +9,7 @@ import polars
 import pytest
 
 from semsearch import Search, index
+from semsearch.indexing.corpus import CorpusError
 
 ROWS: list[dict[str, Any]] = [
     {"name": "a", "about": "An angry goose", "price": 5.5, "day": date(2024, 5, 31)},
@@ -19,11 +20,12 @@ ROWS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("data", [ROWS, polars.DataFrame(ROWS)], ids=["dicts", "polars"])
 def test_rows_are_indexed_with_their_metadata(data: Any, bundle: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "b")  # so that the tests' model embeds them
-    index(data, text="about", id="name", out=tmp_path / "b", title="Animals", column=["price=number", "day=date"])
+    columns = {"price": "number", "day": "date"}
+    index(data, text_column="about", id_column="name", out=tmp_path / "b", title="Animals", column=columns)
     found = Search(tmp_path / "b").search("goose", filter={"day": {"$lt": "2024-06-01"}})
     assert [(hit.id, hit.text, hit.metadata["price"]) for hit in found] == [("a", "An angry goose", 5.5)]
 
 
-def test_an_error_of_the_command_is_raised(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match=r"nothing\.csv"):
+def test_a_missing_file_is_a_corpus_error(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"nothing\.csv"):
         index(tmp_path / "nothing.csv", out=tmp_path / "b")
