@@ -75,10 +75,10 @@ def make_models(work: Path) -> dict[str, Path]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
 
-    from semsearch.indexing.models.calibration import split_documentation
     from semsearch.conversion.convert import export_model
     from semsearch.conversion.graph import export_graph
     from semsearch.indexing.corpus.python_documentation import python_documentation
+    from semsearch.indexing.models.calibration import split_documentation
     from semsearch.indexing.models.source import find_model, read_source, write_tokenizer
 
     logging.getLogger().setLevel(logging.ERROR)

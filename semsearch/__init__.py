@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Hit", "Hits", "IndexSummary", "Search", "index", "load_bundle"]
 
-MODULES = {"IndexSummary": "indexing.make", "index": "indexing.make", "load_bundle": "engine.loading"}
+MODULE_OF = {"IndexSummary": "indexing.make", "index": "indexing.make", "load_bundle": "engine.loading"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is used, when it is used: the function in Lambda needs none of it."""
     if name not in __all__:
         raise AttributeError(f"module 'semsearch' has no attribute {name!r}")
-    return getattr(import_module(f"semsearch.{MODULES.get(name, 'client')}"), name)
+    return getattr(import_module(f"semsearch.{MODULE_OF.get(name, 'client')}"), name)

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import cyclopts
 import pytest
 from cfnlint.decode import cfn_yaml
-from cyclopts import App
 from starlette.routing import Route
 
 from bench import __main__ as bench_command
@@ -34,7 +34,6 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 VARIABLES = re.compile(r"""^(?:[A-Z_]+=(?:"[^"]*"|\S+)\s+)+""")  # before a command
 PICTURE_LINE = "═"
-NOT_COMMANDS = ("semsearch", "semsearch COMMAND", "semsearch COMMAND --help")
 
 
 def shown_code(text: str) -> list[str]:
@@ -79,11 +78,15 @@ def test_each_marked_table_and_figure_is_what_was_measured() -> None:
 
 
 @pytest.mark.parametrize(("name", "program"), [("semsearch", app), ("python -m export", export)])
-def test_each_command_has_options_that_exist(name: str, program: App) -> None:
-    shown = [command for command in commands(name) if command not in NOT_COMMANDS]
-    assert shown
-    for command in shown:
-        program.parse_args(words(command, name), exit_on_error=False, print_error=False)
+def test_each_command_has_options_that_exist(name: str, program: cyclopts.App) -> None:
+    assert commands(name)
+    for command in commands(name):
+        try:
+            program.parse_args(words(command, name), exit_on_error=False, print_error=False)
+        except cyclopts.MissingArgumentError as error:
+            is_option = error.argument is None or any(word.startswith("--") for word in error.argument.names)
+            if is_option:  # a sentence can name a command without its place, not an option without its value
+                raise
 
 
 def test_only_deployments_name_another_program() -> None:

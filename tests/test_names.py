@@ -8,6 +8,8 @@ PROJECT = Path(__file__).parents[1]
 EXCEPTIONS = {
     "SEED": "each module has a random generator of its own",
     "Hit": "the engine's, and that of `from semsearch import Hit`",
+    "EXAMPLES": "each command has its own",
+    "command": "each command has its own",
 }
 
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.options import JSON, LOOK
+from semsearch.commands.options import AS_JSON, LOOK
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.errors import require_packages
@@ -43,7 +43,7 @@ ON_COMMAND_LINE: dict[str, Any] = {
     "text_column": Annotated[str | None, Parameter(metavar="COLUMN")],
     "synonyms": Annotated[str | None, Parameter(metavar="FILE")],
     "column": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
-    "boost": Annotated[dict[str, Any] | None, JSON],
+    "boost": Annotated[dict[str, Any] | None, AS_JSON],
 }
 IN_PYTHON_ALONE = ("on_progress",)
 VERBOSE = inspect.Parameter(

@@ -22,10 +22,10 @@ Examples:
     semsearch model pack models.tar
     semsearch model unpack models.tar
 """
-MODEL = (
+OF_MODEL = (
     *("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration", "calibration_column"),
 )
-RERANKER = ("rerank", "rerank_revision", "rerank_weight")
+OF_RERANKER = ("rerank", "rerank_revision", "rerank_weight")
 command = App("model", help="Convert a model, or take converted models to another machine.", help_epilogue=EXAMPLES)
 
 
@@ -36,8 +36,8 @@ def convert(model: str, /, *, out: Path, cache: bool = True, **chosen: Any) -> N
     """
     if (out / PASSAGES).exists():
         raise BundleError(f"{out}: holds texts, expected a folder without; choose another folder with --out")
-    reranker = RerankerChoice(*(chosen.get(name) for name in RERANKER))
-    choice = ModelChoice(model, **{name: chosen.get(name) for name in MODEL}, uses_cache=cache)
+    reranker = RerankerChoice(*(chosen.get(name) for name in OF_RERANKER))
+    choice = ModelChoice(model, **{name: chosen.get(name) for name in OF_MODEL}, uses_cache=cache)
     console = TerminalConsole()
     with replacing(out) as fresh, showing_progress(console) as on_progress:
         placed = place_models(fresh, None, choice, reranker, on_progress)
@@ -50,7 +50,7 @@ def _options() -> list[inspect.Parameter]:
     options = options_of_index(model=str, out=Path)
     model = options["model"].replace(kind=inspect.Parameter.POSITIONAL_ONLY, default=inspect.Parameter.empty)
     out = options["out"].replace(default=inspect.Parameter.empty)
-    return [model, out, *(options[name] for name in (*MODEL, "cache", *RERANKER))]
+    return [model, out, *(options[name] for name in (*OF_MODEL, "cache", *OF_RERANKER))]
 
 
 command.command(as_command(convert, _options(), EXAMPLES, "convert"))

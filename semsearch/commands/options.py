@@ -46,9 +46,9 @@ def json_objects(kind: object, tokens: Sequence[Token]) -> list[dict[str, Any]]:
     return _objects([token.value for token in tokens])
 
 
-JSON = Parameter(converter=json_object, n_tokens=1, accepts_keys=False, metavar="JSON")
+AS_JSON = Parameter(converter=json_object, n_tokens=1, accepts_keys=False, metavar="JSON")
 SEVERAL_JSON = Parameter(converter=json_objects, n_tokens=1, accepts_keys=False, json_list=False, metavar="JSON")
 JsonObjects = Annotated[Sequence[dict[str, Any]], SEVERAL_JSON]
-JsonObject = Annotated[dict[str, Any], JSON]
+JsonObject = Annotated[dict[str, Any], AS_JSON]
 Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
 Positive = Annotated[int, Parameter(validator=Number(gte=1))]

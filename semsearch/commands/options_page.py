@@ -10,12 +10,11 @@ from docstring_parser import parse
 from semsearch.commands.index import GROUPS, IN_PYTHON_ALONE
 from semsearch.indexing.make import index
 
-HEAD = """\
+INTRODUCTION = """\
 # Options of an index
 
 `semsearch index`, `semsearch.index` in Python and `python -m export` have the same options. An option of the command
-has hyphens where that of Python has underscores: `text_column` is `--text-column`. `python -m semsearch.commands.options_page`
-writes this page.
+has hyphens where that of Python has underscores: `text_column` is `--text-column`.
 
 An index in `out` is updated with the options that it was made with; those that are stated replace them.
 """
@@ -23,7 +22,7 @@ An index in `out` is updated with the options that it was made with; those that 
 
 def options_page() -> str:
     """Return the page, in Markdown."""
-    return HEAD + "".join(_tables())
+    return INTRODUCTION + "".join(_tables())
 
 
 def _tables() -> Iterator[str]:

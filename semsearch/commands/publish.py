@@ -39,9 +39,9 @@ def publish(
 ) -> None:
     """Send a bundle to S3 and make it the current version there. Running functions switch to it.
 
-    An address s3vectors://BUCKET/INDEX sends its texts and embeddings to an index of Amazon S3 Vectors, for a corpus that
-    one function cannot hold. This writes a second, small bundle: the model, and where the texts are. Deploy that one, or
-    publish it to S3.
+    An address s3vectors://BUCKET/INDEX sends its texts and embeddings to an index of Amazon S3 Vectors, for a corpus
+    that one function cannot hold. This writes a second, small bundle: the model, and where the texts are. Deploy that
+    one, or publish it to S3.
 
     Args:
         place: a bundle, or a folder of documents, whose index is kept in a cache.
@@ -81,9 +81,9 @@ def _publish_vectors(bundle: Path, index: str, out: Path | None, aws: AwsOptions
     if out is None:
         named = bundle.resolve() if bundle.name in ("", "..") else bundle
         out = named.with_name(f"{named.name}-s3vectors")
-    with closing(connect("s3vectors", aws.endpoint, aws.profile, aws.region)) as client:
-        with showing_progress(console) as on_progress:
-            sent = send(bundle, index, out, client, on_progress, keeps_texts=keeps_texts)
+    connected = closing(connect("s3vectors", aws.endpoint, aws.profile, aws.region))
+    with connected as client, showing_progress(console) as on_progress:
+        sent = send(bundle, index, out, client, on_progress, keeps_texts=keeps_texts)
     place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
     console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there", markup=False)
     console.print(f"{out}/ is ready. Try it: {suggested('serve', out)}", markup=False)

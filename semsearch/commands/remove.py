@@ -26,7 +26,8 @@ class IdsError(ExpectedError, ValueError):
 def remove(url: str, /, *id: str, ids: Path | None = None, aws: InAws = AMAZON) -> None:
     """Remove texts of the current version: functions skip them when they next poll S3.
 
-    They stay removed in every version until `semsearch restore` brings them back. Leave them out of the next bundle too.
+    They stay removed in every version until `semsearch restore` brings them back. Leave them out of the next bundle
+    too.
 
     Args:
         url: s3://BUCKET/PREFIX

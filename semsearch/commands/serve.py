@@ -46,7 +46,7 @@ Examples:
 command = App(help_epilogue=EXAMPLES)
 
 Port = Annotated[int, Parameter(env_var="PORT", validator=Number(gte=0, lte=LAST_PORT))]
-Workers = Annotated[int | None, Parameter(env_var="WORKERS", validator=Number(gte=1, lte=MOST_PROCESSES))]
+Processes = Annotated[int | None, Parameter(env_var="WORKERS", validator=Number(gte=1, lte=MOST_PROCESSES))]
 Threads = Annotated[int, Parameter(env_var="THREADS", validator=Number(gte=1, lte=MOST_PROCESSES))]
 
 
@@ -65,7 +65,7 @@ def serve(
     host: Annotated[str, Parameter(env_var="HOST")] = "127.0.0.1",
     port: Port = 8000,
     open: Annotated[bool, Parameter(negative=())] = False,
-    workers: Workers = None,
+    workers: Processes = None,
     threads: Threads = 1,
     max_queued_tokens: Annotated[int, from_variable("MAX_QUEUED_TOKENS", 10**9)] = DEFAULT_QUEUE,
     tokens_per_batch: Annotated[int, from_variable("TOKENS_PER_BATCH", 10**6)] = TOKENS_PER_BATCH,

@@ -15,7 +15,7 @@ from semsearch.indexing.verification import Check
 
 UNREADABLE_SHOWN = 100  # maximum number of unreadable documents that are listed
 
-Rows = Iterator[tuple[str, str]]  # name and value
+SummaryRows = Iterator[tuple[str, str]]  # name and value
 
 
 def print_checks(console: Console, checks: Iterable[Check]) -> bool:
@@ -56,7 +56,7 @@ def print_rows(console: Console, rows: Iterable[tuple[str, str]]) -> None:
     console.print(table)
 
 
-def _texts(made: IndexSummary) -> Rows:
+def _texts(made: IndexSummary) -> SummaryRows:
     corpus, index = made.corpus, made.manifest.corpus
     texts = f"{index.rows:,} from {index.source}"
     if corpus.empty_texts:
@@ -69,7 +69,7 @@ def _texts(made: IndexSummary) -> Rows:
         yield "documents", f"{formats}; {index.rows:,} passages"
 
 
-def _counts(made: IndexSummary) -> Rows:
+def _counts(made: IndexSummary) -> SummaryRows:
     """Yield what was left out, replaced, truncated or compared as something else."""
     corpus = made.corpus
     if corpus.split_texts:
@@ -106,7 +106,7 @@ def _describe_numeric_strings(name: str, is_csv: bool) -> str:
     return f"{name} has only numbers, compared as {compared}; add --column {option} to compare {other}"
 
 
-def _accuracy(made: IndexSummary) -> Rows:
+def _accuracy(made: IndexSummary) -> SummaryRows:
     model, recall = made.manifest.model, made.manifest.corpus.recall
     shares = [f"recall@10 {recall[kind]:g} for {kind}" for kind in recall if f"{kind}_first" in recall]
     if "cosine_mean" in model.accuracy:
@@ -121,7 +121,7 @@ def _accuracy(made: IndexSummary) -> Rows:
         yield "queries", f"{table}{newer}"
 
 
-def _costs(made: IndexSummary) -> Rows:
+def _costs(made: IndexSummary) -> SummaryRows:
     total = sum(info.bytes for info in made.manifest.files.values())
     yield "size", f"{total / 1e6:.1f} MB"
     speed = made.rows.embedded / made.embedding_seconds
@@ -130,7 +130,7 @@ def _costs(made: IndexSummary) -> Rows:
         yield "cluster", made.cluster
 
 
-def _details(made: IndexSummary) -> Rows:
+def _details(made: IndexSummary) -> SummaryRows:
     """Yield what the manifest has too."""
     corpus, index = made.corpus, made.manifest.corpus
     yield from model_rows(made.manifest)
@@ -146,7 +146,7 @@ def _details(made: IndexSummary) -> Rows:
     yield "sizes", ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in made.manifest.files.items())
 
 
-def model_rows(manifest: Manifest) -> Rows:
+def model_rows(manifest: Manifest) -> SummaryRows:
     """Yield the rows of the summary about the model and the reranker."""
     model = manifest.model
     full = f" of {model.full_dim}" if model.full_dim else ""

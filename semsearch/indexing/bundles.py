@@ -1,4 +1,4 @@
-"""Write the parts of a bundle that do not depend on texts, and copy them from another bundle: models and the manifest."""
+"""Write what a bundle has without texts, models and the manifest, and copy it from another bundle."""
 
 import shutil
 from pathlib import Path

@@ -20,6 +20,7 @@ from semsearch.indexing.cluster import Cluster
 from semsearch.indexing.columns import choose_types, numeric_strings
 from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, read_corpus
 from semsearch.indexing.corpus.columns import require_column
+from semsearch.indexing.corpus.corpus import READ
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.passages import writing_passages
@@ -43,7 +44,6 @@ from semsearch.indexing.vectors.shards import name_model
 from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify
 
 PYTHON = "python"  # names Python's own documentation as the texts
-READ = "read texts"  # the step that reports its progress while texts are read
 
 
 class FailedChecksError(BundleError):
@@ -190,7 +190,7 @@ def index(
         calibration: file of typical texts, which choose the 8-bit steps. Without it, texts of Python's documentation.
         calibration_column: column of these texts. Without it, the column `text` or the only one.
         cache: take a converted model from the cache, and keep it there.
-        rerank: add a cross-encoder, a folder or a name on the hub; a search with `rerank` scores its best texts with it.
+        rerank: a cross-encoder, a folder or a name on the hub; a search with `rerank` scores its best texts with it.
         rerank_revision: branch, tag or commit of this model on the hub.
         rerank_weight: share of the reranker's score in the order of results, from 0 to 1. Without it, the one of the
             index, or 0.5.

@@ -76,7 +76,7 @@ class Query:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the query needs no RefinedQuery: it has a text, and all but its plain fields their defaults."""
+        """Return whether it needs no RefinedQuery: it has a text, and all but its plain fields have their defaults."""
         return self.text is not None and all(getattr(self, name) == value for name, value in REFINING.items())
 
 

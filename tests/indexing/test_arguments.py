@@ -1,4 +1,4 @@
-"""The options of `index`: each is recorded or about one run, an update uses the recorded ones, wrong values are refused."""
+"""The options of `index`: each is recorded or about one run, updates use recorded ones, wrong values are refused."""
 
 import ast
 import inspect
@@ -108,7 +108,11 @@ def test_an_update_uses_each_option_of_the_index(recorded: Callable[..., Path], 
         ({"title": "A", "split": True}, {"title": "B", "split": False}, {"title": "B"}),
         ({"title": "A", "text_column": "t", "stem": "german"}, {"title": "", "text_column": ""}, {"stem": "german"}),
         ({"column": {"a": "date", "b": "date"}}, {"column": {"b": "none"}}, {"column": {"a": "date", "b": "none"}}),
-        ({"stem": "german", "fusion_weight": 0.5, "title": "A"}, {"keywords": False}, {"keywords": False, "title": "A"}),
+        (
+            {"stem": "german", "fusion_weight": 0.5, "title": "A"},
+            {"keywords": False},
+            {"keywords": False, "title": "A"},
+        ),
         ({"keywords": False}, {"keywords": True, "stem": "german"}, {"stem": "german"}),
         ({"fusion_weight": 0.5}, {"fusion": "rrf"}, {"fusion": "rrf"}),
         ({"synonyms": SYNONYMS, "title": "A"}, {"synonyms": ""}, {"title": "A"}),

@@ -10,7 +10,7 @@ from typing import Any
 
 @contextmanager
 def rows_file(data: Any) -> Iterator[Path]:
-    """Yield a file of JSON lines with the rows of a pandas or polars DataFrame, an Arrow table or a sequence of mappings.
+    """Yield a file of JSON lines with the rows of a DataFrame, an Arrow table or a sequence of mappings.
 
     The file is deleted at the end.
     """

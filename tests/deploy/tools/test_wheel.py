@@ -36,7 +36,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_holds_the_package_its_types_and_nothing_else(installed: Path) -> None:
     assert {path.name for path in installed.iterdir() if path.suffix != ".dist-info"} == {"semsearch", "bin"}
-    files = {path.relative_to(ROOT) for path in (ROOT / "semsearch").rglob("*") if path.suffix in (".py", ".js", ".html")}
+    files = {
+        path.relative_to(ROOT) for path in (ROOT / "semsearch").rglob("*") if path.suffix in (".py", ".js", ".html")
+    }
     assert {path for path in files if "node_modules" not in path.parts} <= {
         path.relative_to(installed) for path in (installed / "semsearch").rglob("*")
     }
