@@ -134,7 +134,7 @@ def _sort(text: str) -> tuple[str, str]:
 
 
 def _texts(text: str | None, file: str | None) -> list[str | None]:
-    """Return the texts to search for. Raises OSError, or SearchError without any text or for bytes that are no UTF-8."""
+    """Return the texts to search for. Raises OSError, or SearchError without a text or for bytes that are no UTF-8."""
     if text is not None:
         content = os.fsencode(text)
     elif file == "-":

@@ -1,8 +1,8 @@
 """python -m semsearch.conversion COMMAND FOLDER: one conversion, as a child process of indexing/models/converting.py.
 
 COMMAND is convert, rerank or compare. FOLDER has job.json with the arguments, and calibration.json and held_out.json
-with texts. The result is written there as result.json, or an error as error.json. Standard output has the progress: a line of
-JSON for each report.
+with texts. The result is written there as result.json, or an error as error.json. Standard output has the progress: a
+line of JSON for each report.
 """
 
 import errno

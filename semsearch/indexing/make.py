@@ -206,7 +206,8 @@ def index(
 
     Raises:
         OptionError: an option has a wrong value, or has no effect without another one.
-        CorpusError: the texts cannot be read.
+        CorpusError: the texts are not what the options say, or have no form that can be read.
+        OSError: a file is missing or cannot be read.
         ModelError: the model cannot be converted.
         BundleError: the older bundle cannot be used, or the new one failed a check; the older one stays as it was.
         PackagesError: a package is missing; the message has the command that installs it.
@@ -303,7 +304,7 @@ def opening_texts(data: Any) -> Iterator[Texts]:
 
     Raises CorpusError if an address in S3 cannot be read.
     """
-    if data == PYTHON and not Path(PYTHON).exists():
+    if isinstance(data, str) and data == PYTHON and not Path(PYTHON).exists():
         yield Texts(Path(NAME), NAME, are_python=True)
     elif isinstance(data, str | Path):
         path = corpus_place(str(data))

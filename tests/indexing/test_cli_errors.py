@@ -122,7 +122,7 @@ def test_the_extras_are_those_of_the_project() -> None:
 
 def test_a_command_without_its_extra_ends_in_one_line(bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("An angry goose.")
-    command = [sys.executable, "-c", WITHOUT_READERS, tmp_path / "a.md", bundle, tmp_path / "out"]
+    command: list[str | Path] = [sys.executable, "-c", WITHOUT_READERS, tmp_path / "a.md", bundle, tmp_path / "out"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     expected = "expected the extra `documents`; install it: pip install '.[documents]'"
     assert done.returncode == 1

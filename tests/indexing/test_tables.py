@@ -9,7 +9,6 @@ import polars
 import pytest
 
 from semsearch import Search, index
-from semsearch.indexing.corpus import CorpusError
 
 ROWS: list[dict[str, Any]] = [
     {"name": "a", "about": "An angry goose", "price": 5.5, "day": date(2024, 5, 31)},
@@ -26,6 +25,6 @@ def test_rows_are_indexed_with_their_metadata(data: Any, bundle: Path, tmp_path:
     assert [(hit.id, hit.text, hit.metadata["price"]) for hit in found] == [("a", "An angry goose", 5.5)]
 
 
-def test_a_missing_file_is_a_corpus_error(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"nothing\.csv"):
+def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nothing\.csv"):
         index(tmp_path / "nothing.csv", out=tmp_path / "b")
