@@ -24,6 +24,7 @@ from semsearch.site.site import write_site
 from tests.browser.page.conftest import Serve, is_wrong, serve
 from tests.browser.page.test_accessibility import axe, violations
 from tests.browser.site.conftest import Connect, Host, StaticHost
+from tests.browser.site.test_equal import assert_equal
 from tests.browser.site.world import PACKAGES, make_wordpiece, write_site_bundle
 from tests.project import ROOT
 from tests.world import DIM, MAX_TOKENS
@@ -289,8 +290,9 @@ def test_open_answers_as_the_function_does(
     }"""
     options = {"num_results": 2, "group_by": "path", "highlights": True}
     function = function_over(box_bundle)
-    expected = [function({"text": QUESTION, "mode": mode} | options)["results"] for mode in ("keyword", "hybrid")]
-    assert [reply["results"] for reply in page.evaluate(search, [QUESTION, options])] == expected
+    for mode, reply in zip(("keyword", "hybrid"), page.evaluate(search, [QUESTION, options]), strict=True):
+        request = {"text": QUESTION, "mode": mode} | options
+        assert_equal(request, reply, function(request))
 
 
 def test_attributes_events_and_texts(project: Path, host: Host, open_box: OpenBox) -> None:
