@@ -104,5 +104,8 @@ def archive_status() -> str:
 
 def run_snippet(source: str, names: dict[str, Any], local_names: dict[str, Any]) -> None:
     """Do the same as `exec`, without compiling a source that is among the archive's snippets."""
-    code = _in_use.read(*_in_use.snippets[source]) if _in_use and source in _in_use.snippets else None
+    if _in_use and source in _in_use.snippets:
+        code = _in_use.read(*_in_use.snippets[source])
+    else:
+        code = None
     exec(code or source, names, local_names)  # noqa: S102

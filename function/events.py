@@ -60,11 +60,17 @@ class EventReader:
             self.scope = self._read()
             body = self.event.get("body") or ""
             is_base64 = self.event.get("isBase64Encoded")
-            self.body = b64decode(body, validate=True) if is_base64 else body.encode()
+            if is_base64:
+                self.body = b64decode(body, validate=True)
+            else:
+                self.body = body.encode()
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             self.scope = self._make_scope("", "", {})
             # names of fields but no values, which can be secrets
-            found = reprlib.repr([*event]) if isinstance(event, dict) else type(event).__name__
+            if isinstance(event, dict):
+                found = reprlib.repr([*event])
+            else:
+                found = type(event).__name__
             refusal = f"event: found {found} ({type(error).__name__} while it was read), {EXPECTED_EVENT}"
             self.scope |= {"refusal": refusal, "log_as": "event refused", "is_direct": True}
 
@@ -153,7 +159,8 @@ class OtherEvent(EventReader, HTTPGateway):
             return self._make_scope("GET", "/health", {}) | {"log_as": "ping", "is_direct": True}
         if "path" in event and event.keys() <= DIRECT_FIELDS:
             path, body = event["path"], event.get("body")
-            body = body if isinstance(body, str | None) else json.dumps(body)
+            if not isinstance(body, str | None):
+                body = json.dumps(body)
             method = (event.get("method") or ("POST" if body else "GET")).upper()
         elif "text" in event and "requestContext" not in event:
             method, path, body = "POST", "/similar", json.dumps(event)
@@ -175,7 +182,9 @@ def format_of(event: object) -> type[EventReader]:
         return LoadBalancer
     if "http" in context and event.get("version") == "2.0":
         return HttpApi
-    return RestApi if "resource" in event else OtherEvent
+    if "resource" in event:
+        return RestApi
+    return OtherEvent
 
 
 def _query(event: Event) -> QueryParams:

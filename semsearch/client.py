@@ -59,7 +59,10 @@ class Search:
         key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
         Authorization=IAM requires. Raises BundleError or TensorsError if the folder cannot be used.
         """
-        self._post = _remote(str(place).rstrip("/"), key, region) if "://" in str(place) else _local(Path(place))
+        if "://" in str(place):
+            self._post = _remote(str(place).rstrip("/"), key, region)
+        else:
+            self._post = _local(Path(place))
 
     def search(
         self,
@@ -143,7 +146,9 @@ def _remote(url: str, key: str | None, region: str | None) -> Post:
     from semsearch.aws.requests import CredentialSource, sign
 
     address, credentials = urlsplit(url), CredentialSource(os.environ)
-    service = "lambda" if ".lambda-url." in address.netloc else "execute-api"
+    service = "execute-api"
+    if ".lambda-url." in address.netloc:
+        service = "lambda"
 
     def post(path: str, body: Mapping[str, Any]) -> Any:
         content, headers = json.dumps(body).encode(), {"content-type": "application/json"}

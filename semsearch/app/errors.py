@@ -81,12 +81,13 @@ def error_reply(status: int, message: str, path: str = "") -> Reply:
     if path in MESSAGE_FIELDS:
         return _json_reply({MESSAGE_FIELDS[path]: message}, status)
     if path.startswith(OPENAI_PATHS):
-        is_model = status == 404 and path.startswith(OPENAI_MODELS)
-        default = "invalid_request_error" if status < 500 else "server_error", "model_not_found" if is_model else None
-        kind, code = OPENAI_TYPES.get(status, default)
-        field = re.split("[.:]", message)[0] if status == 422 else None
-        error = {"message": message, "type": kind, "param": field, "code": code}
-        return _json_reply({"error": error}, 400 if status == 422 else status)
+        kind, code = OPENAI_TYPES.get(status, ("server_error" if status >= 500 else "invalid_request_error", None))
+        if status == 404 and path.startswith(OPENAI_MODELS):
+            code = "model_not_found"
+        field = None
+        if status == 422:
+            status, field = 400, re.split("[.:]", message)[0]
+        return _json_reply({"error": {"message": message, "type": kind, "param": field, "code": code}}, status)
     kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
     return _json_reply({"error": message, "error_type": kind}, status)
 
@@ -127,7 +128,9 @@ def _describe(error: dict[str, Any], whole: str) -> str:
 
 def truncate(text: str) -> str:
     """Return a text, or its first LONGEST_ECHO characters and an ellipsis if it is longer."""
-    return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
+    if len(text) <= LONGEST_ECHO:
+        return text
+    return text[:LONGEST_ECHO] + "…"
 
 
 def echo(value: object) -> str:

@@ -50,6 +50,8 @@ def replay(message: Message, receive: Receive) -> Receive:
     unread = [message]
 
     async def receive_again() -> Message:
-        return unread.pop() if unread else await receive()
+        if unread:
+            return unread.pop()
+        return await receive()
 
     return receive_again

@@ -98,7 +98,11 @@ class RequestLimits:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; an event with a message in `scope["refusal"]` gets a 400 with that as its error."""
         refusal = scope.get("refusal")
-        body = error_reply(400, refusal, scope["path"]) if refusal else await self._read(scope, receive)
+        body: bytes | Reply
+        if refusal:
+            body = error_reply(400, refusal, scope["path"])
+        else:
+            body = await self._read(scope, receive)
         if isinstance(body, Reply):
             await body(scope, receive, send)
             if body.status == 413:

@@ -18,7 +18,9 @@ from semsearch.engine.errors import ExpectedError
 
 def default_bundle(code: Path) -> Path:
     """Return bundle/ beside semsearch/, or in the current folder if pip installed a wheel; code has semsearch/."""
-    return Path("bundle") if code.name in ("site-packages", "dist-packages") else code / "bundle"
+    if code.name in ("site-packages", "dist-packages"):
+        return Path("bundle")
+    return code / "bundle"
 
 
 DEFAULT_BUNDLE = default_bundle(Path(__file__).resolve().parents[2])
@@ -160,7 +162,10 @@ def _origins(text: str) -> tuple[str, ...]:
 
 def _api_keys(environment: Mapping[str, str]) -> tuple[ApiKey, ...]:
     """Return the keys of API_KEYS, API_KEYS_FILE and API_KEY_HASHES. Errors have the number of a key, never the key."""
-    keys = _split_keys("API_KEYS", environment["API_KEYS"]) if environment.get("API_KEYS") else []
+    if environment.get("API_KEYS"):
+        keys = _split_keys("API_KEYS", environment["API_KEYS"])
+    else:
+        keys = []
     if file := environment.get("API_KEYS_FILE"):
         where = f"API_KEYS_FILE: {file}"
         try:
@@ -208,6 +213,8 @@ def _split_keys(where: str, text: str) -> list[str]:
         raise SettingsError(f"{where}: there is no key; {advice}")
     for number, key in enumerate(keys, start=1):
         if len(key) < SHORTEST_KEY or not key.isascii():
-            found = f"has {len(key)} characters" if key.isascii() else "has characters that are not ASCII"
+            found = "has characters that are not ASCII"
+            if key.isascii():
+                found = f"has {len(key)} characters"
             raise SettingsError(f"{where}: key {number} {found}, expected {SHORTEST_KEY} or more of ASCII; {advice}")
     return keys

@@ -57,7 +57,8 @@ def sign(
         signed["x-amz-security-token"] = credentials.token
     names = ";".join(sorted(signed))
     # S3 signs the path as it is sent; other services encode it once more
-    path = path if service == "s3" else quote(path, safe=f"/{UNRESERVED}")
+    if service != "s3":
+        path = quote(path, safe=f"/{UNRESERVED}")
     lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
     request = "\n".join([method, path or "/", "", lines, names, digest])
     scope = f"{time[:8]}/{region}/{service}/aws4_request"
@@ -93,7 +94,9 @@ class Endpoint:
         self.path = parts.path.rstrip("/")  # precedes the path of each request
         self._timeout = timeout
         # the connections share a TLS context, which takes milliseconds to load
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._tls: ssl.SSLContext | None = None
+        if parts.scheme == "https":
+            self._tls = ssl.create_default_context()
         self._idle: list[tuple[HTTPConnection, float]] = []  # since when; a list's append and pop are atomic
 
     @contextmanager

@@ -181,7 +181,9 @@ def evaluate(
         print_report(console, report, suggested("index", "PATH", "--out", bundle))
     for line in below:
         errors.print(f"error: {bundle}: {line}; look at the questions that fail, or lower --floor", markup=False)
-    return 1 if below else 0
+    if below:
+        return 1
+    return 0
 
 
 def _below_floor(floors: Sequence[tuple[str, float]], measured: Subset) -> list[str]:

@@ -18,7 +18,9 @@ def history(url: str, /, *, aws: InAws = AMAZON) -> None:
     console = TerminalConsole()
     with open_store(url, aws) as store:
         for version in store.versions():
-            mark = "current" if version.is_current else ""
+            mark = ""
+            if version.is_current:
+                mark = "current"
             when = version.published.strftime("%Y-%m-%d %H:%M:%S UTC")
             console.print(f"{version.name[:12]}  {when}  {version.bytes / MEGABYTE:10,.1f} MB  {mark}".rstrip())
         for id, rows in store.pointer().removed.items():

@@ -10,7 +10,9 @@ from cyclopts import App, Parameter
 
 from semsearch.commands.places import PlaceError
 
-APPLICATIONS = "~/Library/Application Support" if sys.platform == "darwin" else "~/.config"
+APPLICATIONS = "~/.config"
+if sys.platform == "darwin":
+    APPLICATIONS = "~/Library/Application Support"
 AGENTS = {  # the configuration file of each agent, and the key in it that holds the servers
     "claude-code": (".mcp.json", "mcpServers"),
     "claude-desktop": (f"{APPLICATIONS}/Claude/claude_desktop_config.json", "mcpServers"),
@@ -45,7 +47,9 @@ def install_mcp(
     """
     named, key = AGENTS[agent]
     file, place = Path(named).expanduser(), place.resolve(strict=True)
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    before = ""
+    if file.exists():
+        before = file.read_text(encoding="utf-8")
     try:
         content = json.loads(before or "{}")
     except ValueError as error:

@@ -66,7 +66,9 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
             raise  # of a standard stream; `run` says so
         where = "" if error.filename is None else f"{error.filename}: "
         return fail(with_notes(f"{where}{error.strerror or error}", error))
-    return code if isinstance(code, int) else 0
+    if isinstance(code, int):
+        return code
+    return 0
 
 
 def with_notes(message: str, error: Exception) -> str:

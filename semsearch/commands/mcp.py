@@ -27,7 +27,9 @@ def mcp(place: Path, /, *, watch: bool = False) -> None:
         watch: update the index when files change.
     """
     if not place.exists() or (watch and is_bundle(place)):
-        expected = "a folder of documents" if watch else "a folder of documents, or a bundle"
+        expected = "a folder of documents, or a bundle"
+        if watch:
+            expected = "a folder of documents"
         raise PlaceError(f"{place}: expected {expected}; check the path")
     if is_bundle(place):
         asyncio.run(Server(place).run())

@@ -10,7 +10,9 @@ from cyclopts.validators import Number
 
 def _shown_default(value: object) -> str | None:
     """Return a default as a help shows it, None for an option that is off, empty or left out."""
-    return None if value in (None, False, (), "") else str(value)
+    if value in (None, False, (), ""):
+        return None
+    return str(value)
 
 
 # how each program of this package reads options and shows its help

@@ -35,7 +35,9 @@ def _tables() -> Iterator[str]:
             group = GROUPS[name]
             yield _heading(group)
         sentence = " ".join(sentences[name].split()).replace("|", "\\|")
-        python = " (in Python alone)" if name in IN_PYTHON_ALONE else ""
+        python = ""
+        if name in IN_PYTHON_ALONE:
+            python = " (in Python alone)"
         yield f"| `{name}` | {_default(parameter, kinds[name])} | {sentence}{python} |\n"
 
 

@@ -7,6 +7,7 @@ kept beside the index, so that a search of unchanged documents imports nothing t
 import json
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -87,7 +88,9 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
 def file_states(path: Path) -> FileStates:
     """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path."""
     found: FileStates = {}
-    walk = os.walk(path) if path.is_dir() else [(str(path.parent), [], [path.name])]
+    walk: Iterable[tuple[str, list[str], list[str]]] = [(str(path.parent), [], [path.name])]
+    if path.is_dir():
+        walk = os.walk(path)
     for folder, folders, files in walk:
         folders[:] = [name for name in folders if name[0] not in "._"]
         for file in (f"{folder}/{name}" for name in files if name[0] not in "._"):

@@ -130,7 +130,9 @@ def query(
 
 def _sort(text: str) -> tuple[str, str]:
     column, _, way = text.rpartition(":")
-    return (column, way) if column and way in ("asc", "desc") else (text, "asc")
+    if column and way in ("asc", "desc"):
+        return (column, way)
+    return (text, "asc")
 
 
 def _texts(text: str | None, file: str | None) -> list[str | None]:
@@ -172,10 +174,16 @@ def _print_table(found: Found) -> None:
         lines.append((visible(result["id"]), result))
         lines += [(f"  {visible(other['id'])}", other) for other in result.get("other_passages", ())]
     id_width = max((len(id) for id, _ in lines), default=0)
-    room = max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT) if _is_terminal() else None
+    if _is_terminal():
+        room = max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT)
+    else:
+        room = None
     for id, result in lines:
         score = "" if result["score"] is None else f"{result['score']:.2f}"
-        line = visible(" ".join(result["text"].split())) if room is None else _snippet(result, room)
+        if room is None:
+            line = visible(" ".join(result["text"].split()))
+        else:
+            line = _snippet(result, room)
         print(f"{score:>6}  {id:{id_width}}  {line}")
     for name, values in (found.facets or {}).items():
         shown = [each.get("value", f"{each.get('from', '')} to {each.get('to', '')}") for each in values]

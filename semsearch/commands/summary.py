@@ -25,7 +25,9 @@ def print_checks(console: Console, checks: Iterable[Check]) -> bool:
     try:
         for check in checks:
             passed &= check.passed
-            state = "[green]ok[/]" if check.passed else "[red]FAILED[/]"
+            state = "[red]FAILED[/]"
+            if check.passed:
+                state = "[green]ok[/]"
             table.add_row(*map(escape, (check.name, check.found, check.expected)), state)
     finally:  # also after an error, so that the table shows the checks before it
         if table.row_count:
@@ -117,7 +119,9 @@ def _accuracy(made: IndexSummary) -> SummaryRows:
         table = (
             f"a table learned from {info.spans:,} spans: cosine to the model {cosine:g}, {found:.0%} of its ten best"
         )
-        newer = f"; {info.new_rows:,} passages are newer" if info.new_rows else ""
+        newer = ""
+        if info.new_rows:
+            newer = f"; {info.new_rows:,} passages are newer"
         yield "queries", f"{table}{newer}"
 
 
@@ -149,7 +153,9 @@ def _details(made: IndexSummary) -> SummaryRows:
 def model_rows(manifest: Manifest) -> SummaryRows:
     """Yield the rows of the summary about the model and the reranker."""
     model = manifest.model
-    full = f" of {model.full_dim}" if model.full_dim else ""
+    full = ""
+    if model.full_dim:
+        full = f" of {model.full_dim}"
     parts = [f"{model.name}, {model.dim}{full} dimensions", f"{model.pooling} pooling", f"{model.max_tokens} tokens"]
     if model.source_sha256 == DEFAULT_MODEL_SHA256:
         parts.append("trained with English")

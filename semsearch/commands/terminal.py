@@ -28,7 +28,9 @@ def _replacement(unsafe: re.Match[str]) -> str:
     code = ord(unsafe[0])
     if unsafe[0].isspace():
         return " "
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}"
 
 
 def fail(error: object) -> int:
@@ -61,7 +63,9 @@ def run(
         code = command()
         sys.stdout.flush()
     except SystemExit as stopped:
-        return stopped.code if isinstance(stopped.code, int) else FAILED
+        if isinstance(stopped.code, int):
+            return stopped.code
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except ImportError as error:
@@ -84,5 +88,7 @@ def _open_closed_streams() -> None:
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: that of the stream
             os.set_inheritable(number, True)
-            way = "r" if name == "stdin" else "w"
+            way = "w"
+            if name == "stdin":
+                way = "r"
             setattr(sys, name, open(number, way, closefd=False))  # noqa: SIM115

@@ -67,7 +67,9 @@ def split_outliers(model: ModelProto, copies: int = COPIES) -> None:
         replace(down, 1, (outgoing / counts[:, np.newaxis]).astype(np.float32)[neurons], "inputs")
         replace(up, 1, numpy_helper.to_array(tensors[up.input[1]])[:, neurons], "outputs")
         if bias is not None:
-            position = 0 if bias.input[0] in tensors else 1
+            position = 1
+            if bias.input[0] in tensors:
+                position = 0
             replace(bias, position, numpy_helper.to_array(tensors[bias.input[position]])[neurons], "bias")
 
 
@@ -106,14 +108,19 @@ def _feed_forward_layers(model: ModelProto) -> Iterator[tuple[NodeProto, NodePro
 
     def maker(name: str, *kinds: str) -> NodeProto | None:
         """Return the node that makes a value if the node has one of these kinds and the value one reader, else None."""
-        node = makers.get(name)
-        return node if node is not None and node.op_type in kinds and reads[name] == 1 else None
+        node: NodeProto | None = makers.get(name)
+        if node is not None and node.op_type in kinds and reads[name] == 1:
+            return node
+        return None
 
     def is_product(node: NodeProto | None) -> bool:
         return node is not None and node.op_type == "MatMul" and constants.get(node.input[1]) == 2
 
     for down in graph.node:
-        activation = maker(down.input[0], *ELEMENTWISE) if is_product(down) else None
+        if is_product(down):
+            activation = maker(down.input[0], *ELEMENTWISE)
+        else:
+            activation = None
         if activation is None or len(activation.input) != 1:
             continue
         bias = maker(activation.input[0], "Add")
@@ -279,8 +286,12 @@ def _name(table: Table) -> str:
 
 def _tables(table: Table, field: int) -> list[Table]:
     offset = table.Offset(4 + 2 * field)
-    begin = table.Vector(offset) if offset else 0
-    count = table.VectorLen(offset) if offset else 0
+    begin = 0
+    if offset:
+        begin = table.Vector(offset)
+    count = 0
+    if offset:
+        count = table.VectorLen(offset)
     return [Table(table.Bytes, table.Indirect(begin + 4 * number)) for number in range(count)]
 
 

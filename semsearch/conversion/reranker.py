@@ -109,7 +109,10 @@ def run_original_pairs(source: Source) -> Logits:
             cased = [text.lower() if source.lower_case else text for text in pair]
             found = tokenizer(*cased, truncation="longest_first", max_length=source.max_tokens, return_tensors="pt")
             output = model(**{name: values for name, values in found.items() if name in accepted})
-            scores = pool_original(source, output.last_hidden_state[0]) if source.pooling else output.logits[0].numpy()
+            if source.pooling:
+                scores = pool_original(source, output.last_hidden_state[0])
+            else:
+                scores = output.logits[0].numpy()
             logits.append(scores[-1] - (scores[0] if len(scores) == 2 else 0))
     return np.array(logits, np.float32)
 

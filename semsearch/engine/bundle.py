@@ -199,7 +199,9 @@ def read_manifest(bundle: Path) -> Manifest:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        state = "holds no manifest.json" if bundle.is_dir() else "is not a folder"
+        state = "is not a folder"
+        if bundle.is_dir():
+            state = "holds no manifest.json"
         raise BundleError(f"{bundle}: {state}; make a bundle with `semsearch index PATH --out {bundle}`") from None
     except OSError as error:
         raise BundleError(f"{path}: {error}; run `semsearch index` again") from error

@@ -53,7 +53,10 @@ def fuse(
     if exact and info.fusion != CONVEX:
         count = max(count, within.rows)  # the rank of a row depends on all others
     by_words = within.best_rows(count)
-    ends = within.scores_of(by_words[[0, -1]]) if len(by_words) else np.zeros(2, np.float32)
+    if len(by_words):
+        ends = within.scores_of(by_words[[0, -1]])
+    else:
+        ends = np.zeros(2, np.float32)
     highest = float(ends[0]) if within.allowed is None else matches.highest
     divisor = max(highest, ATTAINABLE * matches.attainable) or 1.0
     has_bound = info.fusion == CONVEX and index.is_complete
@@ -66,7 +69,9 @@ def fuse(
         if len(similar) < depth or not has_bound or (depth == count and not exact):
             return best
         # upper bound for a row that neither search has found: the last cosine and the last BM25 score
-        last = float(within.scores_of(by_words[-1:])[0]) if len(by_words) == count else 0.0
+        last = 0.0
+        if len(by_words) == count:
+            last = float(within.scores_of(by_words[-1:])[0])
         bound = np.round(info.fusion_weight * cosines[-1] + (1 - info.fusion_weight) * last / divisor, DECIMALS)
         if np.count_nonzero(scored.scores > bound) >= max(top_k, FEW_RESULTS):
             return best

@@ -103,7 +103,9 @@ class LoadedTexts(Loaded):
     def rows(self) -> int:
         """The number of texts, as replies state it."""
         rows = self.manifest.corpus.rows
-        return rows if self.whole is None else self.number(rows)
+        if self.whole is None:
+            return rows
+        return self.number(rows)
 
     def number(self, row: int) -> int:
         """Return the number of a row, as replies state it: in a view, its place among the rows of the view."""
@@ -117,7 +119,9 @@ class LoadedTexts(Loaded):
 
     def among_allowed(self, mask: "Mask") -> "Mask":
         """Return the rows of a mask (rows,) that can be found."""
-        return mask if self.allowed is None else mask & self.allowed
+        if self.allowed is None:
+            return mask
+        return mask & self.allowed
 
     def among(self, allowed: "Mask") -> Self:
         """Return the bundle in which only rows of a mask (rows,) can be found, with the parts that are open already."""
@@ -205,10 +209,16 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = check_bundle(bundle)
-    table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE)
+    if manifest.queries is None:
+        table = None
+    else:
+        table = QueryTable.open(bundle / QUERY_TABLE)
     embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
     tokens = embedder.tokenize(["warm up"], role="query")
-    (embedding,) = embedder.embed(tokens) if table is None else table.embed(tokens)
+    if table is None:
+        (embedding,) = embedder.embed(tokens)
+    else:
+        (embedding,) = table.embed(tokens)
     vectors = manifest.corpus.vectors
     if vectors is not None and not vectors.keeps_texts:
         return Loaded(manifest, embedder, bundle, table=table)

@@ -112,4 +112,6 @@ def _rows_of(groups: Iterable[int], numbers: AnyArray, column: Column) -> Mask:
 
 
 def _string(column: Column, number: int) -> str | None:
-    return None if number < 0 else bytes(column.values[number]).decode("utf-8", "surrogatepass")
+    if number < 0:
+        return None
+    return bytes(column.values[number]).decode("utf-8", "surrogatepass")

@@ -104,7 +104,9 @@ def spell(text: str, pieces: Sequence[Encoding], with_special: bool) -> list[Spe
 
 def _special(piece: Encoding, before: bool) -> list[SpelledToken]:
     is_special = piece.special_tokens_mask
-    first = is_special.index(0) if 0 in is_special else 1  # a text without tokens has [CLS] before and [SEP] after
+    first = 1  # a text without tokens has [CLS] before and [SEP] after
+    if 0 in is_special:
+        first = is_special.index(0)
     places = range(first, len(is_special))
     if before:
         places = range(first)

@@ -133,7 +133,9 @@ def _print_comparisons(console: Console, report: Report) -> None:
 def _verdict(comparison: BundleComparison) -> str:
     if comparison.p >= SIGNIFICANT:
         return "noise"
-    return "better" if comparison.difference.value > 0 else "worse"
+    if comparison.difference.value > 0:
+        return "better"
+    return "worse"
 
 
 def _print_failures(console: Console, report: Report) -> None:
@@ -171,7 +173,10 @@ def _print_advice(console: Console, kind: str, advice: Advice | None, command: s
         marks = {"now": weight == advice.current, "best": weight == advice.best}
         table.add_row(f"{weight:g}", f"{value:.3f}", ", ".join(name for name, is_set in marks.items() if is_set))
     console.print(table)
-    now = "fusion by ranks" if advice.current is None else f"{advice.current:g}"
+    if advice.current is None:
+        now = "fusion by ranks"
+    else:
+        now = f"{advice.current:g}"
     if advice.best == advice.current:
         console.print(f"{kind} weight: keep {now}; no other is better for these questions")
         return

@@ -66,7 +66,9 @@ class OpenBundle:
     @property
     def default_mode(self) -> str:
         """Return the mode of a request that names none."""
-        return SEMANTIC if self.loaded.keywords is None else HYBRID
+        if self.loaded.keywords is None:
+            return SEMANTIC
+        return HYBRID
 
     @property
     def reranked(self) -> str | None:
@@ -150,7 +152,9 @@ def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) ->
     expected = {name: question for question in questions for name, grade in question.relevant.items() if grade}
     if missing := [name for name in expected if name not in opened.rows]:
         first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:LISTED_IDS])
-        more = ", ..." if len(missing) > LISTED_IDS else ""
+        more = ""
+        if len(missing) > LISTED_IDS:
+            more = ", ..."
         remedy = "correct them, name their column with --group-by, or count them as not found with --allow-missing"
         raise BundleError(
             f"{where}: found {len(missing):,} of {len(expected):,} relevant ids that {opened.folder} does not have: "

@@ -63,7 +63,9 @@ class NumberRange:
             return np.dtype(np.int64)
         if not self._has_fraction and self._least == 0 and self._most < 2**64:
             return np.dtype(np.uint64)
-        return np.dtype(np.float64) if self.rounded is None else None
+        if self.rounded is None:
+            return np.dtype(np.float64)
+        return None
 
 
 def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> dict[str, str]:
@@ -168,7 +170,10 @@ class _Column:
     def tensors(self, count: int) -> dict[str, AnyArray]:
         """Return the tensors of a column of `count` rows: with a dictionary where that takes fewer bytes."""
         rows = np.asarray(self._rows)
-        tensors = self._words(count) if self._kind in ("string", "list") else self._numbers(count)
+        if self._kind in ("string", "list"):
+            tensors = self._words(count)
+        else:
+            tensors = self._numbers(count)
         if len(rows) < count:
             tensors["present"] = np.packbits(_spread(np.ones(len(rows), np.uint8), rows, count))
         return tensors
@@ -199,7 +204,9 @@ class _Column:
         distinct, places = np.unique(values, return_inverse=True)
         codes = _spread(places.astype(_smallest_dtype(len(distinct))), rows, count)
         is_smaller = distinct.nbytes + codes.nbytes < each.nbytes
-        return {"values": distinct, "codes": codes} if is_smaller else {"values": each}
+        if is_smaller:
+            return {"values": distinct, "codes": codes}
+        return {"values": each}
 
 
 def column_tensors(metadata: Iterable[Mapping[str, object]], types: Mapping[str, str]) -> dict[str, AnyArray]:

@@ -33,7 +33,9 @@ def require_packages(where: str, extra: str, *modules: str) -> None:
 def install_command(extra: str) -> str:
     """Return the command that installs an extra: from the checkout, or of the package that pip has installed."""
     is_checkout = (Path(__file__).parents[2] / "pyproject.toml").is_file()
-    package = "." if is_checkout else "semantic-search-lambda"
+    package = "semantic-search-lambda"
+    if is_checkout:
+        package = "."
     return f"pip install '{package}[{extra}]'"
 
 
@@ -52,4 +54,6 @@ def explain_missing(error: ImportError) -> str:
 def first_line(error: BaseException) -> str:
     """Return the error's type and the first line of its text."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
+    if lines:
+        return f"{type(error).__name__}: {lines[0].strip()}"
+    return type(error).__name__

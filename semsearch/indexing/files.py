@@ -86,7 +86,9 @@ def finishing(fresh: Path, name: str) -> Iterator[Path]:
 
 def find_kept(out: Path) -> Path | None:
     """Return the folder with the finished pieces of a stopped export into `out`, None if it left none."""
-    return out / PARTIAL if any((out / PARTIAL / FINISHED).glob("*")) else None
+    if any((out / PARTIAL / FINISHED).glob("*")):
+        return out / PARTIAL
+    return None
 
 
 def flush(folder: Path) -> None:

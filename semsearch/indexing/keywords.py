@@ -64,7 +64,9 @@ def _find_stemmer(value: str) -> str | None:
     stemmer = STEMMERS.get(name)
     if stemmer is None and name != NO_STEMS and not LANGUAGE_CODE.fullmatch(name):
         raise KeyError(name)
-    return stemmer if stemmer in algorithms() else None
+    if stemmer in algorithms():
+        return stemmer
+    return None
 
 
 STEMMING = "english"  # the language of the default model

@@ -253,7 +253,9 @@ def index(
         warning = warn_of_language(corpus.texts, texts.name, models.is_default, has_default_stems)
 
         embedder = Embedder.open(models.documents_folder, models.documents.model)
-        cluster = None if ray is None else Cluster("" if ray == "auto" else ray, models.documents_folder)
+        cluster = None
+        if ray is not None:
+            cluster = Cluster(ray.removeprefix("auto"), models.documents_folder)
         embedding = perf_counter()
         known = older
         if older == out and name_model(read_manifest(out)) != name_model(models.manifest):
@@ -262,7 +264,10 @@ def index(
         embedding_seconds = perf_counter() - embedding
         manifest = write_texts(fresh, models, embedder, corpus, rows, texts.name, keyword_options, on_progress)
         if queries == BY_TABLE:
-            asked = [] if questions is None else [question.text for question in read_questions(questions)[0]]
+            if questions is None:
+                asked = []
+            else:
+                asked = [question.text for question in read_questions(questions)[0]]
             new_rows = len(corpus.texts) - rows.updated
             learns = learn or questions is not None
             manifest = write_query_table(fresh, None if learns else older, manifest, asked, new_rows, on_progress)
@@ -325,7 +330,10 @@ def refuse_to_remove_texts(out: Path) -> None:
         return
     if index is not None and index.source == NAME:
         return
-    found = PASSAGES if index is None else f"{index.rows:,} texts from {index.source}"
+    if index is None:
+        found = PASSAGES
+    else:
+        found = f"{index.rows:,} texts from {index.source}"
     raise BundleError(
         f"{out}: holds {found}; this command would remove them, expected a folder without texts; choose another folder "
         "with --out, or add --remove-corpus"
@@ -390,7 +398,9 @@ def choose_columns(corpus: Corpus, path: Path, table: TableOptions) -> Corpus:
 def first_of_several(table: TableOptions, corpus: Corpus) -> str | None:
     """Return the first of several text columns, which has the titles, None if there is one text column."""
     first, *others = (table.text_column or "").split(",")
-    return first if others and first in corpus.columns else None
+    if others and first in corpus.columns:
+        return first
+    return None
 
 
 def stem_language(stem: str | None) -> str | None:

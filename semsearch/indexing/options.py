@@ -169,7 +169,9 @@ def _check_together(arguments: Arguments) -> None:
     if arguments["fusion"] != CONVEX and arguments["fusion_weight"] != FUSION_WEIGHT:
         raise OptionError("fusion_weight", f"is for the fusion {CONVEX}; {arguments['fusion']} has no weight")
     if arguments["queries"] == BY_MODEL and (arguments["questions"] is not None or arguments["learn"]):
-        name = "learn" if arguments["learn"] else "questions"
+        name = "questions"
+        if arguments["learn"]:
+            name = "learn"
         raise OptionError(name, "is for a query table; add queries=table")
 
 
@@ -177,7 +179,10 @@ def _choices(make: Callable[..., object]) -> dict[str, tuple[object, ...]]:
     """Return the values of each parameter whose type is a Literal, or a Literal or None."""
     choices = {}
     for name, kind in get_type_hints(make).items():
-        kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+        if get_origin(kind) in (Union, UnionType):
+            kinds = get_args(kind)
+        else:
+            kinds = (kind,)
         literals = [each for each in kinds if get_origin(each) is Literal]
         if literals:
             values = get_args(literals[0])

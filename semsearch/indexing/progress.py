@@ -52,7 +52,9 @@ def showing_progress(console: "Console") -> Iterator[OnProgress]:
                 tasks[step] = bars.add_task(step, total=None, speed="")  # the bar swings until there is a share
             if share > 0:
                 seconds = bars.tasks[tasks[step]].elapsed
-                speed = f"{texts / seconds:,.0f} texts/s" if texts and seconds else ""
+                speed = ""
+                if texts and seconds:
+                    speed = f"{texts / seconds:,.0f} texts/s"
                 bars.update(tasks[step], total=1.0, completed=share, speed=speed)
 
         yield show

@@ -82,7 +82,9 @@ def _grades(path: Path, place: str, relevant: list[object] | dict[str, int]) -> 
 def _id(path: Path, place: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
         raise corpus_error(path, place, f"the id {str(value)[:QUOTED_CHARACTERS]!r}", "a string", "correct that line")
-    return value if isinstance(value, str) else id_of_number(value)
+    if isinstance(value, str):
+        return value
+    return id_of_number(value)
 
 
 def _find_qrels(folder: Path) -> Path:

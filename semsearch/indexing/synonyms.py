@@ -39,4 +39,6 @@ def synonym_terms(synonyms: Synonyms, languages: Iterable[str | None], known: Se
 def _terms(word: str, stem: Stem | None) -> list[str]:
     """Return the spellings of a word, or a code as a whole: its parts are other words."""
     terms = split_terms(word, stem, is_query=True)
-    return terms if all(words == [code] for code, words in find_codes(word)) else terms[:1]
+    if all(words == [code] for code, words in find_codes(word)):
+        return terms
+    return terms[:1]

@@ -192,7 +192,9 @@ class Store:
         where, advice = f"{self.url}: {version[:SHORT]} is not whole", "publish its bundle again"
         found = self._bucket.read(_key(version, MANIFEST))
         if found is None or hashlib.sha256(found[0]).hexdigest() != version:
-            state = "missing" if found is None else "damaged"
+            state = "damaged"
+            if found is None:
+                state = "missing"
             raise PublishError(f"{where}: {MANIFEST} is {state}; {advice}")
         missing = self._missing(version, parse_manifest(found[0], f"{self.url}/{_key(version, MANIFEST)}"))
         if missing:

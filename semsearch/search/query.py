@@ -95,5 +95,8 @@ def filter_error(error: "FilterError", kinds: Mapping[str, str]) -> SearchError:
     """Return the error of a filter over columns of these types; its message lists them."""
     known = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "none"
     found = reprlib.repr(error.found)
-    shown = found if len(found) <= LONGEST_FOUND else found[:LONGEST_FOUND] + "…"
+    if len(found) <= LONGEST_FOUND:
+        shown = found
+    else:
+        shown = found[:LONGEST_FOUND] + "…"
     return SearchError(f"{error.where}: expected {error.expected}, found {shown}; the columns are: {known}")

@@ -61,7 +61,10 @@ class RefinedQuery:
         if self.row is None:
             raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, expected the id of a text; search for one")
         self.text = passages[self.row].text.translate(QUOTES)
-        self.allowed = np.ones(len(texts.passages), np.bool_) if allowed is None else allowed.copy()
+        if allowed is None:
+            self.allowed = np.ones(len(texts.passages), np.bool_)
+        else:
+            self.allowed = allowed.copy()
         self.allowed[self.row] = False
 
     def _texts(self) -> LoadedTexts:
@@ -80,7 +83,10 @@ class RefinedQuery:
 
     def list_texts(self) -> Found:
         """Return the texts that pass the filter, sorted, without a score."""
-        rows = np.arange(self._rows) if self.allowed is None else np.flatnonzero(self.allowed)
+        if self.allowed is None:
+            rows = np.arange(self._rows)
+        else:
+            rows = np.flatnonzero(self.allowed)
         results = [
             result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in self._sorted(rows)])
         ]
@@ -111,7 +117,10 @@ class RefinedQuery:
         if query.facets_of == "results":
             matching = np.zeros(self._rows, np.bool_)
             matching[[hit.row for hit in ranking.find(MOST_HITS, None)]] = True
-        total = self._rows if matching is None else int(np.count_nonzero(matching))
+        if matching is None:
+            total = self._rows
+        else:
+            total = int(np.count_nonzero(matching))
         return Found(results, ranking.is_truncated, self._count(matching), total, ranking.corrected)
 
     @property
@@ -150,7 +159,9 @@ def check_column(field: str, name: str, kinds: Mapping[str, str], wanted: Sequen
     """Raise SearchError unless a column of `kinds` has this name and one of the wanted types."""
     if kinds.get(name) not in wanted:
         known = ", ".join(each for each, kind in kinds.items() if kind in wanted)
-        advice = f"name one of {known}" if known else "leave it out, because there is none"
+        advice = "leave it out, because there is none"
+        if known:
+            advice = f"name one of {known}"
         expected = f"a column of type {', '.join(wanted)}"
         raise SearchError(f"{field}: found {name[:LONGEST_FOUND]!r}, expected {expected}; {advice}")
 
@@ -195,12 +206,19 @@ def add_highlights(
     found = highlight([text for text, _ in shown], terms, marks_words=mode != "semantic")
     for result, (text, places), parts in zip(results, shown, found, strict=True):
         start, end = parts.snippet
-        ranges = [one for one in parts.ranges if one[0] < one[1]] if query else []
+        if query:
+            ranges = [one for one in parts.ranges if one[0] < one[1]]
+        else:
+            ranges = []
         inside = [(max(first, start) - start, min(last, end) - start) for first, last in ranges]
         result["highlights"] = [(places[first], places[last - 1] + 1) for first, last in ranges]
         result["snippet"] = {
-            "start": places[start] if start else 0,
-            "end": places[end - 1] + 1 if end else 0,
+            "start": 0,
+            "end": 0,
             "text": text[start:end],
             "highlights": [one for one in inside if one[0] < one[1]],
         }
+        if start:  # not in an empty text
+            result["snippet"]["start"] = places[start]
+        if end:
+            result["snippet"]["end"] = places[end - 1] + 1

@@ -39,7 +39,9 @@ NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
 
 def whole_number(number: object) -> object:
     """Return 2 for 2.0: JSON has one kind of number, and a JSON Schema that asks for integers allows 2.0."""
-    return int(number) if isinstance(number, float) and number.is_integer() else number
+    if isinstance(number, float) and number.is_integer():
+        return int(number)
+    return number
 
 
 RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]

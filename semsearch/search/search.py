@@ -104,12 +104,16 @@ class BundleSearch:
     def _rows_to_prepare(self, query: Query) -> int | None:
         """Return the number of rows that preparing a query reads, None if it takes longer than that."""
         is_long = query.filter is not None or not query.is_plain or len(query.text or "") > LONG_QUERY
-        return None if is_long else self._bundle.manifest.corpus.rows
+        if is_long:
+            return None
+        return self._bundle.manifest.corpus.rows
 
     def _rows_to_answer(self, query: Query) -> int | None:
         """Return the number of rows that answering a query reads, None if it takes longer than that."""
         is_long = not query.is_plain or self._boost(query)
-        return None if is_long else self._bundle.manifest.corpus.rows
+        if is_long:
+            return None
+        return self._bundle.manifest.corpus.rows
 
     def prepare(self, query: Query, lap: Lap) -> Prepared:
         """Return the query with the rows that can be found, its refinements, and the rows that have its words."""
@@ -142,7 +146,10 @@ class BundleSearch:
 
     def _find_words(self, prepared: Prepared, text: str) -> None:
         query = prepared.query
-        keywords = None if self._bundle.texts is None else self._bundle.texts.keywords
+        if self._bundle.texts is None:
+            keywords = None
+        else:
+            keywords = self._bundle.texts.keywords
         if keywords is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         prepared.info = keywords.info
@@ -195,7 +202,9 @@ class BundleSearch:
         return ranking
 
     def _boost(self, query: Query) -> dict[str, Any]:
-        return self._bundle.manifest.corpus.boost if query.boost is None else query.boost
+        if query.boost is None:
+            return self._bundle.manifest.corpus.boost
+        return query.boost
 
     async def _rerank(self, prepared: Prepared, ranking: Ranking, lap: Lap) -> Ranking:
         """Return a ranking whose first hits are the candidates, ordered by both scores."""
@@ -215,7 +224,10 @@ class BundleSearch:
         pairs = await self._run(partial(reranker.tokenize_pairs, text, texts), None)
         logits = await self._executor.score(reranker, pairs)
         lap("rerank")
-        weight = reranker.info.weight if query.rerank_weight is None else query.rerank_weight
+        if query.rerank_weight is None:
+            weight = reranker.info.weight
+        else:
+            weight = query.rerank_weight
         return ReorderedRanking(ranking, blended(ranking.find, candidates, logits, weight, str(query.mode)))
 
     def show(self, prepared: Prepared, embedded: Embedded, ranking: Ranking, lap: Lap) -> Found:

@@ -69,7 +69,9 @@ def _replace_sum(model: ModelProto, total: NodeProto, makers: dict[str, NodeProt
     model.graph.node.remove(total)
     values = add_node(model, "Cast", [weight], f"{weight}/float", attributes={"to": TensorProto.FLOAT})
     weights = add_node(model, "Mul", [values, scales], f"{weight}/scaled")
-    bias = high.input[6] if len(high.input) > 6 else ""
+    bias = ""
+    if len(high.input) > 6:
+        bias = high.input[6]
     product = add_node(model, "MatMul", [activation, weights], f"{result}/product" if bias else result)
     if bias:
         add_node(model, "Add", [product, bias], result)

@@ -35,7 +35,7 @@ def test_a_push_with_one_changed_page_embeds_one_page(tmp_path: Path) -> None:
             [SCRIPT, "build"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        (embedded,) = re.findall(r"embedded +(\d+) texts", done.stdout)
+        (embedded,) = re.findall(r"(\d+) texts embedded", done.stdout)
         return int(embedded)
 
     assert push() == 2

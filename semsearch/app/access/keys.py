@@ -49,15 +49,22 @@ class ApiKeys:
         scheme, _, given = b"".join(values[:1]).partition(b" ")
         digest = hash_key(given.strip().decode("latin-1"))
         found = [key for key in self._keys() if compare_digest(key.sha256, digest)]  # compares all keys, always
-        return found[0] if found and len(values) == 1 and scheme.lower() == b"bearer" else None
+        if found and len(values) == 1 and scheme.lower() == b"bearer":
+            return found[0]
+        return None
 
 
 def _refusal(scope: Scope) -> Reply:
     has_any = any(name == b"authorization" for name, _ in scope["headers"])
-    found = "is not one of this server's API keys" if has_any else "is missing"
+    found = "is missing"
+    if has_any:
+        found = "is not one of this server's API keys"
     message = f"authorization: {found}, expected Bearer and an API key; ask the operator of this server for one"
     reply = error_reply(401, message, scope["path"])
-    reply.headers["www-authenticate"] = 'Bearer error="invalid_token"' if has_any else "Bearer"  # RFC 6750, section 3
+    if has_any:  # RFC 6750, section 3
+        reply.headers["www-authenticate"] = 'Bearer error="invalid_token"'
+    else:
+        reply.headers["www-authenticate"] = "Bearer"
     return reply
 
 
@@ -80,7 +87,9 @@ def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Calla
             read_filter(condition, bundle.column_kinds)
         except FilterError as error:
             raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
-    return [*layers, partial(ApiKeys, keys=get)] if stored or settings.api_keys else layers
+    if stored or settings.api_keys:
+        return [*layers, partial(ApiKeys, keys=get)]
+    return layers
 
 
 def check_listener(address: str, settings: Settings, is_open: bool) -> None:

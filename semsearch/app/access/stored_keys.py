@@ -54,7 +54,9 @@ class StoredKeys:
             raise SettingsError(f"API_KEYS_ARN: {arn!r}, {expected}; copy it from there")
         partition, service, region = found.groups()
         target, field, path = STORES[service]
-        suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
+        suffix = "amazonaws.com"
+        if partition == "aws-cn":
+            suffix = "amazonaws.com.cn"
         address = f"https://{service}.{region}.{suffix}"
         body = json.dumps({field: arn} | ({"WithDecryption": True} if service == "ssm" else {})).encode()
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": target}

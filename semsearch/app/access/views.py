@@ -32,7 +32,9 @@ class Views:
         Raises HttpError with 503 if the filter does not fit the bundle.
         """
         condition = bound_filter.get()
-        return self._whole() if condition is None else self._view(condition)[0]
+        if condition is None:
+            return self._whole()
+        return self._view(condition)[0]
 
     async def search(self, query: Query, lap: Lap) -> Found:
         """Search the bundle, or the view of it that the current request may see."""
@@ -41,7 +43,10 @@ class Views:
             return await self._search(query, lap)
         view, search = self._view(condition)
         if view.complete is None:  # S3 Vectors must rank the texts of the view alone
-            both = condition if query.filter is None else {"$and": [condition, query.filter]}
+            if query.filter is None:
+                both = condition
+            else:
+                both = {"$and": [condition, query.filter]}
             query = replace(query, filter=both)
         found = await search(query, lap)
         for result in found.results:

@@ -132,8 +132,13 @@ async def respond(
         content: Object = {"code": error.code, "message": str(error)}
         content |= {} if error.data is None else {"data": error.data}
         # a message that could not be read has no id, and the handshake era answers every other one with 200
-        id = None if message is None or message.is_notification() else message.id
-        status = STATUSES.get(error.code, 400) if is_modern is not False else 200
+        if message is None or message.is_notification():
+            id = None
+        else:
+            id = message.id
+        status = 200
+        if is_modern is not False:
+            status = STATUSES.get(error.code, 400)
         return {"jsonrpc": "2.0", "id": id, "error": content}, status
 
 
@@ -144,9 +149,14 @@ async def _answer(
     if wanted not in (None, "corpus"):
         raise RpcError(INVALID_PARAMS, f"?tools: found {echo(wanted)}, expected corpus; leave it out for all tools")
     params, alone = message.params, wanted is not None
-    service = "semsearch" if isinstance(tools, str) else tools.settings.powertools_service_name
+    if isinstance(tools, str):
+        service = "semsearch"
+    else:
+        service = tools.settings.powertools_service_name
     server = {"name": service, "version": VERSION}
-    modern: Object = {"resultType": "complete", "_meta": {f"{META}serverInfo": server}} if is_modern else {}
+    modern: Object = {}
+    if is_modern:
+        modern = {"resultType": "complete", "_meta": {f"{META}serverInfo": server}}
     cached = modern | CACHED if is_modern else {}
     match message.method:
         case "tools/list":
@@ -164,7 +174,10 @@ async def _answer(
             return await tools.call(str(name), arguments, stopwatch) | modern
         case "server/discover" | "initialize" if is_modern == (message.method == "server/discover"):
             about: Object = {"capabilities": {"tools": {"listChanged": True} if can_notify else {}}}
-            about["instructions"] = UNREAD if isinstance(tools, str) else await tools.describe()
+            if isinstance(tools, str):
+                about["instructions"] = UNREAD
+            else:
+                about["instructions"] = await tools.describe()
             if is_modern:
                 return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
             asked = params.get("protocolVersion")
@@ -207,7 +220,8 @@ def _check_version(message: RpcMessage, headers: Headers | None) -> bool:
     if message.method == "initialize":
         return False  # it negotiates the version in its params
     meta = message.params.get("_meta")
-    meta = meta if isinstance(meta, dict) else {}
+    if not isinstance(meta, dict):
+        meta = {}
     stated, inside = headers and headers.get("mcp-protocol-version"), meta.get(f"{META}protocolVersion")
     for version in (stated, inside):
         if version not in (None, MODERN, *LEGACY):

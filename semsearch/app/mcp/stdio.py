@@ -79,7 +79,9 @@ class Server:
             print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
 
     def _error_of_process(self) -> str:
-        return "" if self._process is None else self._process.communicate()[0].strip()
+        if self._process is None:
+            return ""
+        return self._process.communicate()[0].strip()
 
     async def _reply(self, line: bytes, opening: "asyncio.Task[None]") -> None:
         if b'"tools/call"' in line:

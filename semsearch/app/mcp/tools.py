@@ -209,7 +209,9 @@ def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     if 2 * sum(each["count"] for each in counts) < np.count_nonzero(bundle.texts.among_allowed(column.exists())):
         return ""
     shown = ", ".join(each["value"] for each in counts if len(each["value"]) <= LONGEST_VALUE)
-    return f": {shown}" if shown else ""
+    if shown:
+        return f": {shown}"
+    return ""
 
 
 def input_schema(bundle: Loaded) -> Object:
@@ -235,12 +237,16 @@ def _brief(schema: Object) -> Object:
 
 def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
     """Return the fields of a Reference; a text without a title or headings has its beginning as title."""
-    headings = metadata.get("headings")
-    title = metadata.get("title") or (headings[-1] if isinstance(headings, list) and headings else None)
-    first = " ".join(text.split())
-    short = first if len(first) <= LONGEST_TITLE else f"{first[: LONGEST_TITLE - 1]}…"
-    url = metadata.get("url")
-    return {"id": id, "title": str(title) if title else short, "url": url if isinstance(url, str) else ""}
+    title, headings, url = metadata.get("title"), metadata.get("headings"), metadata.get("url")
+    if not title and isinstance(headings, list) and headings:
+        title = headings[-1]
+    if not title:
+        title = " ".join(text.split())
+        if len(title) > LONGEST_TITLE:
+            title = f"{title[: LONGEST_TITLE - 1]}…"
+    if not isinstance(url, str):
+        url = ""
+    return {"id": id, "title": str(title), "url": url}
 
 
 def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:

@@ -17,7 +17,9 @@ TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that
 
 def text_or_texts(value: object) -> str:
     """Return the form of a field's value, for a discriminated union."""
-    return TEXTS if isinstance(value, list) else TEXT
+    if isinstance(value, list):
+        return TEXTS
+    return TEXT
 
 
 ClientText = Annotated[str, AfterValidator(check_unicode), Field(min_length=1)]  # clients send blank texts too
@@ -33,7 +35,9 @@ OneOrSeveral = Annotated[
 
 def as_list(texts: str | list[str]) -> list[str]:
     """Return the texts of a field that takes one or several."""
-    return [texts] if isinstance(texts, str) else texts
+    if isinstance(texts, str):
+        return [texts]
+    return texts
 
 
 def refuse_texts(texts: Sequence[str], settings: Settings, field: str = "text", query: str = "") -> None:
@@ -46,7 +50,10 @@ def refuse_texts(texts: Sequence[str], settings: Settings, field: str = "text", 
         raise HttpError(422, f"{field}: {len(texts)} texts, at most {settings.max_texts}; send fewer")
     count, longest = sum(map(len, texts)) + len(query) * len(texts), max(len(query), *map(len, texts))
     if count > settings.max_characters:
-        of = ", because the query counts with each text" if query else f" in {len(texts)} text{'s'[: len(texts) > 1]}"
+        if query:
+            of = ", because the query counts with each text"
+        else:
+            of = f" in {len(texts)} text{'s'[: len(texts) > 1]}"
         most = settings.max_characters
         raise HttpError(413, f"{field}: {count} characters{of}, at most {most}; send fewer or shorter texts")
     if longest > CHARACTERS_PER_TEXT:

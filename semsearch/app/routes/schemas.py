@@ -211,7 +211,10 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str], *, has_reranker: bool) 
     content["application/json"]["schema"] = {"$ref": "#/components/schemas/SimilarReply"}
     properties = schemas["SimilarRequest"]["properties"]
     describe_columns(properties, kinds)
-    options = [{"$ref": "#/components/schemas/RerankOptions"}] if has_reranker else []
+    if has_reranker:
+        options = [{"$ref": "#/components/schemas/RerankOptions"}]
+    else:
+        options = []
     properties["rerank"]["anyOf"] = [*options, {"type": "null"}]
     schemas["SimilarRequest"] |= TOGETHER
     return document

@@ -49,5 +49,7 @@ def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
 
 def refuse_large_reply(body: bytes, results: int, settings: Settings) -> None:
     """Raise HttpError with status 413 if a reply with this number of results is too large."""
-    advice = "ask for fewer" if results > 1 else "split the long texts of the corpus"
+    advice = "split the long texts of the corpus"
+    if results > 1:
+        advice = "ask for fewer"
     refuse_bytes(body, settings.max_reply_bytes, f"num_results: the reply with {results}", advice)

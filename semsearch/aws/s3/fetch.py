@@ -67,7 +67,9 @@ def fetch(
             for part in parts[name]:
                 part.result()
             _check(objects, folder / name, info)
-        return None if opening is None else opening.result()
+        if opening is None:
+            return None
+        return opening.result()
     except OSError as error:
         raise RemoteError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
     finally:

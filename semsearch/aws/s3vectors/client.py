@@ -123,7 +123,9 @@ class VectorsClient:
             if response.status in (429, 503):
                 raise BackendError(f"{self._where}: {said}; try again in {SERVICE_RETRY_AFTER} s", SERVICE_RETRY_AFTER)
             allow = "allow s3vectors:QueryVectors and s3vectors:GetVectors on the index"
-            advice = allow if response.status == 403 else "publish the bundle again, or set the region of the index"
+            advice = "publish the bundle again, or set the region of the index"
+            if response.status == 403:
+                advice = allow
             raise BackendError(f"{self._where}: {said}; {advice}")
         try:
             reply: dict[str, Any] = json.loads(content)

@@ -54,26 +54,34 @@ def _all(parsed: Parsed, kinds: Mapping[str, str]) -> list[Filter]:
     if name == "$and":
         return list(chain.from_iterable(found))
     # an empty filter keeps all rows, and so does $or with one
-    return [_any([_both(part) or {} for part in found])] if all(found) else []
+    if all(found):
+        return [_any([_both(part) or {} for part in found])]
+    return []
 
 
 def _operator(condition: Condition, kind: str) -> Filter:
     name, operator, operand = condition.name, condition.operator, condition.operand
     if operator in COMPARED and kind not in COMPARABLE:
-        others = (
-            "$eq, $ne, $in, $nin, $startsWith or $exists" if kind in STRING_TYPES else "$eq, $ne, $in, $nin or $exists"
-        )
+        others = "$eq, $ne, $in, $nin or $exists"
+        if kind in STRING_TYPES:
+            others = "$eq, $ne, $in, $nin, $startsWith or $exists"
         expected = f"{others}, since S3 Vectors compares only numbers and dates, not a {kind}"
         raise FilterError(condition.where, expected, operator)
     if operator == "$exists":
         return _exists(name, kind, bool(operand))
     if operator == "$startsWith" and not operand:  # its page does not say whether it may be empty
         return {name: {"$exists": True}}
-    value: Any = [_value(kind, each) for each in operand] if isinstance(operand, list) else _value(kind, operand)
+    value: Any
+    if isinstance(operand, list):
+        value = [_value(kind, each) for each in operand]
+    else:
+        value = _value(kind, operand)
     if operator == "$ne" and kind == "list":
         operator, value = "$nin", [value]
     found = {name: {operator: value}}
-    return _any([found, {name: {"$exists": False}}]) if operator in ("$ne", "$nin") else found
+    if operator in ("$ne", "$nin"):
+        return _any([found, {name: {"$exists": False}}])
+    return found
 
 
 def _value(kind: str, operand: Stored) -> str | int | float | bool:
@@ -87,7 +95,9 @@ def _value(kind: str, operand: Stored) -> str | int | float | bool:
         return value
     if abs(value) <= LARGEST_NUMBER:
         return value
-    return BEYOND if value > 0 else -BEYOND
+    if value > 0:
+        return BEYOND
+    return -BEYOND
 
 
 def _exists(name: str, kind: str, wanted: bool) -> Filter:
@@ -100,8 +110,14 @@ def _exists(name: str, kind: str, wanted: bool) -> Filter:
 
 
 def _both(filters: list[Filter]) -> Filter | None:
-    return {"$and": filters} if len(filters) > 1 else filters[0] if filters else None
+    if not filters:
+        return None
+    if len(filters) == 1:
+        return filters[0]
+    return {"$and": filters}
 
 
 def _any(filters: list[Filter]) -> Filter:
-    return {"$or": filters} if len(filters) > 1 else filters[0]
+    if len(filters) > 1:
+        return {"$or": filters}
+    return filters[0]

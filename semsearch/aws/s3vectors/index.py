@@ -76,7 +76,10 @@ class RemoteIndex(Index):
             self.scores(query, np.array(rows, np.intp))
         else:
             # whole pages, so that equal rows at the end are ordered here
-            wanted = -(-min(top_k, left) // self._page) * self._page if limited_there else self._most_ranked
+            if limited_there:
+                wanted = -(-min(top_k, left) // self._page) * self._page
+            else:
+                wanted = self._most_ranked
             rows = []
             for page in self._ranking(query, min(wanted, self._most_ranked)):
                 rows += [row for row in page if mask is None or mask[row]]
@@ -86,7 +89,9 @@ class RemoteIndex(Index):
         return np.array(best, np.intp), np.array([self._scores[row] for row in best], np.float64)
 
     def _count(self, mask: Mask | None) -> int:
-        return self._rows if mask is None else int(np.count_nonzero(mask))
+        if mask is None:
+            return self._rows
+        return int(np.count_nonzero(mask))
 
     def _ranking(self, query: Embeddings, top_k: int) -> Iterator[Sequence[int]]:
         """Yield the rows that the service ranks first, as they arrive. Rows that arrived before are not requested."""

@@ -32,4 +32,6 @@ def metadata_value(kind: str, stored: Stored) -> str | int | float | bool:
     """Return what a column of this type stores as S3 Vectors stores it. A date stays microseconds since 1970."""
     if isinstance(stored, bytes):
         return stored.decode("utf-8", "surrogatepass")
-    return bool(stored) if kind == "boolean" else stored
+    if kind == "boolean":
+        return bool(stored)
+    return stored

@@ -130,7 +130,10 @@ def unfinished_words(text: str) -> list[str]:
     The list is empty if the text ends with a blank or a punctuation mark, because then its last word is complete.
     """
     last = text[-1:]
-    is_unfinished = last.isalnum() if last.isascii() else re.fullmatch(WORD, last)
+    if last.isascii():
+        is_unfinished = last.isalnum()
+    else:
+        is_unfinished = re.fullmatch(WORD, last) is not None
     codes = list(find_codes(text.split()[-1])) if is_unfinished else []
     ends = [end for code, words in codes[-1:] for end in (words[-1], code)]
     return [*dict.fromkeys(spelling for end in ends for spelling in _spellings(end, None))]
@@ -146,11 +149,15 @@ def _spellings(word: str, stem: Stem | None) -> list[str]:
     if word.isascii() or not re.search(WORD, bare := fold_accents(word)):
         return [spelled]
     folded = bare if stem is None else _stem(bare, stem)
-    return [spelled] if folded == spelled else [spelled, folded]
+    if folded == spelled:
+        return [spelled]
+    return [spelled, folded]
 
 
 def _stem(word: str, stem: Stem) -> str:
-    return stem(word) if word.isalpha() and len(word) <= LONGEST_STEMMED else word
+    if word.isalpha() and len(word) <= LONGEST_STEMMED:
+        return stem(word)
+    return word
 
 
 def _cut_marks(run: re.Match[str]) -> str:
@@ -168,7 +175,9 @@ def quoted_parts(text: str) -> list[str]:
     A text of more than LONGEST_QUERY characters has none. Five of CISI's questions are abstracts with quotation marks,
     and three of these found nothing while such words had to occur.
     """
-    found: list[str] = QUOTED.findall(text) if len(text) <= LONGEST_QUERY else []
+    found: list[str] = []
+    if len(text) <= LONGEST_QUERY:
+        found = QUOTED.findall(text)
     return found
 
 

@@ -136,7 +136,8 @@ def _snippet(text: str, sentence: Range, word: int) -> Range:
     end = min(start + SNIPPET, len(text.rstrip()))
     if end < len(text) and not text[end].isspace():
         cut = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
-        end = cut if cut > start + SNIPPET // 2 else end  # a text without blanks is divided anywhere
+        if cut > start + SNIPPET // 2:  # a text without blanks is divided anywhere
+            end = cut
     if len(text) - start < SNIPPET:
         start = min(start, _next_word(text, max(0, end - SNIPPET)))
     return start, start + len(text[start:end].rstrip())
@@ -147,7 +148,9 @@ def _next_word(text: str, place: int) -> int:
     if place == 0 or text[place - 1].isspace():
         return place
     blank = re.compile(r"\s+").search(text, place, place + SNIPPET // 4)
-    return blank.end() if blank else place
+    if blank:
+        return blank.end()
+    return place
 
 
 def plain_text(markdown: str) -> tuple[str, list[int]]:

@@ -219,16 +219,25 @@ class Keywords:
     def rows_of(self, term: str) -> AnyArray:
         """Return the rows that have a term, ascending: (n,) uint32."""
         postings = self._postings(term, 1)
-        return np.empty(0, np.uint32) if postings is None else postings.rows
+        if postings is None:
+            return np.empty(0, np.uint32)
+        return postings.rows
 
     def _postings(self, term: str, repeats: float, most: float = math.inf) -> Postings | None:
         place = self._number(term)
-        found = None if place is None else self._postings_at(place, repeats, most)
-        return found if found is not None and len(found.rows) else None
+        if place is None:
+            found = None
+        else:
+            found = self._postings_at(place, repeats, most)
+        if found is not None and len(found.rows):
+            return found
+        return None
 
     def _number(self, term: str) -> int | None:
         key = term.encode()
-        return self._find(key) if len(key) <= LONGEST_KNOWN else self._terms.find(key)
+        if len(key) <= LONGEST_KNOWN:
+            return self._find(key)
+        return self._terms.find(key)
 
     def _postings_at(self, place: int, factor: float = 1.0, most: float = math.inf) -> Postings:
         """Return the postings of the term with a number. Their weight is its scale, at most `most`, times `factor`."""

@@ -118,7 +118,9 @@ class Matches:
         """These matches among all rows."""
         if self.whole is not None:
             return self.whole
-        return self if self.allowed is None else replace(self, allowed=None)
+        if self.allowed is None:
+            return self
+        return replace(self, allowed=None)
 
     def within(self, allowed: Mask) -> "Matches":
         """Return the matches among these rows alone; allowed is (rows,) bool."""
@@ -147,7 +149,10 @@ class Matches:
             scores = self.scores_of(rows)
         else:
             is_dense = self.allowed is None and postings * ROWS_PER_POSTING > self.rows
-            rows = largest(self.scores, top_k) if is_dense else np.flatnonzero(self.scores)
+            if is_dense:
+                rows = largest(self.scores, top_k)
+            else:
+                rows = np.flatnonzero(self.scores)
             scores = self.scores[rows]
         chosen = largest(scores, top_k)
         chosen = chosen[scores[chosen] > 0]
@@ -170,7 +175,9 @@ class Matches:
         scores, numbers = np.zeros(len(rows), np.float32), rows.astype(np.uint32)
         for term in self.terms:
             scores += term.look_up(numbers)
-        return scores if self.allowed is None else np.where(self.allowed[rows], scores, np.float32(0))
+        if self.allowed is None:
+            return scores
+        return np.where(self.allowed[rows], scores, np.float32(0))
 
     @cached_property
     def highest(self) -> float:

@@ -124,7 +124,9 @@ class Column:
     @property
     def ordered(self) -> AnyArray:
         """Return the code of each row or, without a dictionary, its value: both ascend as the values do."""
-        return self._plain if self.codes is None else self.codes
+        if self.codes is None:
+            return self._plain
+        return self.codes
 
     @property
     def _plain(self) -> AnyArray:
@@ -156,7 +158,9 @@ def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
 
 def _exact(value: Any) -> Stored:
     """Return an entry of a dictionary as Python's own type, which compares an int with a float exactly."""
-    number: Stored = value.item() if isinstance(value, np.generic) else value
+    number: Stored = value
+    if isinstance(value, np.generic):
+        number = value.item()
     return number
 
 
@@ -168,7 +172,9 @@ def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
     """
     assert not isinstance(value, bytes)  # strings always have a dictionary
     if dtype.kind != "f":
-        return math.ceil(value) if is_up else math.floor(value)
+        if is_up:
+            return math.ceil(value)
+        return math.floor(value)
     try:
         number = float(value)
     except OverflowError:

@@ -149,7 +149,9 @@ def _rows(parsed: Parsed, columns: Columns) -> Mask:
         case "$startsWith":
             return column.starts_with(operand)
         case "$exists":
-            return column.exists() if operand else ~column.exists()
+            if operand:
+                return column.exists()
+            return ~column.exists()
     return column.compare(parsed.operator, operand)
 
 

@@ -43,7 +43,10 @@ class Reranker:
         Raises BundleError if a file is damaged.
         """
         assert manifest.rerank is not None
-        name = RERANK_TOKENIZER if RERANK_TOKENIZER in manifest.files else TOKENIZER
+        if RERANK_TOKENIZER in manifest.files:
+            name = RERANK_TOKENIZER
+        else:
+            name = TOKENIZER
         tokenizer = open_part(read_tokenizer, bundle / name)
         return cls(tokenizer, open_part(open_session, bundle / RERANK), manifest.rerank)
 
@@ -133,4 +136,7 @@ def _scores(hit: Hit, mode: str) -> dict[str, float]:
 def _stretch(scores: Array[np.float64]) -> Array[np.float64]:
     """Return scores from 0 for the lowest to 1 for the highest, all 1 if they are equal."""
     low, high = scores.min(), scores.max()
-    return (scores - low) / (high - low) if high > low else np.ones_like(scores)
+    if high == low:
+        return np.ones_like(scores)
+    stretched: Array[np.float64] = (scores - low) / (high - low)
+    return stretched

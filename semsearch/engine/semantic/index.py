@@ -149,10 +149,21 @@ class Index:
 
     def _candidates(self, query: Embeddings, top_k: int, allowed: Mask | None, exact: bool, rough: bool) -> Rows:
         """Return the rows to score, ascending. The top_k hits are among them, except those that the stages miss."""
-        rows = None if allowed is None or allowed.all() else np.flatnonzero(allowed)
-        stages = None if exact or (rows is not None and len(rows) <= EXHAUSTIVE_ROWS) else self._stages
-        found = None if stages is None else self._nearest_by_signs(query, top_k, stages, rows, rough)
-        return self._nearest_exactly(query, top_k, rows) if found is None else found
+        if allowed is None or allowed.all():
+            rows = None
+        else:
+            rows = np.flatnonzero(allowed)
+        if exact or (rows is not None and len(rows) <= EXHAUSTIVE_ROWS):
+            stages = None
+        else:
+            stages = self._stages
+        if stages is None:
+            found = None
+        else:
+            found = self._nearest_by_signs(query, top_k, stages, rows, rough)
+        if found is None:
+            return self._nearest_exactly(query, top_k, rows)
+        return found
 
     def _nearest_by_signs(
         self, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Rows | None, rough: bool
@@ -196,7 +207,8 @@ class Index:
             products = _products(query_codes, self.codes.take(among, axis=0, mode="clip"))
         else:  # comparing all rows takes less time than copying many
             products = _products(query_codes, self.codes)
-            products = products if rows is None else products[rows]
+            if rows is not None:
+                products = products[rows]
         products *= self._scales if rows is None else self._scales[rows]
         products *= np.float32(step)
         least = products[largest(products, top_k)].min()

@@ -32,7 +32,9 @@ def require_names(path: Path, place: str, columns: Collection[str]) -> None:
 
 def text_names(requested: str, columns: Collection[str]) -> list[str]:
     """Return the names of the columns that hold the text; a column can have a comma in its name."""
-    return [requested] if requested in columns else requested.split(",")
+    if requested in columns:
+        return [requested]
+    return requested.split(",")
 
 
 def find_text_columns(path: Path, columns: Collection[str], requested: RequestedColumns) -> list[str]:
@@ -66,7 +68,9 @@ def find_id_column(
     if requested.id is not None:
         require_column(path, columns, requested.id, "--id-column")
         return requested.id
-    return "id" if requested.has_ids and "id" not in texts else None
+    if requested.has_ids and "id" not in texts:
+        return "id"
+    return None
 
 
 def require_column(path: Path, columns: Collection[str], requested: str, option: str) -> None:
@@ -74,7 +78,10 @@ def require_column(path: Path, columns: Collection[str], requested: str, option:
     if requested not in columns:
         by_lower = {column.lower(): column for column in columns}
         close = get_close_matches(requested.lower(), by_lower, n=1)
-        remedy = f"did you mean {option} {by_lower[close[0]]!r}?" if close else f"name another with {option}"
+        if close:
+            remedy = f"did you mean {option} {by_lower[close[0]]!r}?"
+        else:
+            remedy = f"name another with {option}"
         raise corpus_error(path, None, f"the columns {_listed(columns)}", f"a column {requested!r}", remedy)
 
 

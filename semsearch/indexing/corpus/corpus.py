@@ -59,7 +59,9 @@ class Corpus:
     @property
     def embedded_texts(self) -> Collection[str]:
         """Return the texts as the model and keyword search read them."""
-        return EmbeddedTexts(self.texts, self.metadata) if self.heading_prefix else self.texts
+        if self.heading_prefix:
+            return EmbeddedTexts(self.texts, self.metadata)
+        return self.texts
 
     @property
     def repeated_ids(self) -> int:

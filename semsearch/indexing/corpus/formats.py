@@ -99,7 +99,8 @@ def csv_rows(separator: str, decimal_comma: bool, path: Path, on_progress: OnPro
     lines = read_lines(path, on_progress)
     first = next(lines, "")
     stated = STATED_SEPARATOR.fullmatch(first.rstrip("\r\n"))
-    separator = stated[1] if stated else separator
+    if stated:
+        separator = stated[1]
     csv.field_size_limit(sys.maxsize)  # the csv module has a limit, the CSV format has none
     reader = csv.reader(lines if stated else chain([first], lines), delimiter=separator, strict=True)
     header: list[str] = []
@@ -135,7 +136,10 @@ def _check_header(path: Path, line: int, header: list[str], separator: str) -> N
             raise corpus_error(path, place, f"the column {name!r}", expected, "change the header")
     other = next((other for other in ";|\t," if other in header[0] and other != separator), None)
     if len(header) == 1 and other is not None:
-        remedy = "name the file .tsv" if other == "\t" else f"add --separator '{other}'"
+        if other == "\t":
+            remedy = "name the file .tsv"
+        else:
+            remedy = f"add --separator '{other}'"
         raise corpus_error(path, place, f"the one column {header[0]!r}", f"columns apart by {separator!r}", remedy)
 
 

@@ -62,7 +62,9 @@ def warn_of_language(texts: Sequence[str], source: str, is_default_model: bool, 
     if has_default_stems:
         reasons.append("keyword search removes its endings")
         remedies.append(f"--stem {name or 'LANGUAGE'} (or --stem none)")
-    likest = f", most like {name.capitalize()}" if name else ""
+    likest = ""
+    if name:
+        likest = f", most like {name.capitalize()}"
     return (
         f"{source}: found mostly texts in another language ({share:.0%} of a sample{likest}), expected English, "
         f"because {' and '.join(reasons)}; export with {' and '.join(remedies)}"

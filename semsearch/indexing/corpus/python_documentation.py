@@ -54,7 +54,9 @@ class Documented:
         """Return the qualified name, without the module for builtins, as in "str.split"."""
         if self.module == "builtins":
             return self.name
-        return f"{self.module}.{self.name}" if self.name else self.module
+        if self.name:
+            return f"{self.module}.{self.name}"
+        return self.module
 
 
 def parse_modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
@@ -103,7 +105,10 @@ def _offered(module: str, trees: dict[str, ast.Module]) -> Iterator[tuple[str, s
         parent = module if is_package else module.rpartition(".")[0]
         for _ in range(node.level - 1):
             parent = parent.rpartition(".")[0]
-        source = node.module or "" if node.level == 0 else f"{parent}.{node.module}"
+        if node.level == 0:
+            source = node.module or ""
+        else:
+            source = f"{parent}.{node.module}"
         is_own = source.startswith(f"{module}.") or not _is_public(source)
         if source not in trees or not is_own:
             continue
@@ -136,14 +141,18 @@ def _described(node: Definition, module: str, prefix: str) -> Iterator[Documente
     if isinstance(node, ast.ClassDef):
         members = list(_definitions(node.body))
         starts = [member for member in members if isinstance(member, Function) and member.name == "__init__"]
-        arguments = re.sub(r"^\w+(, /)?(, )?", "", ast.unparse(starts[0].args)) if starts else "..."
+        arguments = "..."
+        if starts:
+            arguments = re.sub(r"^\w+(, /)?(, )?", "", ast.unparse(starts[0].args))
         yield Documented(module, name, "class", f"{node.name}({arguments})", doc)
         for member in members:
             yield from _described(member, module, f"{name}.")
     elif any(re.search("property|setter", ast.unparse(decorator)) for decorator in node.decorator_list):
         yield Documented(module, name, "property", node.name, doc)
     else:
-        kind = "method" if prefix else "function"
+        kind = "function"
+        if prefix:
+            kind = "method"
         yield Documented(module, name, kind, f"{node.name}({ast.unparse(node.args)})", doc)
 
 
@@ -212,7 +221,9 @@ def _summary(doc: str) -> str:
             break
         is_prose = _CALL.match(paragraph) is None
         words += [word for word in paragraph.split() if not _RULE.fullmatch(word)]
-    return " ".join(words) if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]) + " …"
+    if len(words) <= MOST_WORDS:
+        return " ".join(words)
+    return " ".join(words[:MOST_WORDS]) + " …"
 
 
 _CALL = re.compile(r"(\w+ = )?[\w.]+\(")
@@ -227,7 +238,11 @@ def _from_c() -> Iterator[Documented]:
             is_own = module == "builtins" or getattr(value, "__module__", None) in inside
             if name.startswith("_") or not is_own:
                 continue
-            kind = "class" if inspect.isclass(value) else "function" if inspect.isroutine(value) else ""
+            kind = ""
+            if inspect.isclass(value):
+                kind = "class"
+            elif inspect.isroutine(value):
+                kind = "function"
             if kind:
                 yield Documented(module, name, kind, _signature(name, kind, value), value.__doc__ or "")
             for member, attribute in sorted(vars(value).items()) if kind == "class" else ():

@@ -203,7 +203,10 @@ def _read_file(path: Path, requested: RequestedColumns, append: Append, found: _
         passage = "\n".join(part for _, part in parts if isinstance(part, str) and part.strip())
         if not passage:
             continue
-        name = "" if identifier is None else _id_of_row(path, where, row, identifier)
+        if identifier is None:
+            name = ""
+        else:
+            name = _id_of_row(path, where, row, identifier)
         if not name.strip():
             name = str(row_number)
             found.unnamed.append(row_number)
@@ -239,12 +242,16 @@ def _plain(value: object, found: _Found) -> object:
         return value
     if isinstance(value, float):
         found.non_finite += not math.isfinite(value)
-        return value if math.isfinite(value) else None
+        if math.isfinite(value):
+            return value
+        return None
     if isinstance(value, list):
         return [_plain(each, found) for each in value]
     if isinstance(value, dict):
         return {key: _plain(each, found) for key, each in value.items()}
-    return value.isoformat() if isinstance(value, date | time) else str(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value)
 
 
 def _id_of_row(path: Path, place: str, row: dict[str, object], identifier: str) -> str:

@@ -65,7 +65,9 @@ def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), head
         start += 1
     while start < end and text[end - 1].isspace():
         end -= 1
-    return [Block(start, end, parts, header)] if start < end else []
+    if start < end:
+        return [Block(start, end, parts, header)]
+    return []
 
 
 def decode(content: bytes) -> str:
@@ -100,7 +102,10 @@ class Slugs:
             kept = (char for char in heading.lower() if char in "- " or category(char) in GITHUB_KEEPS)
             slug = "".join(kept).replace(" ", "-")
         else:
-            written = heading.lower().translate(SPHINX_LETTERS) if self._style == SPHINX else heading
+            if self._style == SPHINX:
+                written = heading.lower().translate(SPHINX_LETTERS)
+            else:
+                written = heading
             slug = normalize("NFKD", written).encode("ascii", "ignore").decode().lower()
             if self._style == MKDOCS:
                 slug = own or re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", slug).strip())
@@ -115,10 +120,16 @@ class Slugs:
     def _next(self, slug: str, anchor: str) -> str:
         if self._style == MKDOCS:
             numbered = re.fullmatch(r"(.+)_(\d+)", anchor)
-            return f"{numbered[1]}_{int(numbered[2]) + 1}" if numbered else f"{anchor}_1"
-        counted = slug if self._style == GITHUB else ""
+            if numbered:
+                return f"{numbered[1]}_{int(numbered[2]) + 1}"
+            return f"{anchor}_1"
+        counted = ""
+        if self._style == GITHUB:
+            counted = slug
         self._taken[counted] = self._taken.get(counted, 0) + 1
-        return f"{counted}-{self._taken[counted]}" if self._style == GITHUB else f"id{self._taken[counted]}"
+        if self._style == GITHUB:
+            return f"{counted}-{self._taken[counted]}"
+        return f"id{self._taken[counted]}"
 
 
 def page_address(path: str, base_url: str, style: str, canonical: str = "") -> str:
@@ -139,7 +150,8 @@ def page_address(path: str, base_url: str, style: str, canonical: str = "") -> s
     suffix = dot + suffix.lower()
     if suffix in HTML:
         bare = (folder if stem == "index" else folder + slash + stem).strip("/")
-        path = folder + slash if stem == "index" else path
+        if stem == "index":
+            path = folder + slash
         stated = unquote(urlsplit(canonical).path)
         for own in (bare, bare + "/", bare + suffix, folder + slash + name):
             if canonical and bare and f"/{stated}".endswith(f"/{own}"):

@@ -125,7 +125,9 @@ def _find_codec(label: str) -> str | None:
     except (LookupError, ValueError):  # an unknown one; a NUL
         return None
     found = WEB_ENCODINGS.get(known, known)
-    return found if WEB_CODECS.fullmatch(found) else None
+    if WEB_CODECS.fullmatch(found):
+        return found
+    return None
 
 
 def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> Document:
@@ -145,7 +147,10 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     named = tree.css_first("title")
     title = first or (" ".join(named.text().split()) if named is not None else "") or path.stem
     link = tree.css_first(CANONICAL)
-    canonical = "" if link is None else (link.attributes["href"] or "").strip()
+    if link is None:
+        canonical = ""
+    else:
+        canonical = (link.attributes["href"] or "").strip()
     parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
     return Document(title, parts, canonical=canonical, is_unlisted=tree.css_first(ROBOTS) is not None)
 
@@ -165,7 +170,8 @@ class _Reader:
         whole = None  # an element that is read already; its content is skipped
         for node, event in _walk(root):
             if whole is not None:
-                whole = None if event == END and node.mem_id == whole else whole
+                if event == END and node.mem_id == whole:
+                    whole = None
             elif node.tag == "-text":
                 self._inline.append(_text(node))
             elif node.tag == "br":
@@ -225,7 +231,9 @@ class _Reader:
         return True
 
     def _head(self, node: "LexborNode", text: str) -> None:
-        anchor = _anchor(node) if self._has_anchors else ""
+        anchor = ""
+        if self._has_anchors:
+            anchor = _anchor(node)
         self.blocks.append(Heading(*self._append(text), HEADINGS.get(node.tag or "", self._level()), text, anchor))
 
     def _level(self) -> int:
@@ -322,4 +330,6 @@ def _anchor(heading: "LexborNode") -> str:
             return str(parent.id)
         place, parent = parent, parent.parent if parent.tag in ("header", "hgroup") else None
     within = heading if heading.id else heading.css_first("[id], a[name]")
-    return (within.id or within.attributes.get("name") or "") if within is not None else ""
+    if within is not None:
+        return within.id or within.attributes.get("name") or ""
+    return ""

@@ -31,7 +31,10 @@ def read_front_matter(text: str) -> tuple[dict[str, object], int, str]:
 
     is_toml = found[1] == "+++"
     try:
-        fields = tomllib.loads(found[2].replace("\r\n", "\n")) if is_toml else yaml.safe_load(found[2])
+        if is_toml:
+            fields = tomllib.loads(found[2].replace("\r\n", "\n"))
+        else:
+            fields = yaml.safe_load(found[2])
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         if not FIELD.match(found[2]):  # text between two lines across the page
             return {}, 0, ""
@@ -51,8 +54,12 @@ def _kept(value: object) -> object:
     if isinstance(value, str):
         return _valid(value)
     if isinstance(value, int):
-        return value if value in SIXTY_FOUR_BITS else str(value)
-    return value if isinstance(value, float) and math.isfinite(value) else None
+        if value in SIXTY_FOUR_BITS:
+            return value
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return None
 
 
 def _valid(text: str) -> str:
@@ -98,7 +105,10 @@ def read_markdown(path: Path, anchors: str) -> Document:
             words = _words(tokens[place + 1])
             own = OWN_ANCHOR.search(words)
             shown = words[: own.start()] if own else words
-            anchor = slugs(shown, own[1]) if own and anchors == MKDOCS else slugs(words)
+            if own and anchors == MKDOCS:
+                anchor = slugs(shown, own[1])
+            else:
+                anchor = slugs(words)
             if token.level:  # in a list or a quotation, where it begins no section
                 continue
             heading = Heading(start, end, int(token.tag[1]), " ".join(shown.split()), anchor)
@@ -107,7 +117,9 @@ def read_markdown(path: Path, anchors: str) -> Document:
         elif token.type != "hr" and not COMMENTS.fullmatch(text, start, end):
             begins = [*_parts(tokens, place, starts), end]
             parts = tuple(part for bounds in pairwise(begins) for part in trimmed(text, *bounds))
-            header = text[parts[0].start : end].partition("\n")[0].strip() if token.type == "table_open" else ""
+            header = ""
+            if token.type == "table_open":
+                header = text[parts[0].start : end].partition("\n")[0].strip()
             blocks += trimmed(text, start, end, parts, header)
     stated = _plain(str(fields.pop("title", "")))
     return Document(stated or title or path.stem, [DocumentPart(text, blocks)], fields, problem=problem)

@@ -71,7 +71,9 @@ class Splitter:
         import semchunk
 
         for place, block in enumerate(blocks):
-            own = header if place else ""
+            own = ""
+            if place:
+                own = header
             if self.fits(text, block.start, block.end, budget):
                 yield block.start, block.end, self.count(text[block.start : block.end]), own
             elif block.parts:
@@ -128,12 +130,16 @@ class _Section:
 
     @property
     def start(self) -> int:
-        return self.blocks[0].start if self.heading is None else self.heading.start
+        if self.heading is None:
+            return self.blocks[0].start
+        return self.heading.start
 
     @property
     def end(self) -> int:
         last = (self.children or self.blocks or [self.heading])[-1]
-        return 0 if last is None else last.end
+        if last is None:
+            return 0
+        return last.end
 
 
 def divide(document: Document, splitter: Splitter) -> Iterator[DocumentPassage]:

@@ -44,7 +44,8 @@ def read_pdf(path: Path) -> Document:
         raise UnreadableError("encrypted" if "password" in str(error).lower() else f"broken: {error}") from error
     if not any(pages):
         raise UnreadableError("scanned: no page has text")
-    title = path.stem if not title or NO_TITLE.match(title) else title
+    if not title or NO_TITLE.match(title):
+        title = path.stem
     kept = list(_without_running_lines(pages))
     return Document(title, _parts(kept, outline), running_lines=sum(map(len, pages)) - sum(map(len, kept)))
 
@@ -101,7 +102,9 @@ def _keys(line: str, page: int) -> Iterator[str]:
 
 
 def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, list[Heading | Block]]:
-    typical = sorted(map(len, lines))[len(lines) // 2] if lines else 0  # not the longest: some span two columns
+    typical = 0  # not the longest: some span two columns
+    if lines:
+        typical = sorted(map(len, lines))[len(lines) // 2]
     text, begin, place = "", 0, 0
     blocks: list[Heading | Block] = []
     while place < len(lines):
@@ -117,10 +120,15 @@ def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, lis
             continue
         if line[0].islower():
             text = DIVIDED.sub("", text)
-        is_divided, is_full = DIVIDED.search(line), len(line) >= FULL_LINE * typical
-        text += line + (
-            "" if is_divided else " " if is_full else "\n\n" if line.endswith((".", "!", "?", ":")) else "\n"
-        )
+        if DIVIDED.search(line):
+            end = ""
+        elif len(line) >= FULL_LINE * typical:
+            end = " "
+        elif line.endswith((".", "!", "?", ":")):
+            end = "\n\n"
+        else:
+            end = "\n"
+        text += line + end
     return text.rstrip(), [*blocks, *paragraphs(text, begin)]
 
 

@@ -60,7 +60,10 @@ class Reading:
     def limits(self, file: Path) -> Limits:
         """Return what reading this file can take."""
         size = file.stat().st_size
-        factor = MEMORY_OF_ZIPPED_BYTE if file.suffix.lower() == ".docx" else MEMORY_OF_BYTE
+        if file.suffix.lower() == ".docx":
+            factor = MEMORY_OF_ZIPPED_BYTE
+        else:
+            factor = MEMORY_OF_BYTE
         return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
 
 
@@ -186,8 +189,13 @@ def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, st
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
-        anchor = passage.anchor if passage.page is None else f"page={passage.page}"
-        fragment = f"#{anchor}" if anchor else ""
+        if passage.page is None:
+            anchor = passage.anchor
+        else:
+            anchor = f"page={passage.page}"
+        fragment = ""
+        if anchor:
+            fragment = f"#{anchor}"
         numbers[anchor] += 1
         stated: dict[str, object] = {"path": name, "url": address + quote(fragment, safe="#=:@!$&'()*+,;/?")}
         stated |= {"title": document.title, "headings": passage.headings, "page": passage.page}

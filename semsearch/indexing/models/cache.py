@@ -128,7 +128,9 @@ def make_model(
 def take_cached(folder: Path | None, fresh: Path) -> Manifest | None:
     """Copy a converted model into an unfinished bundle and return the manifest; None if it is missing or damaged."""
     try:
-        return None if folder is None else _take(folder, fresh)
+        if folder is None:
+            return None
+        return _take(folder, fresh)
     except BundleError:
         return None
 

@@ -77,7 +77,9 @@ def read_prompts(folder: Path) -> dict[str, str]:
     """
     config = read_json(folder / "config_sentence_transformers.json", optional=True)
     prompts, named = config.get("prompts") or {}, config.get("default_prompt_name")
-    default = prompts[named] if named else ""
+    default = ""
+    if named:
+        default = prompts[named]
     document = next((prompts[name] for name in DOCUMENT_PROMPTS if prompts.get(name)), default)
     stated = {"query": prompts.get("query") or default, "document": document}
     return {role: text for role, text in stated.items() if text}

@@ -103,7 +103,10 @@ def _take_or_convert(
     prompts = {"query": choice.query_prompt, "document": choice.document_prompt}
     name = None if choice.name is None else str(choice.name)
     if not can_convert():
-        folder = None if is_own else find_cached(name, choice.revision, choice.pooling, choice.dimensions, prompts)
+        if is_own:
+            folder = None
+        else:
+            folder = find_cached(name, choice.revision, choice.pooling, choice.dimensions, prompts)
         manifest = take_cached(folder, fresh)
         if manifest is None:
             require_packages("MODEL", "export")  # raises the error that names them

@@ -93,13 +93,18 @@ class Source:
     def from_json(cls, stated: dict[str, Any]) -> "Source":
         """Return the source whose fields `dataclasses.asdict` has returned, with folders as strings."""
         steps = tuple(Step(**step | {"folder": Path(step["folder"])}) for step in stated["steps"])
-        documents = None if stated["documents"] is None else cls.from_json(stated["documents"])
+        if stated["documents"] is None:
+            documents = None
+        else:
+            documents = cls.from_json(stated["documents"])
         return cls(**stated | {"folder": Path(stated["folder"]), "steps": steps, "documents": documents})
 
     @property
     def full_dim(self) -> int:
         """The values of an embedding before --dimensions."""
-        return self.steps[-1].outputs if self.steps else self.hidden_size
+        if self.steps:
+            return self.steps[-1].outputs
+        return self.hidden_size
 
 
 def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str | None]:
@@ -112,7 +117,10 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
     """
     if name in (None, DEFAULT_MODEL) and revision is None:
         spec = find_spec(DEFAULT_MODEL_PACKAGE)
-        packaged = Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+        if spec is not None and spec.origin is not None:
+            packaged = Path(spec.origin).parent / "model"
+        else:
+            packaged = None
         if packaged is not None and hash_weights(packaged) == DEFAULT_MODEL_SHA256:  # not another package of this name
             return packaged, DEFAULT_MODEL, None
     name = name or DEFAULT_MODEL
@@ -191,9 +199,14 @@ def read_route(
     positions = int(config["max_position_embeddings"])
     if config["model_type"] in OFFSET_POSITIONS:
         positions -= 1 + int(config.get("pad_token_id", 1))
-    steps = read_steps(modules[2:], hidden_size, last_output) if modules else ()
+    if modules:
+        steps = read_steps(modules[2:], hidden_size, last_output)
+    else:
+        steps = ()
     if pooling is None:
-        pooling = _read_pooling(modules[1][1] / "config.json", bool(steps)) if modules else "mean"
+        pooling = "mean"
+        if modules:
+            pooling = _read_pooling(modules[1][1] / "config.json", bool(steps))
     return Source(
         folder=transformer,
         name=name,
@@ -216,7 +229,10 @@ def _read_pooling(path: Path, has_steps: bool) -> str:
     config = read_json(path)
     # older releases write a key for each pooling, newer ones a name
     stated = config.get("pooling_mode")
-    asked = [stated] if stated else [key for key, on in config.items() if key.startswith("pooling_mode_") and on]
+    if stated:
+        asked = [stated]
+    else:
+        asked = [key for key, on in config.items() if key.startswith("pooling_mode_") and on]
     names = [POOLING_KEYS.get(key, POOLING_KEYS.get(f"pooling_mode_{key}_tokens", key)) for key in asked]
     is_known = len(names) == 1 and names[0] in POOLINGS and not (has_steps and asked == [LENGTH_OF_MEAN])
     if not is_known or not config.get("include_prompt", True):
@@ -281,7 +297,8 @@ def read_cross_encoder(folder: Path, name: str, revision: str | None = None) -> 
             source = read_route(modules[0][1] if modules else folder, name, revision, None, pooling="")
             config = read_json(source.folder / "config.json")
             labels = len(config.get("id2label") or range(config.get("num_labels", 2)))  # transformers' default is 2
-            labels = labels if str(config["architectures"][0]).endswith(CLASSIFIER) else 0
+            if not str(config["architectures"][0]).endswith(CLASSIFIER):
+                labels = 0
             stated = config.get("sentence_transformers") or {}
             activations |= {stated.get("activation_fn"), config.get("sbert_ce_default_activation_function")}
     if labels not in LABELS or prompt is not None or not activations <= {None, *SCORE_ACTIVATIONS}:

@@ -149,4 +149,6 @@ def choose_stages(path: Path, exact: ExactSearches, least: Recall = LEAST) -> St
     place = bisect_left(CANDIDATES[:-1], True, key=lambda width: is_enough(width, RESCORED[-1], SLACK))
     candidates = CANDIDATES[place]
     place = bisect_left(RESCORED, True, key=lambda width: is_enough(candidates, width))
-    return None if place == len(RESCORED) else StagesInfo(candidates, RESCORED[place])
+    if place == len(RESCORED):
+        return None
+    return StagesInfo(candidates, RESCORED[place])

@@ -61,7 +61,10 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
         stopwatch = stopwatch_of(request)
         tokens = await embedding.tokenize(as_list(body.input), INPUT)
         found = await embedding.embed(tokens, INPUT, stopwatch, body.dimensions)
-        rows = base64_texts(found) if body.encoding_format == "base64" else await embedding.write(found)
+        if body.encoding_format == "base64":
+            rows = base64_texts(found)
+        else:
+            rows = await embedding.write(found)
         data = [f'{{"object":"embedding","index":{index},"embedding":{row}}}' for index, row in enumerate(rows)]
         count = sum(len(one.ids) for one in tokens)
         rest = json_text({"model": name, "usage": {"prompt_tokens": count, "total_tokens": count}})

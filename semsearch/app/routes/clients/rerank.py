@@ -45,7 +45,9 @@ class TextObject(ClientRequest):
 
 
 def _form(value: object) -> str:
-    return STRING if isinstance(value, str) else OBJECT
+    if isinstance(value, str):
+        return STRING
+    return OBJECT
 
 
 StringOrObject = Annotated[
@@ -127,7 +129,10 @@ class Reranking:
         if bundle is None or bundle.manifest.rerank is None:
             raise HttpError(424, "rerank: this bundle has no reranker; index the texts again with --rerank MODEL")
         refuse_texts(texts, self.settings, body.field, body.query)
-        most_tokens = body.max_tokens_per_doc if isinstance(body, DocumentsRequest) else None
+        if isinstance(body, DocumentsRequest):
+            most_tokens = body.max_tokens_per_doc
+        else:
+            most_tokens = None
 
         def tokenize() -> tuple[Reranker, list[TokenIds]]:
             reranker = bundle.reranker
@@ -163,10 +168,11 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
     async def rerank_as_tei(body: RerankRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
-        ranks = [
-            {"index": place, "score": score} | ({"text": body.texts[place]} if body.return_text else {})
-            for place, score in found.ranks(found.logits if body.raw_scores else probabilities(found.logits))
-        ]
+        scores = found.logits if body.raw_scores else probabilities(found.logits)
+        ranks: list[dict[str, Any]] = [{"index": place, "score": score} for place, score in found.ranks(scores)]
+        if body.return_text:
+            for rank in ranks:
+                rank["text"] = body.texts[rank["index"]]
         return reranking.reply(ranks, body, stopwatch)
 
     @post("/v1/rerank", responses=documents_refused, summary=f"Documents {ordered} Jina returns them")

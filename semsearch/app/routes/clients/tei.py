@@ -80,8 +80,13 @@ class TokenizeRequest(ClientRequest):
 
 
 def _task(value: object) -> str:
-    inputs = value.get(INPUTS) if isinstance(value, dict) else getattr(value, INPUTS, None)
-    return EMBED if isinstance(inputs, str | list) or inputs is None else SIMILARITY
+    if isinstance(value, dict):
+        inputs = value.get(INPUTS)
+    else:
+        inputs = getattr(value, INPUTS, None)
+    if isinstance(inputs, str | list) or inputs is None:
+        return EMBED
+    return SIMILARITY
 
 
 AnyTask = Annotated[EmbedRequest, Tag(EMBED)] | Annotated[SimilarityRequest, Tag(SIMILARITY)]
