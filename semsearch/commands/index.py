@@ -97,8 +97,8 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
         raise
     if verbose:
         print_checks(console, summary.checks)
-    if summary.warning:
-        TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {escape(summary.warning)}")
+    for warning in summary.warnings:
+        TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {escape(warning)}")
     print_summary(console, summary, is_verbose=verbose)
 
 

@@ -65,5 +65,5 @@ def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
     if found != expected:
         raise BundleError(
             f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
-            "`semsearch index` again, with the option model"
+            "`semsearch index` again, with --model"
         )

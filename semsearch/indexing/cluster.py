@@ -1,4 +1,4 @@
-"""Embed the shards of a corpus on a Ray cluster: `semsearch index --ray`.
+"""Embed the shards of a corpus on a Ray cluster: `semsearch index PATH --ray ADDRESS`.
 
 Ray Data hands each shard to a pool of actors, one worker for each core of the cluster. The model and this code reach
 the nodes through Ray, so they need neither a shared disk nor a hub; they need the packages of requirements.txt. A

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from semsearch.engine.bundle import BY_TABLE, NO_STEMS, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.tensors import TensorsError
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.cluster import Cluster
 from semsearch.indexing.columns import choose_types, numeric_strings
@@ -36,11 +37,17 @@ from semsearch.indexing.options import content_options, recalling_options
 from semsearch.indexing.processes import in_own_process
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.questions import read_questions
-from semsearch.indexing.vectors.embed import EmbeddedCorpus, embed_corpus, embed_here, embed_texts, open_older_rows
+from semsearch.indexing.vectors.embed import (
+    EmbeddedCorpus,
+    embed_corpus,
+    embed_here,
+    embed_texts,
+    open_older_rows,
+)
 from semsearch.indexing.vectors.indexer import write_index, write_truncated
 from semsearch.indexing.vectors.query_table import keep_table, write_table
 from semsearch.indexing.vectors.recall import sample_spans
-from semsearch.indexing.vectors.shards import name_model
+from semsearch.indexing.vectors.shards import KnownRows, name_model
 from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify
 
 PYTHON = "python"  # names Python's own documentation as the texts
@@ -81,7 +88,7 @@ class IndexSummary:
     seconds: float  # of everything
     cluster: str = ""  # what embedded the texts, if it was not this machine
     model_from: Path | None = None  # the folder of the cache that the model was copied from
-    warning: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @recalling_options
@@ -257,10 +264,10 @@ def index(
         if ray is not None:
             cluster = Cluster(ray.removeprefix("auto"), models.documents_folder)
         embedding = perf_counter()
-        known = older
-        if older == out and name_model(read_manifest(out)) != name_model(models.manifest):
-            known = None  # the index has another model now, which embeds all texts
-        rows = embed_rows(fresh, known, models, embedder, cluster, corpus, on_progress)
+        known, damage = older_rows(older, out, models, on_progress)
+        embed = embed_here if cluster is None else cluster.embed
+        model_name = name_model(models.manifest)
+        rows = embed_corpus(embedder, corpus.embedded_texts, fresh, model_name, known, on_progress, embed)
         embedding_seconds = perf_counter() - embedding
         manifest = write_texts(fresh, models, embedder, corpus, rows, texts.name, keyword_options, on_progress)
         if queries == BY_TABLE:
@@ -284,7 +291,7 @@ def index(
         seconds=perf_counter() - started,
         cluster=cluster.describe() if cluster is not None else "",
         model_from=models.from_cache,
-        warning=warning,
+        warnings=tuple(filter(None, (damage, warning))),
     )
 
 
@@ -410,23 +417,27 @@ def stem_language(stem: str | None) -> str | None:
     return stem or STEMMING
 
 
-def embed_rows(
-    fresh: Path,
-    older: Path | None,
-    models: PlacedModels,
-    embedder: Embedder,
-    cluster: Cluster | None,
-    corpus: Corpus,
-    on_progress: OnProgress,
-) -> EmbeddedCorpus:
-    """Embed the texts, on this machine or on a cluster, except those that the older bundle has."""
-    known = None
-    if older is not None and read_manifest(older).index is not None:
-        on_progress("read the older bundle", 0)
+def older_rows(
+    older: Path | None, out: Path, models: PlacedModels, on_progress: OnProgress
+) -> tuple[KnownRows | None, str | None]:
+    """Return the rows of the older bundle, None if all texts have to be embedded, and a warning if they are damaged.
+
+    If the older bundle is the one in `out`, it can be damaged or have another model.
+    Raises BundleError or TensorsError if it is another one that cannot be used.
+    """
+    if older is None or read_manifest(older).index is None:
+        return None, None
+    if older == out and name_model(read_manifest(out)) != name_model(models.manifest):
+        return None, None
+    on_progress("read the older bundle", 0)
+    try:
         known = open_older_rows(older, models.manifest)
-        on_progress("read the older bundle", 1)
-    embed = embed_here if cluster is None else cluster.embed
-    return embed_corpus(embedder, corpus.embedded_texts, fresh, name_model(models.manifest), known, on_progress, embed)
+    except (BundleError, TensorsError) as error:
+        if older != out:
+            raise
+        return None, f"the older index is damaged, so all texts were embedded again: {str(error).partition(';')[0]}"
+    on_progress("read the older bundle", 1)
+    return known, None
 
 
 def write_texts(

@@ -21,6 +21,7 @@ from semsearch.engine.bundle import (
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors.embed import open_older_rows
 from tests.command_line import Run, contents, error_line, export_texts, run, summary, write_csv
+from tests.export_fixtures import TINY_BERT
 
 
 @pytest.fixture
@@ -77,6 +78,24 @@ def test_rows_of_a_damaged_bundle_are_refused(bundle_copy: Path, changed: Path, 
     line = error_line(run("index", changed, "--verbose", "--update", bundle_copy, "--out", bundle_copy.parent / "new"))
     assert f"{bundle_copy / name}: sha256 " in line
     assert "it is damaged" in line
+
+
+@pytest.mark.parametrize("name", [INDEX, PASSAGES])
+def test_damaged_rows_of_the_index_itself_are_embedded_again_with_a_warning(
+    bundle_copy: Path, changed: Path, full: dict[str, bytes], name: str
+) -> None:
+    (bundle_copy / name).write_bytes(bytes(100))
+    done = run("index", changed, "--out", bundle_copy)
+    assert done.code == 0
+    (line,) = done.err.splitlines()
+    assert line.startswith("warning: the older index is damaged, so all texts were embedded again: ")
+    assert contents(bundle_copy) == full
+
+
+def test_a_model_that_is_named_replaces_that_of_the_index(bundle_copy: Path, changed: Path) -> None:
+    done = export_texts(changed, bundle_copy, "--model", TINY_BERT)
+    assert read_manifest(bundle_copy).model.name == "tiny-bert"
+    assert summary(done, "embedded") == "195 texts, 1 rows with the text of another"
 
 
 def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
