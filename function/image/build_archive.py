@@ -1,6 +1,6 @@
 """Write the archive of the modules that the function imports: the last step of an image.
 
-`python -m function.image.build_archive` runs with the interpreter and in the folder of the function in the image.
+It runs in the build of the image, with the interpreter and in the folder of the function in the image.
 function/archive.py describes the file.
 
 Some modules in the archive replace a library's own. Each replacement saves time or memory in a cold start and does not
