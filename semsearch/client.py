@@ -31,7 +31,14 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The hits of a search, best first. `facets`, `total`, `corrected` and `truncated` are those of the reply."""
+    """The hits of a search, best first. `facets`, `total`, `corrected` and `truncated` are those of the reply.
+
+    Example:
+        >>> from semsearch import Search
+        >>> found = Search("bundle").search("coat", top_k=1, facets=["brand"])
+        >>> len(found), found.total, found.facets["brand"]
+        (1, 2, [{'value': 'North', 'count': 2}])
+    """
 
     def __init__(self, reply: Mapping[str, Any]) -> None:
         """Take a reply of /similar."""
@@ -51,7 +58,15 @@ class Hits(list[Hit]):
 
 
 class Search:
-    """Search a bundle in this process, or a function or server by its URL. Both return the same objects."""
+    """Search a bundle in this process, or a function or server by its URL. Both return the same objects.
+
+    Example:
+        >>> from semsearch import Search
+        >>> coats = Search("bundle")
+        >>> for hit in coats.search("something against the cold", top_k=1):
+        ...     print(hit.id, hit.text)
+        c-1 A warm coat
+    """
 
     def __init__(self, place: str | Path, *, key: str | None = None, region: str | None = None) -> None:
         """Open a bundle's folder, or take an address that begins with http:// or https://.
@@ -92,6 +107,13 @@ class Search:
         """Return the texts that are closest to `text`, or to the text with the id `id`; without both, list texts.
 
         docs/api.md explains the arguments: top_k is `num_results` of /similar, and rerank the number of its candidates.
+
+        Example:
+            >>> from semsearch import Search
+            >>> cheap = Search("bundle").search("coat", filter={"price": {"$lt": 100}}, facets=["brand"])
+            >>> cheap[0].metadata["price"], cheap.total, cheap.facets["brand"]
+            (90, 1, [{'value': 'North', 'count': 1}])
+
         Raises ValueError for an argument that the bundle cannot use, and OSError for any other error of a server.
         """
         named = {name: value for name, value in locals().items() if name not in ("self", "top_k", "rerank")}
@@ -103,7 +125,14 @@ class Search:
         return self.search(id=id, **arguments)
 
     def embed(self, texts: Sequence[str], role: Literal["query", "document"] | None = None) -> Embeddings:
-        """Return the embeddings of texts, (texts, dim) float32, of unit length; role selects the model's prompt."""
+        """Return the embeddings of texts, (texts, dim) float32, of unit length; role selects the model's prompt.
+
+        Example:
+            >>> from semsearch import Search
+            >>> warm, light = Search("bundle").embed(["a warm coat", "a light coat"])
+            >>> bool(-1 <= warm @ light <= 1)  # their cosine similarity
+            True
+        """
         return np.array(self._post("/predict", {"text": list(texts), "prompt_name": role})["embeddings"], np.float32)
 
     async def asearch(self, text: str | None = None, **arguments: Any) -> Hits:

@@ -152,7 +152,10 @@ def index(
 
     Example:
         >>> from semsearch import index
-        >>> coats = [{"sku": "c-1", "name": "A warm coat"}, {"sku": "c-2", "name": "A light coat"}]
+        >>> coats = [
+        ...     {"sku": "c-1", "name": "A warm coat", "brand": "North", "price": 90},
+        ...     {"sku": "c-2", "name": "A light coat", "brand": "North", "price": 140},
+        ... ]
         >>> summary = index(coats, out="bundle", text_column="name", id_column="sku")
         >>> summary.manifest.corpus.rows
         2
