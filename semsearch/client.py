@@ -151,7 +151,7 @@ def _local(folder: Path) -> Post:
     from semsearch.search.request import SimilarRequest
 
     bundle = load_bundle(folder)
-    bundle.open_all()  # now, because several threads can search and an export can replace the folder later
+    bundle.open_all()  # now, because several threads can search and `index` can replace the folder later
     search = make_search(bundle, Executor(bundle.embedder))
 
     def post(path: str, body: Mapping[str, Any]) -> Any:

@@ -54,7 +54,7 @@ class ModelInfo:
 
     name: str
     revision: str | None
-    source_sha256: str  # checksum of the weights file that the model was exported from
+    source_sha256: str  # checksum of the weights file that the model was converted from
     pooling: str  # mean, cls or max; inside the graph, like the normalization
     dim: int
     max_tokens: int  # special tokens included; longer texts are truncated
@@ -71,7 +71,7 @@ class RerankInfo:
 
     name: str
     revision: str | None
-    source_sha256: str  # checksum of the weights that it was exported from
+    source_sha256: str  # checksum of the weights that it was converted from
     max_tokens: int  # maximum tokens of a pair, special ones included; in a longer pair, the longer text is truncated
     weight: float  # weight of its score in the blend, 0 to 1; the rest is the weight of the mode's score
     quantization: str

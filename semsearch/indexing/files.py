@@ -1,12 +1,12 @@
-"""Replace all files of a bundle's folder, or none of them, and keep the finished pieces of a stopped export.
+"""Replace all files of a bundle's folder, or none of them, and keep the finished pieces of a stopped run.
 
-An export writes into the folder `.partial` inside the bundle's folder, which it locks. The system releases the lock of
-a killed process, and the next export into the folder reuses the finished pieces, such as shards. A piece is written
+`index` writes into the folder `.partial` inside the bundle's folder, which it locks. The system releases the lock of
+a killed process, and the next run into the folder reuses the finished pieces, such as shards. A piece is written
 beside its final place, flushed to the disk and renamed, so every piece in `.partial/finished` is complete.
 
 When the disk has stored all new files, the marker `.partial/complete` is written, and the files move into the bundle's
 folder one by one. The old manifest.json is removed first and the new one moves last, so a half-replaced bundle never
-opens. If an export is stopped while files move, the next export moves the rest.
+opens. If an export is stopped while files move, the next run moves the rest.
 
 The bundle's folder itself is never renamed. It can be a mount point or a shell's current folder, its parent can be
 read-only, and a container that mounted it sees the new files.
@@ -34,8 +34,8 @@ BUNDLE_FILES = {
     *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
     *(layout.QUERY_TABLE, layout.RERANK, layout.RERANK_TOKENIZER),
 }
-PARTIAL = ".partial"  # in the bundle's folder: everything that an unfinished export has written
-FINISHED = "finished"  # in PARTIAL: the pieces that the next export reuses
+PARTIAL = ".partial"  # in the bundle's folder: everything that an unfinished run has written
+FINISHED = "finished"  # in PARTIAL: the pieces that the next run reuses
 LOCK_FILE = "lock"
 COMPLETE = "complete"  # the marker in PARTIAL: all files are stored and only have to move
 LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
@@ -45,9 +45,9 @@ LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
 def replacing(out: Path) -> Iterator[Path]:
     """Yield a folder whose files replace those in `out` when the block ends without an error.
 
-    The folder is empty except for the finished pieces of a stopped export. After an error or an interruption of the
-    block, the old bundle is unchanged, and finished pieces stay for the next export.
-    Raises BundleError if `out` holds anything but a bundle or another export writes into it, OSError if it cannot be
+    The folder is empty except for the finished pieces of a stopped run. After an error or an interruption of the
+    block, the old bundle is unchanged, and finished pieces stay for the next run.
+    Raises BundleError if `out` holds anything but a bundle or another command writes into it, OSError if it cannot be
     written.
     """
     out = out.resolve()  # the block can change the current folder
@@ -85,7 +85,7 @@ def finishing(fresh: Path, name: str) -> Iterator[Path]:
 
 
 def find_kept(out: Path) -> Path | None:
-    """Return the folder with the finished pieces of a stopped export into `out`, None if it left none."""
+    """Return the folder with the finished pieces of a stopped run into `out`, None if it left none."""
     if any((out / PARTIAL / FINISHED).glob("*")):
         return out / PARTIAL
     return None
@@ -119,7 +119,7 @@ def _check_is_bundle(out: Path) -> None:
 def _locking(out: Path) -> Iterator[Path]:
     """Yield the folder PARTIAL of `out`, locked. At the end, remove it unless it holds finished pieces or has to move.
 
-    Raises BundleError if another export holds the lock.
+    Raises BundleError if another run holds the lock.
     """
     partial = out / PARTIAL
     partial.mkdir(exist_ok=True)
@@ -127,15 +127,15 @@ def _locking(out: Path) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_locked = os.path.samestat(os.fstat(lock.fileno()), (partial / LOCK_FILE).stat())
-        except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other export has just removed the file
+        except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other run has just removed the file
             is_locked = False
         if not is_locked:
-            raise BundleError(f"{out}: another export writes into it, expected none; wait, or name another --out")
+            raise BundleError(f"{out}: another command writes into it, expected none; wait, or name another --out")
         try:
             yield partial
         finally:
             if find_kept(out) is None and not (partial / COMPLETE).exists():
-                shutil.rmtree(partial, ignore_errors=True)  # the next export removes what stays
+                shutil.rmtree(partial, ignore_errors=True)  # the next run removes what stays
 
 
 def _empty(partial: Path) -> None:

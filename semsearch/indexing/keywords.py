@@ -81,7 +81,7 @@ REMEMBERED_WORDS = 1 << 14  # words of a language whose terms are cached; some l
 
 @dataclass(frozen=True, slots=True)
 class KeywordOptions:
-    """The options of an export: the language of the stems, the fusion of hybrid search, two columns, and synonyms.
+    """The options of keyword search: the language of the stems, the fusion of hybrid search, two columns, and synonyms.
 
     stemming is None without stems, and a column is None if there is none. With a language column, stemming is the
     language of rows without a value.

@@ -21,8 +21,8 @@ from semsearch.indexing.vectors.embed import embed_texts
 from semsearch.indexing.vectors.recall import LEAST, TOP_K, Recall, sample_spans, search_samples
 
 VERIFIED_PASSAGES = 256  # passages that are embedded again
-LEAST_VERIFIED = 16  # the same at the end of an export
-VERIFIED_SHARE = 8  # an export embeds one in this number of its new passages again
+LEAST_VERIFIED = 16  # the same at the end of a run
+VERIFIED_SHARE = 8  # a run embeds one in this number of its new passages again
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
 OTHER_PROCESSOR = 0.005  # the recall differs by less if another kind of processor embeds the spans
 SEED = 7

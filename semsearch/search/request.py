@@ -125,7 +125,7 @@ class SimilarRequest(StrictRequest):
     fusion_weight: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None,
         description="In mode hybrid: the share of the meaning in the score, from 0 (words alone) to 1, instead of the "
-        "share that the corpus was exported with. The other modes ignore it.",
+        "share that the index was made with. The other modes ignore it.",
     )
 
     correct: bool = Field(

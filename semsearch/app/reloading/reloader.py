@@ -136,7 +136,7 @@ class Reloader:
         is_open = self.served.bundle.manifest
         same = [manifest.files.get(name) == is_open.files[name] for name in (MODEL, TOKENIZER)]
         if manifest.model != is_open.model or not all(same):
-            found = f"another model, {manifest.model.name}, or its export with other options"
+            found = f"another model, {manifest.model.name}, or the same converted with other options"
             raise BundleError(f"{self.status.source}: holds {found}, expected the one that is open; {advice}")
 
     def _fail(self, error: Exception) -> None:
@@ -161,9 +161,9 @@ class Reloader:
 
 
 class FolderReloader(Reloader):
-    """Serves the bundle in a folder, and each one that an export puts in its place.
+    """Serves the bundle in a folder, and each one that `index` puts in its place.
 
-    An export removes manifest.json before it moves other files, and moves the new one last. So a bundle is whole if its
+    `index` removes manifest.json before it moves other files, and moves the new one last. So a bundle is whole if its
     manifest is the same before and after the files were opened.
     """
 

@@ -4,7 +4,7 @@
     current.json    {"version": that SHA-256, "previous": the one before, or null,
                      "removed": {an id that was removed: its rows in that version, …}}
 
-The export writes this and the function reads it, so both must read a pointer alike.
+`semsearch publish` writes this and the function reads it, so both must read a pointer alike.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Words to hits: BM25 over postings that the export has scored already and that are memory-mapped.
+"""Words to hits: BM25 over postings that `index` has scored already and that are memory-mapped.
 
 BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) adds up an impact of each of the query's
 terms: idf(term) * tf / (tf + K1 * (1 - B + B * length / mean length)). tf says how often the term occurs in the row,

@@ -7,7 +7,7 @@ Each row is stored in two forms: as signs, one bit for each value, and 8-bit cod
    and an eighth of the bytes (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
 3. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
 
-The manifest has the number of rows that each stage keeps (StagesInfo): the export chose it by the recall it measured.
+The manifest has the number of rows that each stage keeps (StagesInfo): `index` chose it by the recall it measured.
 A corpus of up to EXHAUSTIVE_ROWS has no stages. Neither has a corpus whose signs distinguish too little: after max
 pooling, most values are positive. Such a corpus is scanned exactly, and so is every other corpus if a search requests
 it. An exact scan multiplies the 8-bit query with all rows. The error of rounding the query is known: all rows within

@@ -67,7 +67,7 @@ def warn_of_language(texts: Sequence[str], source: str, is_default_model: bool, 
         likest = f", most like {name.capitalize()}"
     return (
         f"{source}: found mostly texts in another language ({share:.0%} of a sample{likest}), expected English, "
-        f"because {' and '.join(reasons)}; export with {' and '.join(remedies)}"
+        f"because {' and '.join(reasons)}; index with {' and '.join(remedies)}"
     )
 
 

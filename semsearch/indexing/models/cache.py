@@ -1,7 +1,7 @@
 """Converted models: a model is converted once on a machine, or only on another one, with PyTorch.
 
 A converted model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on.
-It is in the user's cache, or in the unfinished bundle if its calibration texts are the user's own. A stopped export
+It is in the user's cache, or in the unfinished bundle if its calibration texts are the user's own. A stopped run
 leaves it there for the next one. Where PyTorch is not installed, the digest cannot be computed, and a model of the
 cache is found by its name and options.
 """

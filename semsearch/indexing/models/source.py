@@ -190,8 +190,8 @@ def read_route(
     if config["model_type"] not in FAMILIES or config.get("auto_map"):
         raise ModelError(
             f"{transformer / 'config.json'}: model_type is {config['model_type']}, auto_map {config.get('auto_map')}; "
-            f"expected a model of the BERT family ({', '.join(FAMILIES)}) without code of its own, which the export "
-            "does not run; choose another model"
+            f"expected a model of the BERT family ({', '.join(FAMILIES)}) without code of its own, which the conversion"
+            " does not run; choose another model"
         )
     sentence = read_json(transformer / "sentence_bert_config.json", optional=True)
     limits = read_json(transformer / "tokenizer_config.json", optional=True)

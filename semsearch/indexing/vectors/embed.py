@@ -37,7 +37,7 @@ from semsearch.indexing.vectors.shards import (
     save_shard,
 )
 
-TEXTS_PER_SHARD = 4096  # about 15 seconds of work for one core; a stopped export loses the unfinished shards
+TEXTS_PER_SHARD = 4096  # about 15 seconds of work for one core; a stopped run loses the unfinished shards
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # maxima that are tokenized together: tokens take many bytes
 
 Item = TypeVar("Item")
@@ -66,7 +66,7 @@ class EmbeddedCorpus:
     scales: Scales  # (rows,) float32
     embedded: int  # texts that were embedded now
     is_truncated: Truncated  # (rows,): whether the text is longer than the model reads
-    resumed: int  # rows reused from an export that was stopped
+    resumed: int  # rows reused from a run that was stopped
     older_rows: Positions  # (rows,): the row of the older bundle that each row is, -1 for one that is not from there
 
     @property
@@ -208,7 +208,9 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
     texts, _, metadata = stored_columns(bundle / PASSAGES)
     digests = digest_texts(EmbeddedTexts(texts, metadata) if older.corpus.heading_prefix else texts)
     if read_manifest(bundle) != older:
-        raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
+        raise BundleError(
+            f"{bundle}: was replaced while it was read; run the command again when no other one runs"
+        )
 
     def read(rows: Positions) -> tuple[Codes, Scales]:
         found = tensors["codes"][rows], tensors["scales"][rows]

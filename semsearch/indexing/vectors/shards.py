@@ -1,6 +1,6 @@
-"""Shards: the 8-bit rows of some thousand texts, each in a file that is kept until its export is done.
+"""Shards: the 8-bit rows of some thousand texts, each in a file that is kept until the run is done.
 
-A shard has the digest of each text, so the next export reuses every row whose text it needs, in any order of its own
+A shard has the digest of each text, so the next run reuses every row whose text it needs, in any order of its own
 texts. The rows of an older bundle are reused in the same way.
 """
 

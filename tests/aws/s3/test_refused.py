@@ -95,7 +95,7 @@ def test_a_pointer_to_nothing_is_refused(
         ({"format_version": 3}, "format_version is 3, this code reads 5"),
         (
             {"model": {"prompts": {"query": "query: "}}},
-            "another model, tests/mean-of-words, or its export with other options",
+            "another model, tests/mean-of-words, or the same converted with other options",
         ),
         ({"index": None}, "holds a model and no texts"),
         ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),

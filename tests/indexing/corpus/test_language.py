@@ -66,7 +66,7 @@ def test_each_language_that_is_named_has_stems() -> None:
 def test_the_default_model_and_the_default_stems_expect_english() -> None:
     found = warn_of_language(GERMAN, "a.csv", is_default_model=True, has_default_stems=True) or ""
     assert found.startswith("a.csv: found mostly texts in another language (50% of a sample, most like German)")
-    assert "the default model was trained with it and keyword search removes its endings; export with a" in found
+    assert "the default model was trained with it and keyword search removes its endings; index with a" in found
     found = warn_of_language(GERMAN, "a.csv", is_default_model=True, has_default_stems=False) or ""
     assert found.endswith("MiniLM-L12-v2")
     assert warn_of_language(GERMAN, "a.csv", is_default_model=False, has_default_stems=False) is None

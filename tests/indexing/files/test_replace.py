@@ -200,7 +200,7 @@ def test_a_second_export_into_the_folder_is_refused_and_disturbs_nothing(
     out = tmp_path / "out" if is_new else bundle_copy
     with replacing(out) as fresh:
         copy_into(fresh, new)
-        with pytest.raises(BundleError, match=f"{out.name}: another export writes into it"):
+        with pytest.raises(BundleError, match=f"{out.name}: another command writes into it"):
             replacing(out).__enter__()
     assert holds(out, new)
 
@@ -215,7 +215,7 @@ def test_a_lock_on_a_file_that_another_export_has_removed_does_not_count(
         flock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", end_meanwhile)
-    with pytest.raises(BundleError, match="another export writes into it"):
+    with pytest.raises(BundleError, match="another command writes into it"):
         replacing(tmp_path / "out").__enter__()
 
 
