@@ -77,6 +77,6 @@ def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_pat
     done = run("index", path, "--out", bundle_copy)
     assert done.code == 0
     assert done.err.startswith("warning: shop.jsonl: found mostly texts in another language (50% of a sample,")
-    assert done.err.endswith("export with --stem german (or --stem none)\n")
+    assert done.err.endswith("index with --stem german (or --stem none)\n")
     for chosen in (["--stem", "german"], ["--stem", "english"], ["--stem", "none"], ["--no-keywords"]):
         export_texts(path, bundle_copy, *chosen)
