@@ -13,6 +13,7 @@ from semsearch.engine.bundle import (
     MANIFEST,
     MODEL,
     PASSAGES,
+    TOKENIZER,
     TRUNCATED,
     BundleError,
     check_bundle,
@@ -90,6 +91,15 @@ def test_damaged_rows_of_the_index_itself_are_embedded_again_with_a_warning(
     (line,) = done.err.splitlines()
     assert line.startswith("warning: the older index is damaged, so all texts were embedded again: ")
     assert contents(bundle_copy) == full
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER])
+def test_a_damaged_model_is_replaced_as_the_error_says(bundle_copy: Path, changed: Path, name: str) -> None:
+    (bundle_copy / name).write_bytes(bytes((bundle_copy / name).stat().st_size))
+    line = error_line(run("index", changed, "--out", bundle_copy))
+    assert line.endswith("it is damaged: run `semsearch index` again, with --model")
+    assert run("index", changed, "--model", TINY_BERT, "--out", bundle_copy).code == 0
+    assert run("verify", bundle_copy).code == 0
 
 
 def test_a_model_that_is_named_replaces_that_of_the_index(bundle_copy: Path, changed: Path) -> None:
