@@ -2,12 +2,13 @@
 
     python -m export sentence-transformers/all-MiniLM-L6-v2 --corpus headlines.csv --out bundle/
 
-`index` takes these steps, each a function of semsearch/indexing/make.py:
+`index` takes these steps, most of them functions of semsearch/indexing/make.py:
 
 1. convert   a child process turns the model into an 8-bit graph, compares it with the original, and keeps it in the
              user's cache (indexing/models/placing.py, conversion/)
 2. read      rows of a table, or passages of documents, with their ids and metadata (`read_table`, `read_folder`)
-3. embed     all cores embed the texts in shards; finished shards survive a stopped export (`embed_rows`)
+3. embed     all cores embed the texts in shards; finished shards survive a run that is stopped (`older_rows`,
+             vectors/embed.py)
 4. index     the matrix with its signs, the columns, the keywords, and perhaps a query table (`write_texts`)
 5. verify    checksums, some texts embedded again, the neighbours that the index finds (`check`)
 

@@ -39,8 +39,8 @@ class BackendError(ExpectedError, RuntimeError):
         self.seconds = seconds
 
 
-# Fields of a query that need no RefinedQuery, because every search looks at them or they have no
-# effect without another field.
+# Fields that do not make a query refined. Every search looks at them; only group_size and facets_of, the last two, have
+# no effect without a field that does.
 PLAIN_FIELDS = (
     *("text", "num_results", "mode", "exact", "filter", "include", "min_score", "fusion_weight", "prefix", "correct"),
     *("queries", "boost", "rerank", "rerank_weight", "group_size", "facets_of"),

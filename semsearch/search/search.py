@@ -102,14 +102,14 @@ class BundleSearch:
         return replace(query, mode="hybrid" if is_hybrid else "semantic")
 
     def _rows_to_prepare(self, query: Query) -> int | None:
-        """Return the number of rows that preparing a query reads, None if it takes longer than that."""
+        """Return the rows of the index if preparing takes about as long as reading them, None if it can take longer."""
         is_long = query.filter is not None or not query.is_plain or len(query.text or "") > LONG_QUERY
         if is_long:
             return None
         return self._bundle.manifest.corpus.rows
 
     def _rows_to_answer(self, query: Query) -> int | None:
-        """Return the number of rows that answering a query reads, None if it takes longer than that."""
+        """Return the rows of the index if answering takes about as long as reading them, None if it can take longer."""
         is_long = not query.is_plain or self._boost(query)
         if is_long:
             return None

@@ -101,9 +101,9 @@ def read_corpus(
 
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
     next. semsearch/indexing/corpus/folder.py says which are skipped.
-    The text column is the one named, else "text", else the only one. Of several, apart by commas, the texts are joined
-    by line breaks, and the first one is metadata too. The id column is the one named, else "id" if there is one. Names
-    are case-sensitive. separator and decimal_comma are for CSV and TSV.
+    The text column is the one named, else "text", else the only one. Several can be named, separated by commas: their
+    texts are joined by line breaks, and the first one is metadata too. The id column is the one named, else "id" if
+    there is one. Names are case-sensitive. separator and decimal_comma are for CSV and TSV.
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
     uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
     """

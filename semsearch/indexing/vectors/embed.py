@@ -208,9 +208,7 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
     texts, _, metadata = stored_columns(bundle / PASSAGES)
     digests = digest_texts(EmbeddedTexts(texts, metadata) if older.corpus.heading_prefix else texts)
     if read_manifest(bundle) != older:
-        raise BundleError(
-            f"{bundle}: was replaced while it was read; run the command again when no other one runs"
-        )
+        raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other one runs")
 
     def read(rows: Positions) -> tuple[Codes, Scales]:
         found = tensors["codes"][rows], tensors["scales"][rows]
