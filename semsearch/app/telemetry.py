@@ -20,6 +20,9 @@ class Log(Protocol):
     def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
         """Log one line with further fields."""
 
+    def error(self, msg: object, *, extra: Mapping[str, Any]) -> None:
+        """Log one line with further fields, as an error."""
+
     def exception(self, msg: object, *, extra: Mapping[str, Any]) -> None:
         """Log one line with further fields and the trace of the exception that is being handled."""
 

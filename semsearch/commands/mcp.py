@@ -36,7 +36,7 @@ def mcp(place: Path, /, *, watch: bool = False) -> None:
         return
     bundle, process = kept_index(place), None
     if watch or read_states(bundle) != file_states(place):
-        from semsearch.commands.watching import start  # unchanged documents do not need it
+        from semsearch.commands.watching import IndexProcess  # unchanged documents do not need it
 
-        process = start(place, bundle, watch=watch)  # ends with this process
+        process = IndexProcess(place, bundle, watch=watch)  # ends with this process
     asyncio.run(Server(bundle, process).run())

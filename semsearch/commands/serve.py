@@ -9,9 +9,8 @@ import os
 import resource
 import signal
 import socket
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -23,8 +22,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
+from semsearch.app.children import SharedFailures
 from semsearch.app.cold_start import no_garbage_collection
-from semsearch.app.settings import DEFAULT_BUNDLE, Settings, read_settings
+from semsearch.app.settings import DEFAULT_BUNDLE, read_settings
 from semsearch.aws.s3.published import S3
 from semsearch.commands.places import PlaceError, kept_index
 from semsearch.engine.bundle import is_bundle
@@ -35,7 +35,7 @@ LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
 DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2
 DEFAULT_CONNECTIONS = 1_024  # open connections of one process
-COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # names the folder where workers count; prometheus_client reads it when imported
+DEFAULT_IDLE_TIMEOUT = 75  # seconds; load balancers keep idle connections for 60, and must be the first to close them
 EXAMPLES = """\
 Examples:
 
@@ -70,6 +70,7 @@ def serve(
     max_queued_tokens: Annotated[int, from_variable("MAX_QUEUED_TOKENS", 10**9)] = DEFAULT_QUEUE,
     tokens_per_batch: Annotated[int, from_variable("TOKENS_PER_BATCH", 10**6)] = TOKENS_PER_BATCH,
     max_connections: Annotated[int, from_variable("MAX_CONNECTIONS", 10**6)] = DEFAULT_CONNECTIONS,
+    idle_timeout: Annotated[int, from_variable("IDLE_TIMEOUT", 86_400)] = DEFAULT_IDLE_TIMEOUT,
     cors_origins: Annotated[str | None, Parameter(env_var="CORS_ORIGINS")] = None,
 ) -> None:
     """Serve a search page, an API and MCP, until interrupted.
@@ -87,6 +88,8 @@ def serve(
         max_queued_tokens: tokens that can wait in each process; beyond, requests get 429.
         tokens_per_batch: tokens that are embedded together; 1 embeds each text alone.
         max_connections: connections of each process; those above wait until one is closed.
+        idle_timeout: seconds until a connection without a request is closed; more than a load balancer before it keeps
+            one.
         cors_origins: origins of web pages that are allowed to send requests, such as https://example.com, separated by
             commas, or * for all.
     """
@@ -94,9 +97,8 @@ def serve(
     with ExitStack() as stack, suppress(KeyboardInterrupt):  # Ctrl-C while the bundle is loaded
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
-        os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory())
-        stack.callback(os.environ.pop, COUNTS, None)
-        from semsearch.server.workers import bind  # reads the variable above
+        from semsearch.app.access.keys import check_listener
+        from semsearch.server.workers import Workers, bind, make_app
 
         workers = workers or len(os.sched_getaffinity(0))
         try:
@@ -106,18 +108,24 @@ def serve(
         for listener in listeners:
             stack.enter_context(listener)
         place = place or os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE)
-        bundle = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
+        bundle, updates = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
         given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
         settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
-        _serve(settings, listeners, (threads, max_queued_tokens, tokens_per_batch), max_connections, is_open=open)
+        check_listener(listeners[0].getsockname()[0], settings, open)
+        with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
+            app = make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates)
+        _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is an open file
+        multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
+        Workers(app, listeners, max_connections, idle_timeout).run()
 
 
 @contextmanager
-def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[str]:
+def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tuple[str, SharedFailures | None]]:
     """Yield the folder or the address of the bundle for a place. The index of documents is made or updated first.
 
-    Another process makes it, whose memory is free again afterwards. With watch, it goes on until the block ends.
-    Raises PlaceError if the place, or the error of that process, says so.
+    With watch, also yield the failures of its updates. Another process makes it, whose memory is free again afterwards.
+    With watch, it goes on until the block ends. Raises PlaceError if the place, or the error of that process, says so.
     """
     # what opens a bundle that is not there says how to make it
     is_made = is_bundle(place) or place.startswith(S3) or not Path(place).exists()
@@ -125,39 +133,15 @@ def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[st
     if watch and (is_bundle(folder) or not folder.exists()):
         raise PlaceError(f"--watch: found {folder}, expected the folder of the documents; name it with --documents")
     if is_made and not watch:
-        yield place
+        yield place, None
         return
-    from semsearch.commands.watching import start  # a bundle does not need it
+    from semsearch.commands.watching import IndexProcess  # a bundle does not need it
 
     bundle = Path(place) if is_made else kept_index(Path(place))
-    with start(folder, bundle, watch=watch) as process:  # ends when its standard input is closed
-        assert process.stdout is not None
-        if error := process.stdout.readline().strip():
+    with closing(IndexProcess(folder, bundle, watch=watch)) as process:
+        if error := process.error_of_first():
             raise PlaceError(error)
-        yield str(bundle)
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-def _serve(
-    settings: Settings,
-    listeners: Sequence[socket.socket],
-    executing: tuple[int, int, int],
-    max_connections: int,
-    *,
-    is_open: bool,
-) -> None:
-    """Serve until interrupted. executing has the threads, the queued tokens and the tokens of a batch."""
-    from semsearch.app.access.keys import check_listener
-    from semsearch.server.workers import Workers, make_app
-
-    check_listener(listeners[0].getsockname()[0], settings, is_open)
-    with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
-        app = make_app(settings, *executing)
-    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is an open file
-    multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
-    Workers(app, listeners, max_connections).run()
+        yield str(bundle), process.updates if watch else None
 
 
 def _reason(error: OSError) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from granian._granian import SocketHolder
@@ -17,9 +18,9 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
-from prometheus_client.multiprocess import mark_process_dead
 
 from semsearch.app.app import create_app
+from semsearch.app.children import SharedFailures, how_it_ended
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.reloading.reloader import FolderReloader, Reloader
@@ -45,9 +46,15 @@ class ServerApp:
         """Watch a request after `patience` seconds."""
         self.app = app
         self._metrics = metrics
-        self._reloader = reloader
+        self.reloader = reloader
         self._patience = patience
         self._is_stopping = False
+
+    def begin(self, worker: int) -> None:
+        """Count in the row of this worker, from 0, in its process."""
+        self._metrics.begin(worker)
+        if self.reloader is not None:
+            self._metrics.set_bundle(self.reloader.status)
 
     def close_connections(self) -> None:
         """Let each reply from now on close its connection, because the server is about to stop."""
@@ -59,12 +66,12 @@ class ServerApp:
         if scope["type"] == "lifespan":
             loop.add_signal_handler(STOPPING, self.close_connections)
             await receive()
-            if self._reloader is not None:
-                self._reloader.poll_forever()
+            if self.reloader is not None:
+                self.reloader.poll_forever()
             await send({"type": "lifespan.startup.complete"})
             await receive()
-            if self._reloader is not None:
-                self._reloader.stop()
+            if self.reloader is not None:
+                self.reloader.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return
         assert task is not None
@@ -104,7 +111,7 @@ class ServerApp:
         timer = loop.call_later(self._patience, start_watching)
         try:
             await self.app(scope, receive_body, send_and_note)
-            if "stopwatch" in scope:  # not in a preflight request of CORS
+            if status and "stopwatch" in scope:  # not in a preflight request of CORS
                 self._metrics.count_request(scope["path"], status, scope["stopwatch"])
         except asyncio.CancelledError:
             if not has_left:
@@ -118,11 +125,17 @@ class ServerApp:
 
 
 def make_app(
-    settings: Settings, threads: int, max_queued_tokens: int, tokens_per_batch: int = TOKENS_PER_BATCH
+    settings: Settings,
+    threads: int,
+    max_queued_tokens: int,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+    workers: int = 1,
+    updates: SharedFailures | None = None,
 ) -> ServerApp:
     """Return the app over the bundle of these settings. Raises the same errors as load and create_app.
 
-    `threads` run the model; the other two are the maximum tokens of the queue and of a batch.
+    `threads` run the model; the next two are the maximum tokens of the queue and of a batch. `workers` processes will
+    run the app. `updates` are those of the index, if a process makes them.
     """
     stopwatch = Stopwatch()
     reloader: Reloader
@@ -138,7 +151,10 @@ def make_app(
         bundle = reloader.load()
     bundle.open_all()
     stopwatch.lap("load")
-    metrics, log = Metrics(), make_logger(settings)
+    metrics, log = Metrics(workers, updates), make_logger(settings)
+    reloader.on_change = metrics.set_bundle
+    if updates is not None:
+        reloader.more_info = updates.info
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
     executor = BatchingExecutor(bundle.embedder, threads, max_queued_tokens, tokens_per_batch, metrics)
@@ -150,7 +166,6 @@ def make_app(
 
 
 BACKLOG = 2048  # connections that wait until a worker accepts them
-SECONDS_FOR_HEAD = 20  # from the connection, or from the last reply, to the whole head of the next request
 HEAD_BYTES = 65_536  # maximum size of a request's head
 SECONDS_TO_STOP = 25  # after SIGTERM, workers that still run are killed; Kubernetes kills the main process after 30
 SECONDS_TO_LEAVE = 1.0  # when the server stops: time for callers to close the connections that they keep
@@ -164,14 +179,17 @@ class Workers(MPServer):
     granian would let each worker bind a socket of its own.
     """
 
-    def __init__(self, app: ASGIApp, listeners: Sequence[socket.socket], max_connections: int) -> None:
+    def __init__(
+        self, app: ServerApp, listeners: Sequence[socket.socket], max_connections: int, idle_timeout: int
+    ) -> None:
+        """Take a listening socket for each worker, and the seconds after which an idle connection is closed."""
         super().__init__(
             "semantic search",
             interface=Interfaces.ASGI,
             workers=len(listeners),
             loop=Loops.uvloop,
             http=HTTPModes.http1,
-            http1_settings=HTTP1Settings(SECONDS_FOR_HEAD * 1_000, max_buffer_size=HEAD_BYTES),
+            http1_settings=HTTP1Settings(idle_timeout * 1_000, max_buffer_size=HEAD_BYTES),
             websockets=False,
             backlog=BACKLOG,
             backpressure=max_connections,
@@ -229,7 +247,7 @@ class Workers(MPServer):
         self, idx: int, target: Any, callback_loader: Callable[[], ASGIApp]
     ) -> WorkerProcess:
         if idx in self._latest:
-            mark_process_dead(self._latest[idx].inner.pid)  # type: ignore[no-untyped-call]  # its gauges count no more
+            _report_end(idx, self._latest[idx].inner)
         self._shd = SocketHolder(self._listeners[idx].fileno(), False, BACKLOG)  # type: ignore
         self._latest[idx] = super()._spawn_worker(idx, target, partial(self._begin, idx))
         return self._latest[idx]
@@ -241,6 +259,7 @@ class Workers(MPServer):
         for other, listener in enumerate(self._listeners):
             if other != number:
                 listener.close()
+        self._app.begin(number)
         return self._app
 
     def _end_with_main_process(self) -> None:
@@ -248,6 +267,12 @@ class Workers(MPServer):
             time.sleep(1.0)
             if os.getppid() != self.pid:
                 os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _report_end(number: int, process: BaseProcess) -> None:
+    """Say why a worker ended that is replaced: granian says only that it did."""
+    process.join()
+    print(f"worker-{number + 1} (process {process.pid}) {how_it_ended(process.exitcode)}", file=sys.stderr, flush=True)
 
 
 def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:

@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import pytest
 
 from semsearch.commands.main import COMMANDS, dispatch
 from semsearch.commands.places import file_states, kept_index
-from semsearch.commands.watching import main
+from semsearch.commands.watching import IndexProcess, main
+from tests.server.running import eventually
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
 
@@ -127,6 +130,32 @@ def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: P
         (result,) = json.loads(found)["results"]
         assert result["url"] == "a.md#goose"  # the bundle was made without --base-url
     assert agent.end() == 0
+
+
+def test_the_process_that_watches_documents_is_started_again_when_it_dies(
+    folder: Path, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents = folder / "notes"
+    documents.mkdir()
+    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
+    shutil.copytree(bundle, kept_index(documents))
+    with closing(IndexProcess(documents, kept_index(documents), watch=True)) as process:
+        assert process.error_of_first() == ""
+        os.kill(process.number, signal.SIGKILL)
+        assert eventually(lambda: process.updates.failures == 1)
+        assert eventually(lambda: process.updates.error is None)  # the new process found that the index is current
+    assert "the process that makes its index was ended by the signal SIGKILL" in capsys.readouterr().err
+
+
+def test_an_update_that_fails_is_reported_and_the_next_change_is_indexed(folder: Path, bundle: Path) -> None:
+    documents = folder / "notes"
+    documents.mkdir()
+    shutil.copytree(bundle, kept_index(documents))
+    with closing(IndexProcess(documents, kept_index(documents), watch=True)) as process:
+        assert "a folder without files" in str(process.error_of_first())
+        (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
+        assert eventually(lambda: process.updates.error is None)
+        assert process.updates.failures == 1
 
 
 def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(

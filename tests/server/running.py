@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,10 +22,14 @@ Samples = dict[tuple[str, ...], float]
 
 
 @contextmanager
-def started(bundle: Path | str, *options: str) -> Iterator[subprocess.Popen[str]]:
+def started(
+    bundle: Path | str, *options: str, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Start a server on a free port, with one worker unless the options say more; kill it at the end of the block."""
     command = [sys.executable, "-m", "semsearch", "serve", str(bundle), "--port", "0", "--workers", "1", *options]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -43,10 +47,12 @@ def address_of(server: subprocess.Popen[str]) -> str:
     pytest.fail(f"the server ended before it listened:\n{output}")
 
 
-def drain(server: subprocess.Popen[str]) -> None:
-    """Read what a server prints in a thread, because a full pipe would stop it."""
+def drain(server: subprocess.Popen[str]) -> list[str]:
+    """Read what a server prints in a thread, because a full pipe would stop it; return the lines until now."""
     assert server.stdout is not None
-    threading.Thread(target=server.stdout.read, daemon=True).start()
+    printed: list[str] = []
+    threading.Thread(target=printed.extend, args=[server.stdout], daemon=True).start()
+    return printed
 
 
 def eventually(is_so: Callable[[], bool]) -> bool:

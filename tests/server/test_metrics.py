@@ -1,12 +1,15 @@
 """GET /metrics, read by the library's own parser."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from semsearch.app.children import SharedFailures
 from semsearch.app.settings import Settings
+from semsearch.engine.bundle import MANIFEST
 from semsearch.server.workers import ServerApp, make_app
 from tests.server.running import counted
 from tests.world import InProcess
@@ -45,3 +48,28 @@ def test_paths_of_no_route_are_counted_together_and_so_are_those_with_a_name_in_
     samples = counted(client.get("/metrics").text)
     found = {key[1]: value for key, value in samples.items() if key[0] == "requests_total"}
     assert found == {"other": 3, "/v1/models/{name}": 2}
+
+
+def test_the_bundle_of_each_worker_is_shown(app: ServerApp, client: httpx.Client, bundle: Path, tmp_path: Path) -> None:
+    version = client.get("/info").json()["bundle"]["version"][:12]
+    app.begin(0)
+    samples = counted(client.get("/metrics").text)
+    assert samples["bundle_workers", version] == 1
+    assert samples["bundle_failures_total",] == 0
+    assert 0 < samples["bundle_loaded_timestamp_seconds",] < time.time() + 1
+
+
+def test_polls_and_updates_that_fail_are_counted_and_the_last_error_is_shown(bundle_copy: Path) -> None:
+    updates = SharedFailures()
+    app = make_app(Settings(bundle_dir=bundle_copy), 1, 10**6, updates=updates)
+    updates.fail("notes: the process that makes its index was ended by the signal SIGKILL")
+    (bundle_copy / MANIFEST).write_text("[]")
+    assert app.reloader is not None
+    app.reloader.poll()
+    with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
+        samples = counted(client.get("/metrics").text)
+        shown = client.get("/info").json()["bundle"]
+    assert samples["bundle_failures_total",] == samples["index_failures_total",] == 1
+    assert shown["failures"] == shown["update_failures"] == 1
+    assert "format_version" in shown["error"]
+    assert shown["update_error"].endswith("SIGKILL")

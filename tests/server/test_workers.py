@@ -48,7 +48,7 @@ def test_workers_that_die_are_replaced_their_counts_stay_and_no_connection_is_re
     server: subprocess.Popen[str],
 ) -> None:
     address = httpx.URL(address_of(server))
-    drain(server)
+    printed = drain(server)
     former = set(workers_of(server))
     assert len(former) == 2
     assert (
@@ -63,6 +63,30 @@ def test_workers_that_die_are_replaced_their_counts_stay_and_no_connection_is_re
         assert caller.recv(15) == b"HTTP/1.1 200 OK"
     assert eventually(lambda: len(set(workers_of(server)) - former) == 2)
     assert eventually(lambda: predicted(str(address)) == 2)
+    assert eventually(lambda: "".join(printed).count("was ended by the signal SIGKILL") == 2)
+
+
+def test_counts_go_on_when_the_temporary_folder_is_full(bundle: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with started(bundle, "--workers", "2", environment=environment) as server:
+        address = address_of(server)
+        drain(server)
+        assert list(tmp_path.iterdir()) == []
+        httpx.post(f"{address}/predict", json={"text": "an angry goose"}, trust_env=False, timeout=WAIT)
+        assert eventually(lambda: predicted(address) == 1)
+
+
+@pytest.mark.parametrize("sent", [b"", REQUEST, REQUEST[:30]], ids=["nothing", "a request", "half a head"])
+def test_a_connection_that_sends_no_whole_head_in_time_is_closed(bundle: Path, sent: bytes) -> None:
+    with started(bundle, "--idle-timeout", "1") as server:
+        address = httpx.URL(address_of(server))
+        drain(server)
+        with socket.create_connection((address.host, address.port), WAIT) as caller:
+            caller.sendall(sent)
+            reply = b""
+            while part := caller.recv(4096):
+                reply += part
+        assert reply.startswith(b"HTTP/1.1 200") == (sent == REQUEST)
 
 
 def test_a_signal_stops_all_of_them_without_a_trace(server: subprocess.Popen[str]) -> None:

@@ -25,13 +25,10 @@ SECONDS_TO_WAIT = 45.0  # maximum time that a call waits for the first index; cl
 
 
 class IndexProcess(Protocol):
-    """The process that makes the index: subprocess.Popen has these methods."""
+    """The process that makes the index."""
 
-    def poll(self) -> int | None:
-        """Return the exit code, None while it runs."""
-
-    def communicate(self) -> tuple[str, str]:
-        """Return what it has printed, of which the first part is its error."""
+    def error_of_first(self, timeout: float | None = None) -> str | None:
+        """Wait for the first update, and return its error, "" if it succeeded, or None if it still runs."""
 
 
 class Server:
@@ -64,11 +61,12 @@ class Server:
         """Wait for the index, and open it. If the process that makes it fails, `_tools` becomes its error."""
         is_new, reloader = not is_bundle(self._bundle), FolderReloader(self._bundle)
         while not isinstance(self._tools, Tools):
+            failed = self._error_of_process()
             try:
                 executor = Executor(reloader.load().embedder)
             except (BundleError, TensorsError) as error:
-                if self._process is None or self._process.poll() is not None:
-                    self._tools = self._error_of_process() or str(error)
+                if failed is not None:
+                    self._tools = failed or str(error)
                     return
                 await asyncio.sleep(0.2)
                 continue
@@ -78,10 +76,11 @@ class Server:
         if is_new:
             print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
 
-    def _error_of_process(self) -> str:
+    def _error_of_process(self) -> str | None:
+        """Return why there is no index, "" if its process does not know, or None while it runs."""
         if self._process is None:
             return ""
-        return self._process.communicate()[0].strip()
+        return self._process.error_of_first(timeout=0)
 
     async def _reply(self, line: bytes, opening: "asyncio.Task[None]") -> None:
         if b'"tools/call"' in line:

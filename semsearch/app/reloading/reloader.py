@@ -4,12 +4,13 @@ A request keeps the bundle that was current when it began. A poll runs in a thre
 current one, and makes it current with a single assignment.
 """
 
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
-from time import perf_counter
+from time import perf_counter, time
 
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
@@ -43,11 +44,13 @@ bundle_of_request: ContextVar[ActiveBundle | None] = ContextVar("bundle of the r
 class Status:
     """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it succeeded.
 
-    `removed` is the number of texts of the bundle that were removed after it was published to S3.
+    `loaded_at` is the time, in Unix seconds, when this process loaded the version. `removed` is the number of texts of
+    the bundle that were removed after it was published to S3.
     """
 
     source: str
     version: str = ""
+    loaded_at: float = 0.0
     fetch_milliseconds: float = 0.0
     removed: int = 0
     switches: int = 0
@@ -56,9 +59,12 @@ class Status:
 
 
 class Reloader:
-    """What all reloaders share: a bundle for each request, and a thread that polls. `poll` is the subclass's."""
+    """What all reloaders share: a bundle for each request, and a thread that polls. `_look` is the subclass's."""
 
     served: ActiveBundle  # `load` of the subclass sets it, and a poll replaces it
+    # more about where the bundle comes from, for GET /info: such as what `serve --watch` reports
+    more_info: Callable[[], Mapping[str, object]] = staticmethod(dict)
+    on_change: Callable[[Status], None] = staticmethod(lambda _: None)  # called when a field of `status` has changed
 
     def __init__(self, source: str, poll_seconds: float) -> None:
         self.status = Status(source)
@@ -107,6 +113,13 @@ class Reloader:
         return await search(query, lap)
 
     def poll(self) -> None:
+        """Switch to another bundle if there is one. Any failure is reported, so that the next poll takes place."""
+        try:
+            self._look()
+        except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
+            self._fail(reason_of(error))
+
+    def _look(self) -> None:
         """Switch to another bundle if there is one; report one that cannot be used."""
         raise NotImplementedError
 
@@ -126,10 +139,19 @@ class Reloader:
         self._is_stopped.set()
 
     def _switched(self, version: str, began: float, removed: int = 0) -> None:
-        self.status.version, self.status.removed, self.status.error = version, removed, None
-        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
+        message = "bundle switched"
+        if version == self.status.version:
+            message = "texts removed"
+        self._set_version(version, began, removed)
+        self.status.error = None
         self.status.switches += 1
-        self._report()
+        self._logger_of_app().info(message, extra=self._log_fields() | {"removed": removed})
+        self.on_change(self.status)
+
+    def _set_version(self, version: str, began: float, removed: int = 0) -> None:
+        """Note the version that is served now, which took the time since `began`, by perf_counter."""
+        self.status.version, self.status.removed, self.status.loaded_at = version, removed, round(time(), 3)
+        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
 
     def _check_model(self, manifest: Manifest, advice: str) -> None:
         """Raise BundleError unless the bundle embeds with the files that are open."""
@@ -139,25 +161,40 @@ class Reloader:
             found = f"another model, {manifest.model.name}, or the same converted with other options"
             raise BundleError(f"{self.status.source}: holds {found}, expected the one that is open; {advice}")
 
-    def _fail(self, error: Exception) -> None:
-        is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
+    def _fail(self, reason: str) -> None:
+        """Count and log a failure, and show it in GET /info."""
         self.status.failures += 1
-        self.status.error = str(error) if is_foreseen else repr(error)
-        self._report()
+        self.status.error = reason
+        self._logger_of_app().error("bundle switch failed", extra=self._log_fields() | {"error": self.status.error})
+        self.on_change(self.status)
 
-    def _report(self) -> None:
-        """Log a switch or a failure."""
-        status, logger = self.status, self._logger
-        assert logger is not None  # connect set it
-        fields = {"bundle": status.source, "version": status.version[:12], "milliseconds": status.fetch_milliseconds}
-        if status.error is None:
-            logger.info("bundle switched", extra=fields)
-        else:
-            logger.info("bundle switch failed", extra=fields | {"error": status.error})
+    def _logger_of_app(self) -> Log:
+        assert self._logger is not None  # connect set it
+        return self._logger
+
+    def _log_fields(self) -> dict[str, object]:
+        status = self.status
+        return {
+            "bundle": status.source,
+            "version": status.version[:VERSION_CHARACTERS],
+            "milliseconds": status.fetch_milliseconds,
+        }
 
     def info(self) -> dict[str, object]:
         """Return the field `bundle` of GET /info, with the version that answers this request."""
-        return asdict(self.status) | {"version": self.of_request().version}
+        return {**asdict(self.status), "version": self.of_request().version, **self.more_info()}
+
+
+def reason_of(error: Exception) -> str:
+    """Return the reason of a failed poll for people: an unforeseen error is shown with its type."""
+    if isinstance(error, BundleError | TensorsError | OSError):
+        return str(error)
+    return repr(error)
+
+
+def is_final(error: Exception) -> bool:
+    """Return whether a bundle that could not be opened would fail again: not if the disk or a limit was the reason."""
+    return isinstance(error, BundleError | TensorsError) and not isinstance(error.__cause__, OSError)
 
 
 class FolderReloader(Reloader):
@@ -172,29 +209,44 @@ class FolderReloader(Reloader):
         super().__init__(str(folder), poll_seconds)
         self._folder = folder
         self._seen = ""  # the newest version that was opened or refused
+        self._refused: str | None = None  # why the newest version cannot be served
 
     def load(self) -> Loaded:
         """Open the first bundle, and serve it. Raises BundleError or TensorsError."""
+        began = perf_counter()
         self.served = self._open(self._version(), None)
-        self._seen = self.status.version = self.served.version
+        self._seen = self.served.version
+        self._set_version(self.served.version, began)
         return self.served.bundle
 
-    def poll(self) -> None:
+    def _look(self) -> None:
         """Switch to the bundle in the folder if it is another one with the same model."""
         began, version = perf_counter(), self._version()
-        if version in ("", self._seen):
+        if version == "":
+            self.status.error = f"{self._folder}: holds no {MANIFEST}; a process that starts now would fail"
+            return
+        if version == self._seen:
+            self.status.error = self._refused
             return
         try:
             self._check_model(read_manifest(self._folder), "start this process again")
             served = self._open(version, self.served.bundle.embedder)
-        except Exception as error:  # noqa: BLE001  reported
-            if self._version() == version:  # otherwise the files were being replaced, and the next poll opens them
-                self._seen = version
-                self._fail(error)
+        except Exception as error:
+            if self._version() != version:  # the files were being replaced, and the next poll opens them
+                return
+            if not is_final(error):
+                raise
+            self._seen, self._refused = version, reason_of(error)
+            self._fail(self._refused)
             return
         if self._version() == version:
-            self._seen, self.served = version, served
+            self._seen, self._refused, self.served = version, None, served
             self._switched(version, began)
+
+    def _fail(self, reason: str) -> None:
+        """Report a failure, but not again each second."""
+        if self.status.error != reason:
+            super()._fail(reason)
 
     def _open(self, version: str, embedder: Embedder | None) -> ActiveBundle:
         bundle = load(self._folder, embedder)

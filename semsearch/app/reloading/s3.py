@@ -13,6 +13,7 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
@@ -20,7 +21,7 @@ from time import monotonic, perf_counter
 
 import numpy as np
 
-from semsearch.app.reloading.reloader import ActiveBundle, Reloader
+from semsearch.app.reloading.reloader import ActiveBundle, Reloader, Status, is_final, reason_of
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import make_metrics
 from semsearch.aws.s3.fetch import fetch
@@ -31,7 +32,6 @@ from semsearch.aws.search import make_search
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
-from semsearch.engine.tensors import TensorsError
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
@@ -63,6 +63,8 @@ class BundleReloader(Reloader):
         self._own_folder = own_folder(environment)
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
+        if by_requests:
+            self.on_change = self._send_metric
         self._unused: deque[SharedFolder] = deque()
         # Finalizers run newest first at exit, so this one runs after each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
@@ -87,8 +89,7 @@ class BundleReloader(Reloader):
             self._fetched = pointer, open_shared(self._own_folder / pointer.version, fill), embedder
         finally:
             self._objects.close()
-        self.status.version, self.status.removed = pointer.version, len(pointer.removed_rows)
-        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
+        self._set_version(pointer.version, began, len(pointer.removed_rows))
 
     def load(self) -> Loaded:
         """Open the first bundle, after `fetch`, and serve it. Raises BundleError or TensorsError."""
@@ -114,7 +115,7 @@ class BundleReloader(Reloader):
         if self._thread is not None:
             self._thread.join(POLL_SECONDS_TO_STOP)
 
-    def poll(self) -> None:
+    def _look(self) -> None:
         """Switch to the bundle that the pointer names unless it is the current one; report one that cannot be used.
 
         Returns at once if another thread polls.
@@ -122,27 +123,33 @@ class BundleReloader(Reloader):
         if not self._polling.acquire(blocking=False):
             return
         try:
-            _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
-            answer = self._objects.read(POINTER, self._etag)
-            if answer is None:
-                self.status.error = self._refused
-            else:
-                self._refused, (content, etag) = None, answer
-                try:
-                    self._switch(parse_pointer(content, f"{self._objects.url}/{POINTER}"))
-                except RemoteError:
-                    raise
-                except (BundleError, TensorsError) as error:  # the next poll would find the same
-                    self._refused = str(error)
-                    self._fail(error)
-                self._etag = etag
-        except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
-            self._fail(error)
-        finally:
-            self._objects.close()
+            with closing(self._objects):
+                _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
+                self._follow_pointer()
             _remove_all(self._unused)
+        finally:
             self._last_poll = monotonic()
             self._polling.release()
+
+    def _follow_pointer(self) -> None:
+        answer = self._objects.read(POINTER, self._etag)
+        if answer is None and self._refused is not None:
+            self._fail(self._refused)  # at each poll, so that an alarm stays on
+            return
+        if answer is None:
+            self.status.error = None
+            return
+        content, etag = answer
+        self._refused = None
+        try:
+            self._switch(parse_pointer(content, f"{self._objects.url}/{POINTER}"))
+        except RemoteError:
+            raise
+        except Exception as error:
+            if is_final(error):
+                self._refused, self._etag = reason_of(error), etag
+            raise
+        self._etag = etag
 
     def _switch(self, pointer: Pointer) -> None:
         served = self.served.pointer
@@ -183,13 +190,11 @@ class BundleReloader(Reloader):
         weakref.finalize(active, self._unused.append, folder)
         return active
 
-    def _report(self) -> None:
-        """Log a switch and, in Lambda, send the metric SwitchFailed: 1 if it failed, else 0."""
-        super()._report()
-        if self._by_requests:
-            metrics = make_metrics(self._settings)
-            metrics.add_metric("SwitchFailed", "Count", float(self.status.error is not None))
-            metrics.flush_metrics()
+    def _send_metric(self, status: Status) -> None:
+        """Send the metric SwitchFailed: 1 after a poll that failed, 0 after a switch."""
+        metrics = make_metrics(self._settings)
+        metrics.add_metric("SwitchFailed", "Count", float(status.error is not None))
+        metrics.flush_metrics()
 
 
 def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:

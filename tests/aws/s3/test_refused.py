@@ -60,7 +60,6 @@ def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str
     proxy.asked.clear()
     switch.poll()
     assert len(proxy.asked) == 1
-    assert switch.status.failures == 1
     assert switch.status.error
 
 
@@ -108,6 +107,7 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
     bundle: Path,
     bundle_copy: Path,
     environment: dict[str, str],
+    proxy: Proxy,
     changes: dict[str, Any],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -125,8 +125,50 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
     assert message in str(switch.status.error)
     assert ask(client)[0] == version[:12]
     assert left(environment) == [version]
+    proxy.asked.clear()
     switch.poll()
-    assert switch.status.failures == 1  # it is not fetched again
+    assert len(proxy.asked) == 1  # the pointer: the bundle is not fetched again
+
+
+def test_each_poll_reports_the_bundle_that_is_refused_until_another_one_is_current(
+    start: Start,
+    publish: Publish,
+    bundles: list[Path],
+    s3: Any,
+    url: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    publish(bundles[0])
+    switch, _ = start(by_requests=True)
+    publish_manifest(s3, url, b"[]")
+    capsys.readouterr()
+    caplog.set_level("INFO", "tests")
+    for _ in range(3):
+        switch.poll()
+    publish(bundles[1])
+    switch.poll()
+    sent = [json.loads(line)["SwitchFailed"] for line in capsys.readouterr().out.splitlines()]
+    assert sent == [[1.0], [1.0], [1.0], [0.0]]
+    logged = [record.levelname for record in caplog.records if record.name == "tests"]
+    assert logged == ["ERROR", "ERROR", "ERROR", "INFO"]
+    assert switch.info()["failures"] == 3
+
+
+def test_the_pointer_is_read_again_when_what_it_names_could_not_be_opened_for_lack_of_files(
+    behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, client, _, new = behind
+    with monkeypatch.context() as patch:
+
+        def failing(folder: Path) -> None:
+            raise BundleError(f"{folder}: Too many open files") from OSError(24, "Too many open files")
+
+        patch.setattr("semsearch.app.reloading.s3.read_manifest", failing)
+        switch.poll()
+    assert "Too many open files" in str(switch.status.error)
+    switch.poll()
+    assert ask(client)[0] == new[:12]
 
 
 NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
