@@ -30,10 +30,24 @@ from semsearch.app.reloading.reloader import VERSION_CHARACTERS, Status
 from semsearch.app.telemetry import Stopwatch
 
 PREFIX = "semantic_search"
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # upper bounds of buckets
-TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)  # likewise
-TOKENS = (8, 16, 32, 64, 128, 256, 512)  # likewise
-STATUSES = tuple(status.value for status in HTTPStatus)
+SECONDS_BUCKETS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+)  # upper bounds of buckets
+TEXTS_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128)  # likewise
+TOKENS_BUCKETS = (8, 16, 32, 64, 128, 256, 512)  # likewise
+COUNTED_STATUSES = tuple(status.value for status in HTTPStatus)
 PHASES = ("parse", "filter", "keyword", "tokenize", "embed", "search", "rerank", "reply")
 OTHER = "other"  # label of all paths without a route, because callers can invent any number of them
 
@@ -83,17 +97,17 @@ class Metrics(Collector):
         """Count a request that was answered."""
         route = self._route(path)
         with self._lock:
-            self._own["requests"][route, STATUSES.index(status)] += 1
+            self._own["requests"][route, COUNTED_STATUSES.index(status)] += 1
             if status != HTTPStatus.TOO_MANY_REQUESTS:  # its time is mostly the wait before it was sent
-                _observe(self._own["seconds"][route], SECONDS, stopwatch.total() / 1e3)
+                _observe(self._own["seconds"][route], SECONDS_BUCKETS, stopwatch.total() / 1e3)
             for phase, milliseconds in stopwatch.phases.items():
-                _observe(self._own["phases"][route, PHASES.index(phase)], SECONDS, milliseconds / 1e3)
+                _observe(self._own["phases"][route, PHASES.index(phase)], SECONDS_BUCKETS, milliseconds / 1e3)
 
     def count_batch(self, texts: int, tokens: int) -> None:
         """Count a batch."""
         with self._lock:
-            _observe(self._own["texts"], TEXTS, texts)
-            _observe(self._own["tokens"], TOKENS, tokens)
+            _observe(self._own["texts"], TEXTS_BUCKETS, texts)
+            _observe(self._own["tokens"], TOKENS_BUCKETS, tokens)
 
     def set_queued(self, tokens: int) -> None:
         """Set the number of tokens that wait."""
@@ -121,14 +135,14 @@ class Metrics(Collector):
         for path, route in self._routes.items():
             counts = rows["requests"][:, route].sum(axis=0)
             for status in np.flatnonzero(counts):
-                requests.add_metric([path, str(STATUSES[status])], counts[status])
-            _add_histogram(seconds, [path], SECONDS, rows["seconds"][:, route])
+                requests.add_metric([path, str(COUNTED_STATUSES[status])], counts[status])
+            _add_histogram(seconds, [path], SECONDS_BUCKETS, rows["seconds"][:, route])
             for number, phase in enumerate(PHASES):
-                _add_histogram(phases, [path, phase], SECONDS, rows["phases"][:, route, number])
+                _add_histogram(phases, [path, phase], SECONDS_BUCKETS, rows["phases"][:, route, number])
         texts = HistogramMetricFamily(f"{PREFIX}_batch_texts", "Texts of a batch.", labels=())
-        _add_histogram(texts, [], TEXTS, rows["texts"])
+        _add_histogram(texts, [], TEXTS_BUCKETS, rows["texts"])
         tokens = HistogramMetricFamily(f"{PREFIX}_batch_tokens", "Tokens of a batch.", labels=())
-        _add_histogram(tokens, [], TOKENS, rows["tokens"])
+        _add_histogram(tokens, [], TOKENS_BUCKETS, rows["tokens"])
         yield from (requests, seconds, phases, texts, tokens)
         yield GaugeMetricFamily(f"{PREFIX}_queued_tokens", "Tokens that wait for the model.", rows["queued"].sum())
         left = "Requests dropped because their caller hung up."
@@ -160,11 +174,11 @@ class Metrics(Collector):
 def _row_of(routes: int) -> np.dtype[np.void]:
     """Return what a worker counts. A histogram has a count for each bucket and one for larger values, and the sum."""
     fields: list[tuple[Any, ...]] = [
-        ("requests", np.float64, (routes, len(STATUSES))),
-        ("seconds", np.float64, (routes, len(SECONDS) + 2)),
-        ("phases", np.float64, (routes, len(PHASES), len(SECONDS) + 2)),
-        ("texts", np.float64, len(TEXTS) + 2),
-        ("tokens", np.float64, len(TOKENS) + 2),
+        ("requests", np.float64, (routes, len(COUNTED_STATUSES))),
+        ("seconds", np.float64, (routes, len(SECONDS_BUCKETS) + 2)),
+        ("phases", np.float64, (routes, len(PHASES), len(SECONDS_BUCKETS) + 2)),
+        ("texts", np.float64, len(TEXTS_BUCKETS) + 2),
+        ("tokens", np.float64, len(TOKENS_BUCKETS) + 2),
         ("queued", np.float64),
         ("left", np.float64),
         ("version", f"S{VERSION_CHARACTERS}"),

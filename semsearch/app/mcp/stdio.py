@@ -24,8 +24,8 @@ from semsearch.search.executor import Executor
 SECONDS_TO_WAIT = 45.0  # maximum time that a call waits for the first index; clients wait 60 seconds for a reply
 
 
-class IndexProcess(Protocol):
-    """The process that makes the index."""
+class FirstUpdate(Protocol):
+    """The process that makes the index: semsearch/commands/watching.py has it."""
 
     def error_of_first(self, timeout: float | None = None) -> str | None:
         """Wait for the first update, and return its error, "" if it succeeded, or None if it still runs."""
@@ -34,7 +34,7 @@ class IndexProcess(Protocol):
 class Server:
     """Answers messages over a bundle, which another process may still be making."""
 
-    def __init__(self, bundle: Path, process: IndexProcess | None = None) -> None:
+    def __init__(self, bundle: Path, process: FirstUpdate | None = None) -> None:
         """Take the folder of the bundle, and the process that makes or updates it, if there is one."""
         self._bundle, self._process = bundle, process
         self._tools: Tools | str = "the index is still being made; try again in a minute"
