@@ -62,7 +62,13 @@ with no_garbage_collection():
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
-        # a restored process was frozen, possibly for weeks, so its next request polls S3
-        restored = (lambda: None) if reloader is None else reloader.make_poll_due
-        warm_up_after_restore(handler, cold_start, restored, is_closed=settings.is_closed)
+
+        def refresh() -> None:
+            """Read again what can have changed since the snapshot, possibly weeks ago."""
+            if app.stored_keys is not None:
+                app.stored_keys.read()
+            if reloader is not None:
+                reloader.make_poll_due()
+
+        warm_up_after_restore(handler, cold_start, refresh, is_closed=settings.is_closed)
     cold_start.end(stopwatch.phases)

@@ -39,12 +39,12 @@ def warm_up(handler: Handler, *, is_closed: bool = False) -> None:
 
 
 def warm_up_after_restore(
-    handler: Handler, cold_start: ColdStart, restored: Callable[[], None] = lambda: None, *, is_closed: bool = False
+    handler: Handler, cold_start: ColdStart, refresh: Callable[[], None], *, is_closed: bool = False
 ) -> None:
     """Register a warm-up with Lambda SnapStart, which restores this process instead of starting another.
 
     A restored process loads its memory page by page as it is used. So after each restore the handler answers one
-    request before the first real one, and then `restored` is called. The next request reports the restore instead of
+    request before the first real one, and then `refresh` is called. The next request reports the restore instead of
     the start.
     """
     from snapshot_restore_py import register_after_restore
@@ -53,8 +53,8 @@ def warm_up_after_restore(
         stopwatch = Stopwatch()
         cold_start.begin()
         warm_up(handler, is_closed=is_closed)
+        refresh()
         stopwatch.lap("restore-warm-up")
         cold_start.end(stopwatch.phases)
-        restored()
 
     register_after_restore(after_restore)

@@ -22,6 +22,7 @@ from semsearch.search.query import SearchFunction
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from semsearch.app.access.stored_keys import StoredKeys
     from semsearch.app.reloading.reloader import Reloader
 
 # reply headers that web pages on other origins can read
@@ -34,10 +35,15 @@ class App:
     """The ASGI app: layers around the direct routes, and `fastapi`, which answers all other requests."""
 
     def __init__(
-        self, routes: Sequence[DirectRoute], make_fastapi: Callable[[], "FastAPI"], layers: Sequence[Layer]
+        self,
+        routes: Sequence[DirectRoute],
+        make_fastapi: Callable[[], "FastAPI"],
+        layers: Sequence[Layer],
+        stored_keys: "StoredKeys | None" = None,
     ) -> None:
-        """Put the layers around the routes, the first one innermost."""
+        """Put the layers around the routes, the first one innermost. `stored_keys` are the keys that AWS keeps."""
         self._make_fastapi = make_fastapi
+        self.stored_keys = stored_keys
         self._outermost: ASGIApp = DirectRoutes(routes, lambda: self.fastapi)
         for layer in layers:
             self._outermost = layer(self._outermost)
@@ -76,10 +82,15 @@ def create_app(
     layers: list[Layer] = [partial(RequestLimits, max_body_bytes=settings.max_body_bytes)]
     if admission is not None:
         layers.append(admission)
+    stored_keys = None
+    if settings.api_keys_arn:
+        from semsearch.app.access.stored_keys import StoredKeys  # not needed without such keys
+
+        stored_keys = StoredKeys(settings, logger)
     if settings.is_closed:
         from semsearch.app.access.keys import access_layers  # not needed without keys and bound filters
 
-        layers += access_layers(bundle, settings, logger)
+        layers += access_layers(bundle, settings, stored_keys)
     layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
     if settings.cors_origins:
         # Only the server has origins; in Lambda the CORS rules of the API apply. This is outside of the log and of
@@ -100,10 +111,9 @@ def create_app(
     if reloader is None:
         search: SearchFunction = make_search(bundle, executor)
         current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
-        published = None
     else:
         reloader.connect(executor, logger)
-        search, published = reloader.search, reloader.info
+        search = reloader.search
         current = lambda: reloader.of_request().bundle  # noqa: E731
         layers.append(reloader.per_request)
     if settings.is_closed:
@@ -116,9 +126,18 @@ def create_app(
     embedding = TextEmbedding(bundle.embedder, executor, settings)
     routes = [similar_route(search, settings), predict_route(embedding), health_route(executor, logger)]
 
+    def operation() -> dict[str, object]:
+        """Return the fields of GET /info for operators."""
+        found: dict[str, object] = {}
+        if reloader is not None:
+            found["bundle"] = reloader.info()
+        if stored_keys is not None:
+            found["keys"] = {"failures": stored_keys.failures.failures, "error": stored_keys.failures.error}
+        return found
+
     def make_fastapi() -> "FastAPI":
         from semsearch.app.fastapi_app import make_fastapi  # a start does not import FastAPI
 
-        return make_fastapi(routes, embedding, search, current, cold_start, published)
+        return make_fastapi(routes, embedding, search, current, cold_start, operation)
 
-    return App(routes, make_fastapi, layers)
+    return App(routes, make_fastapi, layers, stored_keys)

@@ -45,7 +45,3 @@ class SharedFailures:
     def succeed(self) -> None:
         """Clear the last error."""
         self._row["error"] = b""
-
-    def info(self) -> dict[str, object]:
-        """Return what GET /info shows of the updates of an index."""
-        return {"update_failures": self.failures, "update_error": self.error}

@@ -48,7 +48,7 @@ def make_fastapi(
     search: SearchFunction,
     current: Callable[[], Loaded],
     cold_start: ColdStart,
-    published: Callable[[], Mapping[str, object]] | None,
+    operation: Callable[[], Mapping[str, object]],
 ) -> FastAPI:
     """Return the app with all routes. `current` returns the bundle of the request.
 
@@ -62,7 +62,7 @@ def make_fastapi(
     _add_error_replies(app)
     for route in direct:
         add_direct_route(app, route)
-    add_info(app, current, settings, cold_start, published)
+    add_info(app, current, settings, cold_start, operation)
     _add_page(app)
     add_openai(app, embedding)
     add_tei(app, embedding)

@@ -61,6 +61,7 @@ class Metrics(Collector):
         `add_route` reserves the memory.
         """
         self._workers, self._updates = workers, updates
+        self.keys: SharedFailures | None = None  # failures to read the keys that AWS keeps
         self._lock = Lock()
 
     def add_route(self, app: FastAPI) -> None:
@@ -147,6 +148,9 @@ class Metrics(Collector):
         yield GaugeMetricFamily(f"{PREFIX}_queued_tokens", "Tokens that wait for the model.", rows["queued"].sum())
         left = "Requests dropped because their caller hung up."
         yield CounterMetricFamily(f"{PREFIX}_callers_left", left, rows["left"].sum())
+        if self.keys is not None:
+            failed = "Times that the API keys were not read again from AWS."
+            yield CounterMetricFamily(f"{PREFIX}_keys_failures", failed, self.keys.failures)
         yield from self._bundles()
 
     def _bundles(self) -> Iterator[Metric]:

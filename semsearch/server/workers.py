@@ -154,12 +154,14 @@ def make_app(
     metrics, log = Metrics(workers, updates), make_logger(settings)
     reloader.on_change = metrics.set_bundle
     if updates is not None:
-        reloader.more_info = updates.info
+        reloader.more_info = lambda: {"update_failures": updates.failures, "update_error": updates.error}
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
     executor = BatchingExecutor(bundle.embedder, threads, max_queued_tokens, tokens_per_batch, metrics)
     admission = partial(Admission, executor=executor)
     app = create_app(bundle, settings, log, cold_start, executor, reloader, admission)
+    if app.stored_keys is not None:
+        metrics.keys = app.stored_keys.failures
     metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
     return ServerApp(app, metrics, reloader)

@@ -3,7 +3,7 @@
 Imported only if there are keys or bound filters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from ipaddress import ip_address
 from secrets import compare_digest
@@ -15,7 +15,6 @@ from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.errors import ErrorReply, error_reply
 from semsearch.app.http import ASGIApp, Receive, Reply, Scope, Send
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
-from semsearch.app.telemetry import Log
 from semsearch.engine.loading import Loaded
 from semsearch.engine.metadata.filters import FilterError, read_filter
 
@@ -25,7 +24,7 @@ SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server'
 class ApiKeys:
     """Replies 401 to requests without a valid key, except on OPEN_PATHS; binds the key's filter to other requests."""
 
-    def __init__(self, app: ASGIApp, keys: Callable[[], Sequence[ApiKey]]) -> None:
+    def __init__(self, app: ASGIApp, keys: Callable[[], Awaitable[Sequence[ApiKey]]]) -> None:
         """Take the app and a function that returns the keys, which is called for each request that needs a key."""
         self._app = app
         self._keys = keys
@@ -37,21 +36,22 @@ class ApiKeys:
         """
         if is_open(scope):
             await answer_bound(self._app, None, scope, receive, send)
-        elif (key := self._find_key(scope)) is None:
+        elif (key := find_key(scope, await self._keys())) is None:
             await _refusal(scope)(scope, receive, send)
         else:
             scope["log_fields"]["key"] = key.name
             await answer_bound(self._app, key.filter, scope, receive, send)
 
-    def _find_key(self, scope: Scope) -> ApiKey | None:
-        """Return the key of a request, or None. The time it takes does not reveal which key matches, or how nearly."""
-        values = [value for name, value in scope["headers"] if name == b"authorization"]
-        scheme, _, given = b"".join(values[:1]).partition(b" ")
-        digest = hash_key(given.strip().decode("latin-1"))
-        found = [key for key in self._keys() if compare_digest(key.sha256, digest)]  # compares all keys, always
-        if found and len(values) == 1 and scheme.lower() == b"bearer":
-            return found[0]
-        return None
+
+def find_key(scope: Scope, keys: Sequence[ApiKey]) -> ApiKey | None:
+    """Return the key of a request, or None. The time it takes does not reveal which key matches, or how nearly."""
+    values = [value for name, value in scope["headers"] if name == b"authorization"]
+    scheme, _, given = b"".join(values[:1]).partition(b" ")
+    digest = hash_key(given.strip().decode("latin-1"))
+    found = [key for key in keys if compare_digest(key.sha256, digest)]  # compares all keys, always
+    if found and len(values) == 1 and scheme.lower() == b"bearer":
+        return found[0]
+    return None
 
 
 def _refusal(scope: Scope) -> Reply:
@@ -68,14 +68,15 @@ def _refusal(scope: Scope) -> Reply:
     return reply
 
 
-def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Callable[[ASGIApp], ASGIApp]]:
-    """Return the ASGI layers for the keys and filters of the settings, innermost first.
+def access_layers(bundle: Loaded, settings: Settings, stored: StoredKeys | None) -> list[Callable[[ASGIApp], ASGIApp]]:
+    """Return the ASGI layers for the keys and filters of the settings, and for the stored keys, innermost first.
 
-    Raises SettingsError if keys cannot be read, or if a bound filter does not fit the bundle.
+    Raises SettingsError if a bound filter does not fit the bundle.
     """
-    stored = StoredKeys(settings, logger) if settings.api_keys_arn else None
-    get = (lambda: settings.api_keys) if stored is None else stored.get
-    filters = {f"the filter of {key.name}": key.filter for key in get() if key.filter is not None}
+    keys: Sequence[ApiKey] = settings.api_keys
+    if stored is not None:
+        keys = stored.latest
+    filters = {f"the filter of {key.name}": key.filter for key in keys if key.filter is not None}
     layers: list[Callable[[ASGIApp], ASGIApp]] = []
     if settings.jwt_filter:
         filters["JWT_FILTER"] = {settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}
@@ -87,9 +88,18 @@ def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Calla
             read_filter(condition, bundle.column_kinds)
         except FilterError as error:
             raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
-    if stored or settings.api_keys:
-        return [*layers, partial(ApiKeys, keys=get)]
+    if stored is not None:
+        layers.append(partial(ApiKeys, keys=stored.get))
+    elif settings.api_keys:
+        layers.append(partial(ApiKeys, keys=_unchanged(settings.api_keys)))
     return layers
+
+
+def _unchanged(keys: Sequence[ApiKey]) -> Callable[[], Awaitable[Sequence[ApiKey]]]:
+    async def get() -> Sequence[ApiKey]:
+        return keys
+
+    return get
 
 
 def check_listener(address: str, settings: Settings, is_open: bool) -> None:

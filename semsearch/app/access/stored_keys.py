@@ -1,17 +1,34 @@
-"""API keys in AWS Secrets Manager or Systems Manager."""
+"""API keys in AWS Secrets Manager or Systems Manager.
 
+They are read when the process starts, and again each minute in a thread, so that requests do not wait for AWS. In
+Lambda a process is frozen between requests, possibly for hours. So the first request after a longer pause waits until
+they are read.
+"""
+
+import asyncio
 import json
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
+from threading import Thread
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from semsearch.app.settings import ApiKey, Settings, SettingsError, read_hashes
-from semsearch.app.telemetry import Log
+from semsearch.app.children import SharedFailures
+from semsearch.app.settings import IN_LAMBDA, ApiKey, Settings, SettingsError, read_hashes
+from semsearch.app.telemetry import Log, make_metrics
+
+if TYPE_CHECKING:
+    from semsearch.aws.requests import Service
 
 SECONDS_KEPT = 60.0  # keys from AWS are read again after this time, so a removed key works for at most this time
 STORE_TIMEOUT = 2.0  # maximum seconds between two bytes of the reply of AWS that contains the keys
+TRIES = 4
+PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
+SECONDS_TO_READ = 8.0  # no try begins later: Lambda stops a start after ten seconds
+THROTTLED = ("ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException")  # types of errors
 # By the service in an ARN: the operation that reads the keys, the request's field for the ARN, and the path of the keys
 # in the reply.
 STORES = {
@@ -25,25 +42,49 @@ class StoredKeys:
 
     def __init__(self, settings: Settings, logger: Log, environment: Mapping[str, str] = os.environ) -> None:
         """Read the keys. Raises SettingsError if that fails."""
-        self._arn, self._others, self._logger = settings.api_keys_arn, settings.api_keys, logger
+        self._settings, self._logger = settings, logger
         self._environment = environment
-        self._keys, self._read_at = self._read(), monotonic()
+        self.failures = SharedFailures()
+        self.read()
 
-    def get(self) -> Sequence[ApiKey]:
+    def read(self) -> None:
+        """Read the keys now. Raises SettingsError if that fails."""
+        self._asked_at = monotonic()
+        self.latest = self._read()
+
+    async def get(self) -> Sequence[ApiKey]:
         """Return the keys, including those of the settings. If reading them again fails, keep the keys read before."""
-        if monotonic() - self._read_at >= SECONDS_KEPT:
-            self._read_at = monotonic()
-            try:
-                self._keys = self._read()
-            except SettingsError:
-                self._logger.exception("API keys were not read", extra={})
-        return self._keys
+        age = monotonic() - self._asked_at
+        if age >= SECONDS_KEPT:
+            self._asked_at = monotonic()
+            reading = Thread(target=self._read_again, name="keys", daemon=True)
+            reading.start()
+            if age >= 2 * SECONDS_KEPT:  # nothing has tried meanwhile: the process was frozen, or had no requests
+                await asyncio.to_thread(reading.join, STORE_TIMEOUT)
+        return self.latest
+
+    def _read_again(self) -> None:
+        try:
+            self.latest = self._read()
+        except Exception as error:  # reported, and tried again a minute later
+            self._logger.exception("API keys were not read", extra={})
+            self.failures.fail(str(error))
+            if IN_LAMBDA in self._environment:
+                metrics = make_metrics(self._settings)
+                metrics.add_metric("KeysNotRead", "Count", 1.0)
+                metrics.flush_metrics()
+        else:
+            self.failures.succeed()
 
     def _read(self) -> Sequence[ApiKey]:
-        content = self._content(self._arn)
+        arn = self._settings.api_keys_arn
+        content = self._content(arn)
         if content.startswith("arn:"):  # the parameter of the stack can contain the ARN of ApiKeysArn
             content = self._content(content)
-        return *self._others, *(read_hashes(f"API_KEYS_ARN: {self._arn}", content) if content.strip() else ())
+        others = self._settings.api_keys
+        if not content.strip():
+            return others
+        return *others, *read_hashes(f"API_KEYS_ARN: {arn}", content)
 
     def _content(self, arn: str) -> str:
         from semsearch.aws.requests import CredentialsError, Service
@@ -60,14 +101,56 @@ class StoredKeys:
         address = f"https://{service}.{region}.{suffix}"
         body = json.dumps({field: arn} | ({"WithDecryption": True} if service == "ssm" else {})).encode()
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": target}
-        try:
-            store = Service(service, region, address, STORE_TIMEOUT, self._environment)
-            with store.request("POST", "/", headers, body) as reply:
-                content = json.loads(reply.read())
-            for name in path:
-                content = content[name]
-        except (CredentialsError, OSError, HTTPException, ValueError, LookupError, TypeError) as error:
-            # the reply can hold the secret, so the error does not show it
-            advice = "check the ARN, and that the role may read it"
-            raise SettingsError(f"API_KEYS_ARN: {arn} was not read ({type(error).__name__}); {advice}") from error
-        return str(content)
+        store = Service(service, region, address, STORE_TIMEOUT, self._environment)
+        began = monotonic()
+        for number in range(1, TRIES + 1):
+            try:
+                return _request_keys(store, headers, body, path)
+            except CredentialsError as error:
+                raise SettingsError(f"API_KEYS_ARN: {arn} was not read: {error}") from error
+            except StoreError as error:
+                is_last = number == TRIES or monotonic() - began >= SECONDS_TO_READ
+                if is_last or not error.can_pass:
+                    advice = _advice(str(error), store.endpoint.host)
+                    reason = f"{error}, tried {number} times"
+                    raise SettingsError(f"API_KEYS_ARN: {arn} was not read ({reason}); {advice}") from error
+            time.sleep(PAUSE * 2 ** (number - 1))
+        raise AssertionError("the last try returns or raises")
+
+
+class StoreError(Exception):
+    """A reply of AWS without keys, or none: the message is its status and the type of its error."""
+
+    def __init__(self, found: str, *, can_pass: bool) -> None:
+        """Note what was found, and whether the same request can succeed later."""
+        super().__init__(found)
+        self.can_pass = can_pass
+
+
+def _request_keys(store: "Service", headers: dict[str, str], body: bytes, path: Sequence[str]) -> str:
+    """Return the text that is under `path` in the reply of AWS. Raises StoreError, which never shows that text."""
+    try:
+        with store.request("POST", "/", headers, body) as reply:
+            content = json.loads(reply.read())
+    except (OSError, HTTPException, ValueError) as error:
+        raise StoreError(type(error).__name__, can_pass=True) from error
+    kind = ""
+    if isinstance(content, dict):
+        kind = str(content.get("__type", "")).rpartition("#")[2]
+    if reply.status != 200 or kind:
+        raise StoreError(f"{reply.status} {kind}", can_pass=reply.status >= 500 or kind in THROTTLED)
+    try:
+        for name in path:
+            content = content[name]
+    except (LookupError, TypeError) as error:
+        raise StoreError(f"a reply without {'.'.join(path)}", can_pass=False) from error
+    return str(content)
+
+
+def _advice(found: str, host: str) -> str:
+    """Return what to do about the failure that a StoreError describes."""
+    if "NotFound" in found:
+        return "check the ARN"
+    if found.startswith("400") and not found.endswith(THROTTLED):
+        return "let the role read it, and decrypt it"
+    return f"is {host} reachable? In a VPC it needs an interface endpoint"

@@ -57,9 +57,9 @@ def add_info(
     current: Callable[[], Loaded],
     settings: Settings,
     cold_start: ColdStart,
-    published: Callable[[], Mapping[str, object]] | None,
+    operation: Callable[[], Mapping[str, object]],
 ) -> None:
-    """Add GET /info to the app. It also shows what `published` returns, of a bundle that comes from S3."""
+    """Add GET /info to the app. Callers that find all texts also see what `operation` returns."""
     from fastapi import Response  # not needed to start
 
     limits = {
@@ -78,9 +78,7 @@ def add_info(
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
         bundle = current()
         content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(bundle.manifest.model, limits["texts"])
-        about_bundle = published
         if bundle.is_view:  # a view: no figure of the whole corpus
-            about_bundle = None
             content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
             if content["index"]["keywords"]:
                 content["index"]["keywords"] |= {"terms": None, "postings": None, "known_words": None, "synonyms": None}
@@ -91,8 +89,8 @@ def add_info(
             "archive": cold_start.archive,
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
         }
-        if about_bundle is not None:
-            content["bundle"] = about_bundle()
+        if not bundle.is_view:
+            content |= operation()
         return json_reply(content)
 
 

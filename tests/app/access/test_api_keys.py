@@ -1,5 +1,6 @@
 """API keys: who is let in, where everyone is, and that no key is ever shown."""
 
+import asyncio
 import json
 import logging
 import re
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -16,13 +17,14 @@ import pytest
 from semsearch.app.access import keys as keys_module
 from semsearch.app.access import stored_keys
 from semsearch.app.access.binding import bound_filter
-from semsearch.app.access.keys import ApiKeys, check_listener
+from semsearch.app.access.keys import check_listener, find_key
 from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
 from semsearch.commands.main import dispatch
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import MAKERS
+from tests.server.running import eventually
 
 OLD, NEW = "old-key-0123456789", "new-key-0123456789"
 KEYS = read_settings({"API_KEYS": f"{OLD},{NEW}"})
@@ -104,10 +106,10 @@ def test_every_key_is_compared_whichever_is_right(monkeypatch: pytest.MonkeyPatc
         return secrets.compare_digest(digest, given)
 
     monkeypatch.setattr(keys_module, "compare_digest", compare)
-    guard = ApiKeys(lambda *_: None, lambda: KEYS.api_keys)  # type: ignore[arg-type]
     for key, expected in ((OLD, KEYS.api_keys[0]), (NEW, KEYS.api_keys[1]), ("x", None)):
         compared.clear()
-        assert guard._find_key({"headers": [(b"authorization", b"Bearer " + key.encode())]}) is expected
+        scope = {"headers": [(b"authorization", b"Bearer " + key.encode())]}
+        assert find_key(scope, KEYS.api_keys) is expected
         assert compared == [hash_key(OLD), hash_key(NEW)]
 
 
@@ -277,17 +279,29 @@ class Store(BaseHTTPRequestHandler):
     """Secrets Manager and Systems Manager, as far as the keys need them."""
 
     content = ""
+    later = ""  # what the second request and those after it get instead, if anything
     named = ""  # what the parameter names
+    refusals: ClassVar[list[tuple[int, str]]] = []  # statuses and types of errors that precede the next content
+    asked = 0
 
     def do_POST(self) -> None:
+        Store.asked += 1
+        if Store.asked > 1 and self.later:
+            Store.content = self.later
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         target, service = self.headers["x-amz-target"], self.headers["authorization"].split("/")[3]
-        if (service, target, body) == ("ssm", "AmazonSSM.GetParameter", {"Name": PARAMETER, "WithDecryption": True}):
-            reply: object = {"Parameter": {"Value": self.named or self.content}}
+        status = 200
+        if self.refusals:
+            status, kind = self.refusals.pop(0)
+            reply: object = {"__type": kind}
+        elif (service, target, body) == ("ssm", "AmazonSSM.GetParameter", {"Name": PARAMETER, "WithDecryption": True}):
+            reply = {"Parameter": {"Value": self.named or self.content}}
         else:
             assert (service, target) == ("secretsmanager", "secretsmanager.GetSecretValue")
-            reply = {"SecretString": self.content} if body == {"SecretId": SECRET} else {"__type": "AccessDenied"}
-        self.send_response(200)
+            reply = {"SecretString": self.content}
+            if body != {"SecretId": SECRET}:
+                status, reply = 400, {"__type": "ResourceNotFoundException"}
+        self.send_response(status)
         self.end_headers()
         self.wfile.write(json.dumps(reply).encode())
 
@@ -296,9 +310,11 @@ class Store(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def store() -> Iterator[dict[str, str]]:
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """Return the environment with a store that has OLD's hash."""
-    Store.content = f"old:{A}"
+    monkeypatch.setattr(stored_keys, "PAUSE", 0.0)
+    Store.content, Store.asked = f"old:{A}", 0
+    Store.refusals.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield {
@@ -309,37 +325,114 @@ def store() -> Iterator[dict[str, str]]:
         server.shutdown()
 
 
-@pytest.mark.parametrize(("arn", "named"), [(SECRET, ""), (PARAMETER, ""), (PARAMETER, SECRET)])
-def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
-    arn: str, named: str, store: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Store, "named", named)
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return a clock for the age of keys, whose only value a test can change."""
     now = [0.0]
     monkeypatch.setattr(stored_keys, "monotonic", lambda: now[0])
+    return now
+
+
+def names(stored: StoredKeys) -> list[str]:
+    """Return the names of the keys that a request finds."""
+    return [key.name for key in asyncio.run(stored.get())]
+
+
+@pytest.mark.parametrize(("arn", "named"), [(SECRET, ""), (PARAMETER, ""), (PARAMETER, SECRET)])
+def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
+    arn: str,
+    named: str,
+    store: dict[str, str],
+    now: list[float],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Store, "named", named)
     stored = StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), store)
     Store.content = f"new:{B}"
-    assert [key.name for key in stored.get()] == ["old"]
+    assert names(stored) == ["old"]
     now[0] += stored_keys.SECONDS_KEPT
-    assert [key.name for key in stored.get()] == ["new"]
+    assert eventually(lambda: names(stored) == ["new"])
     Store.content = " "  # all keys are removed
     now[0] += stored_keys.SECONDS_KEPT
-    assert stored.get() == ()
+    assert eventually(lambda: names(stored) == [])
     Store.content = f"new:{B}"
     now[0] += stored_keys.SECONDS_KEPT
-    assert [key.name for key in stored.get()] == ["new"]
+    assert eventually(lambda: names(stored) == ["new"])
     Store.content = "nothing"
     now[0] += stored_keys.SECONDS_KEPT
-    assert [key.name for key in stored.get()] == ["new"]
+    assert names(stored) == ["new"]
+    assert eventually(lambda: "key 1 cannot be read" in str(stored.failures.error))
     assert "API keys were not read" in caplog.text
+    assert names(stored) == ["new"]
+
+
+def test_a_request_after_a_long_pause_waits_for_the_keys(store: dict[str, str], now: list[float]) -> None:
+    stored = StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), store)
+    Store.content = f"new:{B}"
+    now[0] += 2 * stored_keys.SECONDS_KEPT
+    assert names(stored) == ["new"]
+
+
+def test_in_lambda_keys_that_are_not_read_again_are_a_metric(
+    store: dict[str, str], now: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = store | {"AWS_LAMBDA_FUNCTION_NAME": "search"}
+    stored = StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), environment)
+    Store.refusals[:] = [(500, "InternalServiceError")] * 4
+    now[0] += 2 * stored_keys.SECONDS_KEPT
+    assert names(stored) == ["old"]
+    assert json.loads(capsys.readouterr().out)["KeysNotRead"] == [1.0]
+
+
+@pytest.mark.parametrize("refusal", [(400, "ThrottlingException"), (500, "InternalServerError")])
+def test_a_start_that_is_throttled_tries_four_times(refusal: tuple[int, str], store: dict[str, str]) -> None:
+    Store.refusals[:] = [refusal] * 3
+    StoredKeys(Settings(api_keys_arn=PARAMETER), logging.getLogger("tests"), store)
+    assert Store.asked == 4
 
 
 @pytest.mark.parametrize(
-    ("arn", "message"),
-    [(SECRET + "x", "was not read (KeyError); check the ARN"), ("keys", "expected the ARN of a secret")],
+    ("refusal", "message"),
+    [
+        ((400, "ThrottlingException"), "was not read (400 ThrottlingException, tried 4 times); is 127.0.0.1"),
+        ((400, "com.amazonaws#AccessDeniedException"), "(400 AccessDeniedException, tried 1 times); let the role read"),
+        ((400, "ParameterNotFound"), "(400 ParameterNotFound, tried 1 times); check the ARN"),
+    ],
 )
-def test_a_start_without_its_keys_fails(arn: str, message: str, store: dict[str, str]) -> None:
+def test_a_start_without_its_keys_fails_and_says_why(
+    refusal: tuple[int, str], message: str, store: dict[str, str]
+) -> None:
+    Store.refusals[:] = [refusal] * 4
     with pytest.raises(SettingsError, match=re.escape(message)):
-        StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), store)
+        StoredKeys(Settings(api_keys_arn=PARAMETER), logging.getLogger("tests"), store)
+
+
+def test_a_store_that_is_down_and_an_arn_of_something_else_stop_a_start(store: dict[str, str]) -> None:
+    store["AWS_ENDPOINT_URL"] = "http://127.0.0.1:9"
+    with pytest.raises(SettingsError, match=r"ConnectionRefusedError, tried 4 times\); is 127.0.0.1:9 reachable"):
+        StoredKeys(Settings(api_keys_arn=PARAMETER), logging.getLogger("tests"), store)
+    with pytest.raises(SettingsError, match="expected the ARN of a secret"):
+        StoredKeys(Settings(api_keys_arn="keys"), logging.getLogger("tests"), store)
+
+
+RESTORED = """
+import json
+from snapshot_restore_py import get_after_restore
+from function.handler import app
+found = [[key.name for key in app.stored_keys.latest]]
+for hook, arguments, named in get_after_restore():
+    hook(*arguments, **named)
+print(json.dumps([*found, [key.name for key in app.stored_keys.latest]]))
+"""
+
+
+def test_keys_are_read_again_after_a_restore(
+    in_a_new_process: Callable[..., Any], bundle: Path, store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "later", f"new:{B}")
+    environment = store | {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start", "API_KEYS_ARN": SECRET}
+    assert in_a_new_process(RESTORED, BUNDLE_DIR=str(bundle), **environment) == [["old"], ["new"]]
 
 
 # --- the server
