@@ -26,6 +26,7 @@ Headers = dict[str, str]
 PING_FLAGS = ("warmer", "warmup", "keepWarm")
 PING_SOURCES = ("serverless-plugin-warmup", "serverless-plugin-lambda-warmup")
 SCHEDULE = "Scheduled Event"
+FUNCTION_URL = ".lambda-url."  # in the domain of every function URL
 DIRECT_FIELDS = {"path", "method", "body"}
 EXPECTED_EVENT = (
     'expected an HTTP request from API Gateway, a function URL or a load balancer, or {"text": "some words"}, '
@@ -92,14 +93,14 @@ class EventReader:
         source_ip: object = None,
         stage: str = "$default",
     ) -> dict[str, Any]:
-        """Return the ASGI scope of a request. Its path does not contain the stage, nor the base path.
+        """Return the ASGI scope of a request with a decoded path, in which the stage and the base path are left out.
 
         An HTTP API's paths begin with its stage, with a custom domain too
         (https://github.com/CodeGenieApp/serverless-express/issues/465): with the stage `prod`, `/prod` means `/`. The
         base path is removed if it is there and a path follows; the same API has an address without it. Mangum's
         strip_api_gateway_path is not used: with the base path /p it would turn /predict into redict.
         """
-        path = unquote(path) or "/"
+        path = path or "/"
         path.encode()  # refuses half of a surrogate pair
         if stage != "$default" and f"{path}/".startswith(f"/{stage}/"):
             path = path.removeprefix(f"/{stage}") or "/"
@@ -120,24 +121,30 @@ class EventReader:
 
 
 class HttpApi(EventReader, HTTPGateway):
-    """An HTTP API with payload 2.0, or a function URL."""
+    """An HTTP API with payload 2.0, whose path is decoded already, or a function URL, whose path is not."""
 
     def _read(self) -> dict[str, Any]:
         context, headers = self.event["requestContext"], _headers(self.event)
         if cookies := self.event.get("cookies"):
             headers["cookie"] = "; ".join(cookies)
         http, query = context["http"], (self.event.get("rawQueryString") or "").encode()
+        path = http["path"]
+        if FUNCTION_URL in str(context.get("domainName")):
+            path = unquote(path)
         stage = context.get("stage") or "$default"
-        return self._make_scope(http["method"], http["path"], headers, query, http.get("sourceIp"), stage)
+        return self._make_scope(http["method"], path, headers, query, http.get("sourceIp"), stage)
 
 
 class RestApi(EventReader, APIGateway):
-    """A REST API, or an HTTP API with payload 1.0."""
+    """A REST API, or an HTTP API with payload 1.0, whose path is decoded already and whose event has a version."""
 
     def _read(self) -> dict[str, Any]:
         query = urlencode(_query(self.event), doseq=True).encode()
         source_ip = (self.event["requestContext"].get("identity") or {}).get("sourceIp")
-        return self._make_scope(self.event["httpMethod"], self.event["path"], _headers(self.event), query, source_ip)
+        path = self.event["path"]
+        if "version" not in self.event:
+            path = unquote(path)
+        return self._make_scope(self.event["httpMethod"], path, _headers(self.event), query, source_ip)
 
 
 class LoadBalancer(EventReader, ALB):
@@ -146,7 +153,7 @@ class LoadBalancer(EventReader, ALB):
     def _read(self) -> dict[str, Any]:
         headers, query = _headers(self.event), encode_query_string_for_alb(_query(self.event))
         source_ip = headers.get("x-forwarded-for", "")
-        return self._make_scope(self.event["httpMethod"], self.event["path"], headers, query, source_ip)
+        return self._make_scope(self.event["httpMethod"], unquote(self.event["path"]), headers, query, source_ip)
 
 
 class OtherEvent(EventReader, HTTPGateway):
@@ -168,7 +175,7 @@ class OtherEvent(EventReader, HTTPGateway):
             raise ValueError("neither a ping nor a direct invocation")
         self.event["body"] = body
         headers = {"content-type": "application/json"} if body else {}
-        return self._make_scope(method, path, headers) | {"is_direct": True}
+        return self._make_scope(method, unquote(path), headers) | {"is_direct": True}
 
 
 def format_of(event: object) -> type[EventReader]:

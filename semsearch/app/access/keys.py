@@ -7,16 +7,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from ipaddress import ip_address
 from secrets import compare_digest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semsearch.app.access.binding import OPEN_PATHS, answer_bound, is_open
 from semsearch.app.access.claims import bind_claim
-from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.errors import ErrorReply, error_reply
 from semsearch.app.http import ASGIApp, Receive, Reply, Scope, Send
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
 from semsearch.engine.loading import Loaded
 from semsearch.engine.metadata.filters import FilterError, read_filter
+
+if TYPE_CHECKING:
+    from semsearch.app.access.stored_keys import StoredKeys
 
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
 
@@ -68,7 +70,9 @@ def _refusal(scope: Scope) -> Reply:
     return reply
 
 
-def access_layers(bundle: Loaded, settings: Settings, stored: StoredKeys | None) -> list[Callable[[ASGIApp], ASGIApp]]:
+def access_layers(
+    bundle: Loaded, settings: Settings, stored: "StoredKeys | None"
+) -> list[Callable[[ASGIApp], ASGIApp]]:
     """Return the ASGI layers for the keys and filters of the settings, and for the stored keys, innermost first.
 
     Raises SettingsError if a bound filter does not fit the bundle.

@@ -14,19 +14,15 @@ from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from semsearch.app.children import SharedFailures
 from semsearch.app.settings import IN_LAMBDA, ApiKey, Settings, SettingsError, read_hashes
 from semsearch.app.telemetry import Log, make_metrics
-
-if TYPE_CHECKING:
-    from semsearch.aws.requests import Service
+from semsearch.aws.requests import CredentialsError, Service
+from semsearch.aws.s3.objects import PAUSE, TRIES
 
 SECONDS_KEPT = 60.0  # keys from AWS are read again after this time, so a removed key works for at most this time
 STORE_TIMEOUT = 2.0  # maximum seconds between two bytes of the reply of AWS that contains the keys
-TRIES = 4
-PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
 SECONDS_TO_READ = 8.0  # no try begins later: Lambda stops a start after ten seconds
 THROTTLED = ("ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException")  # types of errors
 # By the service in an ARN: the operation that reads the keys, the request's field for the ARN, and the path of the keys
@@ -87,8 +83,6 @@ class StoredKeys:
         return *others, *read_hashes(f"API_KEYS_ARN: {arn}", content)
 
     def _content(self, arn: str) -> str:
-        from semsearch.aws.requests import CredentialsError, Service
-
         found = re.match(r"arn:(aws[\w-]*):(secretsmanager|ssm):([a-z0-9-]+):\d{12}:", arn)
         if found is None:
             expected = "expected the ARN of a secret in Secrets Manager or of a parameter in Systems Manager"
@@ -127,7 +121,7 @@ class StoreError(Exception):
         self.can_pass = can_pass
 
 
-def _request_keys(store: "Service", headers: dict[str, str], body: bytes, path: Sequence[str]) -> str:
+def _request_keys(store: Service, headers: dict[str, str], body: bytes, path: Sequence[str]) -> str:
     """Return the text that is under `path` in the reply of AWS. Raises StoreError, which never shows that text."""
     try:
         with store.request("POST", "/", headers, body) as reply:

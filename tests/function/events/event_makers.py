@@ -1,5 +1,7 @@
 """Events as AWS sends them: one maker for each source, called with method, path and body, or None without a body.
 
+The path is encoded, as callers send it. An HTTP API decodes it; the other sources do not.
+
 They are shortened from AWS's own examples:
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
@@ -7,6 +9,7 @@ https://docs.aws.amazon.com/lambda/latest/dg/services-alb.html
 """
 
 from typing import Any
+from urllib.parse import unquote
 
 HEADERS = {"Content-Type": "application/json", "Host": "stories.example.com", "X-Forwarded-Proto": "https"}
 
@@ -18,14 +21,14 @@ def http_api(method: str, path: str, body: str | None) -> Event:
     event: Event = {
         "version": "2.0",
         "routeKey": "$default",
-        "rawPath": path,
+        "rawPath": unquote(path),
         "rawQueryString": "",
         "headers": {name.lower(): value for name, value in HEADERS.items()},
         "requestContext": {
             "accountId": "123456789012",
             "apiId": "r3pmxmplak",
             "domainName": "r3pmxmplak.execute-api.eu-central-1.amazonaws.com",
-            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "203.0.113.7"},
+            "http": {"method": method, "path": unquote(path), "protocol": "HTTP/1.1", "sourceIp": "203.0.113.7"},
             "requestId": "JKJaXmPLvHcESHA=",
             "routeKey": "$default",
             "stage": "$default",
@@ -40,6 +43,7 @@ def function_url(method: str, path: str, body: str | None) -> Event:
     """A function URL: the HTTP API's format, with other values."""
     event = http_api(method, path, body)
     event["requestContext"] |= {"apiId": "abc123", "domainName": "abc123.lambda-url.eu-central-1.on.aws"}
+    event["rawPath"] = event["requestContext"]["http"]["path"] = path
     return event
 
 
@@ -67,6 +71,13 @@ def rest_api(method: str, path: str, body: str | None) -> Event:
         "body": body,
         "isBase64Encoded": False,
     }
+
+
+def http_api_with_payload_1(method: str, path: str, body: str | None) -> Event:
+    """API Gateway HTTP API, payload format 1.0: as a REST API's, with a version, a decoded path and other headers."""
+    event = rest_api(method, unquote(path), body)
+    event["requestContext"] |= {"path": unquote(path), "stage": "$default"}
+    return event | {"version": "1.0"}
 
 
 def load_balancer(method: str, path: str, body: str | None) -> Event:
@@ -98,4 +109,4 @@ def taking_gzip(event: Event) -> Event:
     return event | {name: event[name] | {"accept-encoding": [accepted] if name == "multiValueHeaders" else accepted}}
 
 
-MAKERS = [http_api, function_url, rest_api, load_balancer, load_balancer_with_lists]
+MAKERS = [http_api, http_api_with_payload_1, function_url, rest_api, load_balancer, load_balancer_with_lists]

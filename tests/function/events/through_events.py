@@ -5,6 +5,7 @@ import base64
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 from starlette.types import Receive, Scope, Send
 
@@ -39,7 +40,9 @@ class ThroughEvents:
         await send({"type": "http.response.body", "body": content})
 
     def _ask(self, scope: Scope, body: bytes) -> dict[str, Any]:
-        event = http_api(scope["method"], scope["path"], base64.b64encode(body).decode()) | {"isBase64Encoded": True}
+        event = http_api(scope["method"], quote(scope["path"]), base64.b64encode(body).decode()) | {
+            "isBase64Encoded": True
+        }
         event["headers"] = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         event["rawQueryString"] = scope["query_string"].decode("latin-1")
         context: Any = SimpleNamespace(aws_request_id=None)
