@@ -38,10 +38,14 @@ RUN mkdir -p /staging/var/task && cp -R function semsearch /staging/var/task && 
     && python3 function/image/bytecode.py /staging \
     && python3 -m function.image.build_archive --out /staging/var/task/function/archive.bin && chmod -R a+rX /staging
 
-# A bundle may have been copied here with files that only their owner may read; in the image that would be root
+# Each byte of the bundle is checked here, because a start has no time to. The bundle may have been copied here with files
+# that only their owner may read; in the image that would be root.
 FROM ${BASE_IMAGE} AS bundle
+WORKDIR /build
+COPY semsearch/ semsearch/
+COPY function/image/ function/image/
 COPY bundle/ /bundle/
-RUN chmod -R a+rX /bundle
+RUN python3 -m function.image.check_bundle /bundle && chmod -R a+rX /bundle
 
 FROM ${BASE_IMAGE}
 COPY --from=dependencies /staging/ /

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from semsearch.engine.bundle import check_files
 from semsearch.engine.quantization import Embeddings
 
 REPLY_SECONDS = 60.0  # timeout of a request to a function or server
@@ -68,15 +69,22 @@ class Search:
         c-1 A warm coat
     """
 
-    def __init__(self, place: str | Path, *, key: str | None = None, region: str | None = None) -> None:
+    def __init__(
+        self, place: str | Path, *, key: str | None = None, region: str | None = None, verify: bool = False
+    ) -> None:
         """Open a bundle's folder, or take an address that begins with http:// or https://.
 
         key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
-        Authorization=IAM requires. Raises BundleError or TensorsError if the folder cannot be used.
+        Authorization=IAM requires. With verify, each file of the folder is compared with its SHA-256 first, which reads
+        all of it. Raises BundleError or TensorsError if the folder cannot be used.
         """
         if "://" in str(place):
+            if verify:
+                raise ValueError(f"verify: {place} is an address; `semsearch serve --verify` checks the files there")
             self._post = _remote(str(place).rstrip("/"), key, region)
         else:
+            if verify:
+                check_files(Path(place))
             self._post = _local(Path(place))
 
     def search(

@@ -27,3 +27,10 @@ def write_passages(path: Path, texts: Sequence[str], ids: Sequence[str], metadat
     with writing_passages(path) as append:
         for row in zip(texts, ids, metadata, strict=True):
             append(*row)
+
+
+def damage(path: Path) -> None:
+    """Change one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0b100
+    path.write_bytes(content)

@@ -17,6 +17,7 @@ from semsearch.app.http import Receive, Scope, Send, header
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
+from tests.bundle_files import damage
 
 KEY = "0123456789abcdef"
 CLOSED = Settings(api_keys=(ApiKey("test", hash_key(KEY)),))
@@ -103,3 +104,12 @@ def test_a_request_with_a_region_is_signed_with_the_credentials_of_the_environme
 def test_every_field_of_similar_is_an_argument() -> None:
     arguments = {*inspect.signature(Search.search).parameters} - {"self"}
     assert {"num_results" if name == "top_k" else name for name in arguments} == {*SimilarRequest.model_fields}
+
+
+def test_with_verify_a_damaged_bundle_is_refused(bundle_copy: Path) -> None:
+    Search(bundle_copy, verify=True)
+    damage(bundle_copy / "passages.safetensors")
+    with pytest.raises(ValueError, match=r"passages\.safetensors: is damaged"):
+        Search(bundle_copy, verify=True)
+    with pytest.raises(ValueError, match="verify: http://localhost:8000 is an address"):
+        Search("http://localhost:8000", verify=True)

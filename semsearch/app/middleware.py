@@ -15,6 +15,7 @@ from semsearch.app.telemetry import Log, Stopwatch, server_timing
 
 # https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
 TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+LOGGED_CHARACTERS = 1_000  # maximum length of a path in the log: callers can send 60,000
 MOST_DISCARDED = 100_000_000  # bytes of a refused body
 
 
@@ -74,7 +75,7 @@ class RequestLog:
             self._cold_start.report(start)
         fields = {
             "method": scope["method"],
-            "path": scope["path"],
+            "path": scope["path"][:LOGGED_CHARACTERS],
             "status": status,
             "payload_bytes": payload_bytes,
             "milliseconds": round(stopwatch.total(), 3),

@@ -62,6 +62,7 @@ def serve(
     *,
     watch: bool = False,
     documents: Path | None = None,
+    verify: bool = False,
     host: Annotated[str, Parameter(env_var="HOST")] = "127.0.0.1",
     port: Port = 8000,
     open: Annotated[bool, Parameter(negative=())] = False,
@@ -80,6 +81,8 @@ def serve(
             the environment variable BUNDLE_DIR, or bundle/.
         watch: update the index when files change.
         documents: with --watch and a bundle: the folder of the documents that the bundle was made of.
+        verify: compare each file of a bundle with its SHA-256 before it is served, which reads all of it. Files from S3
+            are always compared.
         host: address to listen on; the default is for this machine alone.
         port: port to listen on; 0 takes one that is free.
         open: let other machines send requests without a key.
@@ -113,7 +116,7 @@ def serve(
         settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
         check_listener(listeners[0].getsockname()[0], settings, open)
         with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
-            app = make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates)
+            app = make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify)
         _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is an open file
         multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle

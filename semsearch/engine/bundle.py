@@ -1,7 +1,8 @@
 """The bundle: a folder that `semsearch index` writes and searches trust. `manifest.json` is the contract.
 
 Opening checks the format version, that each file exists with its size, and that the bundle's own model embedded the
-index. Only `semsearch verify` compares checksums, because a cold start has no time to read every byte.
+index. Only `check_files` compares checksums, because a cold start has no time to read every byte: the image's build,
+`semsearch verify`, `semsearch serve --verify` and `Search(…, verify=True)` call it.
 """
 
 import hashlib
@@ -219,9 +220,10 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
         version = found.get("format_version")
     if version != FORMAT_VERSION:
         shown = version if isinstance(version, str) else reprlib.repr(version)
-        raise BundleError(
-            f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `semsearch index` again"
-        )
+        remedy = "run `semsearch index` again"
+        if isinstance(version, int) and version > FORMAT_VERSION:
+            remedy = "a newer release wrote it: install that here, or `semsearch rollback` to an older bundle"
+        raise BundleError(f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; {remedy}")
     try:
         return Manifest(
             model=ModelInfo(**found["model"]),
@@ -295,6 +297,19 @@ def check_size(bundle: Path, name: str, manifest: Manifest) -> None:
         raise BundleError(f"{bundle / name}: is missing; run `semsearch index` again") from None
     if found != expected:
         raise BundleError(f"{bundle / name}: {found} bytes, the manifest says {expected}; run `semsearch index` again")
+
+
+def check_files(bundle: Path) -> None:
+    """Compare the SHA-256 of each file with the manifest, which reads all files. Raises BundleError if one differs."""
+    manifest = read_manifest(bundle)
+    for name, expected in manifest.files.items():
+        check_size(bundle, name, manifest)
+        found = describe_file(bundle / name).sha256
+        if found != expected.sha256:
+            raise BundleError(
+                f"{bundle / name}: is damaged: SHA-256 {found[:12]}, the manifest says {expected.sha256[:12]}; "
+                "copy it again, or run `semsearch index` again"
+            )
 
 
 def describe_file(path: Path) -> FileInfo:

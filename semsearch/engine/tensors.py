@@ -39,7 +39,18 @@ class TensorsError(ExpectedError, ValueError):
     """A safetensors file that cannot be read: the message names the file, what was found and what was expected."""
 
 
-def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
+class Tensors(dict[str, AnyArray]):
+    """The tensors of a file by name. Raises TensorsError for a name that is not there."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __missing__(self, name: str) -> AnyArray:
+        found = ", ".join(self) or "no tensors"
+        raise TensorsError(f"{self._path}: holds {found}, expected {name}; run `semsearch index` again")
+
+
+def map_tensors(path: Path, *, scattered: bool = False) -> Tensors:
     """Return the tensors by name, as read-only views of one memory map.
 
     The first use of a row also reads it from disk. Pass scattered=True if the rows that are used lie far apart: the
@@ -54,7 +65,8 @@ def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
             begin = 8 + int.from_bytes(mapped[:8], "little")
             header = json.loads(mapped[8:begin])
             header.pop("__metadata__", None)
-            tensors = {name: _view(mapped, begin, entry) for name, entry in header.items()}
+            tensors = Tensors(path)
+            tensors.update({name: _view(mapped, begin, entry) for name, entry in header.items()})
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TensorsError(
                 f"{path}: {error}; expected a whole safetensors file; run `semsearch index` again"

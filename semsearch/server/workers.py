@@ -131,11 +131,14 @@ def make_app(
     tokens_per_batch: int = TOKENS_PER_BATCH,
     workers: int = 1,
     updates: SharedFailures | None = None,
+    *,
+    verify: bool = False,
 ) -> ServerApp:
     """Return the app over the bundle of these settings. Raises the same errors as load and create_app.
 
     `threads` run the model; the next two are the maximum tokens of the queue and of a batch. `workers` processes will
-    run the app. `updates` are those of the index, if a process makes them.
+    run the app. `updates` are those of the index, if a process makes them. With `verify`, the files of a folder's
+    bundle are compared with their SHA-256s; those from S3 always are.
     """
     stopwatch = Stopwatch()
     reloader: Reloader
@@ -147,7 +150,7 @@ def make_app(
         stopwatch.lap("fetch")
         bundle = published.load()
     else:
-        reloader = FolderReloader(settings.bundle_dir)
+        reloader = FolderReloader(settings.bundle_dir, verify=verify)
         bundle = reloader.load()
     bundle.open_all()
     stopwatch.lap("load")

@@ -108,6 +108,12 @@ def test_without_lambda_each_request_id_is_32_other_hex_digits(client: httpx.Cli
     assert all(re.fullmatch("[0-9a-f]{32}", request_id) for request_id in ids)
 
 
+def test_a_path_of_any_length_makes_a_short_line(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert client.get("/" + "a" * 60_000).status_code == 404
+    assert all(len(repr(vars(record))) < 5_000 for record in caplog.records if record.name == "tests")
+
+
 def test_the_text_of_a_request_is_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     client.post("/similar", json={"text": "a private matter"})
     assert "private" not in repr(only_line(caplog))

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request
-from semsearch.engine.bundle import MANIFEST, read_manifest
+from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish
 from semsearch.search.query import Query
+from tests.bundle_files import damage
 from tests.server.running import eventually
 from tests.world import write_bundle
 
@@ -141,3 +142,15 @@ def test_the_bundle_of_a_folder_that_is_gone_is_served_and_the_loss_is_shown(
     Path(f"{bundle_copy}.moved").rename(bundle_copy)
     reloader.poll()
     assert reloader.info()["error"] is None
+
+
+def test_with_verify_a_damaged_bundle_is_served_neither_first_nor_later(bundle_copy: Path, newer: Path) -> None:
+    reloader = FolderReloader(bundle_copy, verify=True)
+    reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
+    damage(newer / "index.safetensors")
+    replace_files(bundle_copy, newer)
+    reloader.poll()
+    assert "index.safetensors: is damaged" in str(reloader.status.error)
+    assert found_by(reloader) != "new"
+    with pytest.raises(BundleError, match="is damaged"):
+        FolderReloader(bundle_copy, verify=True).load()

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,13 @@ from semsearch.engine.bundle import (
     BundleError,
     FileInfo,
     check_bundle,
+    check_files,
     describe_file,
     read_manifest,
 )
 from semsearch.indexing.corpus import Corpus
+from tests.bundle_files import damage
+from tests.project import ROOT
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -91,6 +96,11 @@ def test_another_format_version_is_refused(bundle_copy: Path, version: object) -
     assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: {expected}"
 
 
+def test_a_newer_format_is_refused_with_what_an_operator_can_do(bundle_copy: Path) -> None:
+    rewrite(bundle_copy, lambda found: found.update(format_version=FORMAT_VERSION + 1))
+    assert refusal(bundle_copy).endswith("install that here, or `semsearch rollback` to an older bundle")
+
+
 CHANGES: dict[str, tuple[Change, str]] = {
     "no model": (lambda found: found.pop("model"), "model"),
     "no keywords": (lambda found: found["index"].pop("keywords"), "keywords"),
@@ -144,3 +154,22 @@ def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle
     assert read_manifest(bundle_copy).index is None
     expected = f"holds a model and no texts; run `semsearch index PATH --out {bundle_copy}`"
     assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, COLUMNS, KEYWORDS, PASSAGES])
+def test_a_byte_that_differs_in_any_file_is_found_by_its_checksum(bundle_copy: Path, name: str) -> None:
+    check_files(bundle_copy)
+    damage(bundle_copy / name)
+    with pytest.raises(BundleError, match=f"{name}: is damaged: SHA-256"):
+        check_files(bundle_copy)
+
+
+def test_the_image_is_not_built_with_a_damaged_bundle_and_is_built_without_one(bundle_copy: Path) -> None:
+    command = [sys.executable, "-m", "function.image.check_bundle", str(bundle_copy)]
+    assert subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stderr == b""
+    damage(bundle_copy / INDEX)
+    failed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "index.safetensors: is damaged" in failed.stderr
+    (bundle_copy / MANIFEST).write_bytes(b"")
+    subprocess.run(command, cwd=ROOT, check=True)

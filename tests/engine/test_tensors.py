@@ -140,6 +140,12 @@ def test_a_broken_file_is_refused_by_name(content: bytes, tmp_path: Path) -> Non
         map_tensors(path)
 
 
+def test_a_name_that_a_file_lacks_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
+    tensors = map_tensors(write(tmp_path / "index.safetensors", {"c0des": entry()}, b"ab"))
+    with pytest.raises(TensorsError, match=r"index.safetensors: holds c0des, expected codes; run `semsearch index`"):
+        tensors["codes"]
+
+
 def test_an_entry_that_the_data_do_not_have_is_refused(tmp_path: Path) -> None:
     for wrong in (entry("BF16", [1]), entry("F32", [2], [0, 4]), entry("U8", [9], [0, 9])):
         with pytest.raises(TensorsError, match="expected a whole safetensors file"):

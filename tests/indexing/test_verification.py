@@ -25,7 +25,7 @@ from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors.recall import Recall
 from semsearch.indexing.verification import Check, verify
-from tests.bundle_files import write_passages
+from tests.bundle_files import damage, write_passages
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -102,9 +102,7 @@ def test_the_model_of_a_bundle_without_texts_is_checked(bundle: Path, tmp_path: 
 
 @pytest.mark.parametrize("name", [TOKENIZER, PASSAGES])
 def test_one_flipped_byte_fails_the_checksum_of_its_file_alone(bundle_copy: Path, name: str) -> None:
-    content = bytearray((bundle_copy / name).read_bytes())
-    content[len(content) // 2] ^= 0b100
-    (bundle_copy / name).write_bytes(content)
+    damage(bundle_copy / name)
     checks, _ = check(bundle_copy)
     assert [one for one in checks if one.startswith("checksum") and not checks[one].passed] == [f"checksum of {name}"]
 

@@ -144,6 +144,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "503": (refuse(503, "SlowDown"), "503 SlowDown"),
     "short": (shorten, "ended after|end of message|bytes"),
     "forbidden": (refuse(403, "AccessDenied"), "403 AccessDenied; publish a bundle there, or allow s3:GetObject"),
+    "late": (refuse(403, "RequestTimeTooSkewed"), "403 RequestTimeTooSkewed; set the clock of this machine"),
     "gone": (refuse(404, "NoSuchKey"), "404 NoSuchKey; publish a bundle there"),
 }
 WRONG: dict[str, tuple[Fault, str]] = {"wrong bytes": (change, "is damaged: SHA-256")}

@@ -15,7 +15,7 @@ from time import perf_counter, time
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
 from semsearch.aws.search import make_search
-from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, Manifest, read_manifest
+from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, Manifest, check_files, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
 from semsearch.engine.tensors import TensorsError
@@ -204,10 +204,11 @@ class FolderReloader(Reloader):
     manifest is the same before and after the files were opened.
     """
 
-    def __init__(self, folder: Path, poll_seconds: float = SECONDS_BETWEEN_LOOKS) -> None:
-        """Serve this folder, after `load`."""
+    def __init__(self, folder: Path, poll_seconds: float = SECONDS_BETWEEN_LOOKS, *, verify: bool = False) -> None:
+        """Serve this folder, after `load`. With `verify`, each file of a bundle is compared with its SHA-256 first."""
         super().__init__(str(folder), poll_seconds)
         self._folder = folder
+        self._verify = verify
         self._seen = ""  # the newest version that was opened or refused
         self._refused: str | None = None  # why the newest version cannot be served
 
@@ -249,6 +250,8 @@ class FolderReloader(Reloader):
             super()._fail(reason)
 
     def _open(self, version: str, embedder: Embedder | None) -> ActiveBundle:
+        if self._verify:
+            check_files(self._folder)
         bundle = load(self._folder, embedder)
         bundle.open_all()
         return ActiveBundle(bundle, version, None if self._executor is None else make_search(bundle, self._executor))

@@ -110,6 +110,8 @@ class Objects:
             raise _TransientError(found)
         if code and code[1] in CREDENTIAL_ERRORS:
             advice = "get new credentials"
+        elif code and code[1] == b"RequestTimeTooSkewed":
+            advice = "set the clock of this machine"
         elif reply.status in (301, 307, 400):
             advice = f"is the bucket in {self._region}? Set AWS_REGION to its region"
         elif reply.status in (403, 404):  # without s3:ListBucket, S3 answers 403 for a missing object too

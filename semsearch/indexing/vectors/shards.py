@@ -17,7 +17,7 @@ import numpy as np
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
 from semsearch.engine.quantization import Codes, Scales
-from semsearch.engine.tensors import Array, TensorsError, map_tensors
+from semsearch.engine.tensors import AnyArray, Array, TensorsError, map_tensors
 from semsearch.indexing.digests import BYTES, Digests, Positions
 from semsearch.indexing.files import FINISHED, finishing, save_tensors
 
@@ -59,7 +59,7 @@ def read_shards(fresh: Path, model: str) -> list[KnownRows]:
     """Return the finished shards of this model; delete those of other models, and damaged ones."""
     found = []
     for path in sorted((fresh / FINISHED).glob("*.safetensors")):
-        tensors = {}
+        tensors: dict[str, AnyArray] = {}
         if path.name.startswith(f"{model}-"):
             with suppress(TensorsError):  # the disk lost it: its texts are embedded again
                 tensors = map_tensors(path)
