@@ -5,11 +5,12 @@ Imported by the first query that asks for one of them.
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from time import time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsearch.engine.hits import MOST_HITS, Hit, Mask
+from semsearch.engine.hits import DECIMALS, MOST_HITS, Hit, Mask
 from semsearch.engine.keyword.highlights import TermsOfWords, highlight, plain_text
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.engine.metadata.columns import Column
@@ -20,6 +21,9 @@ from semsearch.engine.tensors import Array
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
 from semsearch.search.ranking import Ranking
 from semsearch.search.results import Found, show_hit
+
+if TYPE_CHECKING:
+    from semsearch.engine.metadata.boosts import Boost
 
 MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
@@ -81,12 +85,17 @@ class RefinedQuery:
         by = [(self._column(name), way == "desc") for name, way in (query.sort or {}).items()]
         return sort_rows(rows, by)[query.offset : query.offset + query.num_results]
 
-    def list_texts(self) -> Found:
-        """Return the texts that pass the filter, sorted, without a score."""
+    def list_texts(self, boosts: "Sequence[Boost]") -> Found:
+        """Return the texts that pass the filter, without a score: sorted, or those with the largest boosts first."""
         if self.allowed is None:
             rows = np.arange(self._rows)
         else:
             rows = np.flatnonzero(self.allowed)
+        if boosts and not self._query.sort:
+            from semsearch.engine.metadata.boosts import boost_rows  # only a query with a boost needs it
+
+            added = np.round(boost_rows(boosts, self._texts().columns, rows, time()), DECIMALS)
+            rows = rows[np.argsort(-added, kind="stable")]
         results = [
             result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in self._sorted(rows)])
         ]

@@ -4,7 +4,7 @@ Columns, keywords and reranker are opened by the first query that needs them. Wh
 semsearch/aws/s3vectors/search.py searches by the same steps.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import time
@@ -30,6 +30,8 @@ from semsearch.search.results import Found, show_hit
 
 if TYPE_CHECKING:
     from semsearch.engine.keyword.matches import Matches
+    from semsearch.engine.metadata.boosts import Boost
+    from semsearch.engine.metadata.columns import Columns
     from semsearch.search.refinements import RefinedQuery
 
 Returned = TypeVar("Returned")
@@ -73,8 +75,9 @@ class BundleSearch:
     async def search(self, query: Query, lap: Lap) -> Found:
         """Return what a query finds, calling `lap` at the end of each phase.
 
-        Raises SearchError if a field names a column that cannot be used, or if the mode needs keywords and there are
-        none. Raises BackendError if embeddings or texts are in another service, and that service fails.
+        Raises SearchError if a field has a value that cannot be used with this bundle, also where the field has no
+        effect: a column that is not there, or a mode that needs keywords if there are none. Raises BackendError if
+        embeddings or texts are in another service, and that service fails.
         """
         query = self._with_mode(query)
         prepared = await self._run(partial(self.prepare, query, lap), self._rows_to_prepare(query))
@@ -93,12 +96,17 @@ class BundleSearch:
         return await self._executor.run(work, rows=rows)
 
     def _with_mode(self, query: Query) -> Query:
+        keywords = self._bundle.manifest.corpus.keywords
+        if query.mode in ("keyword", "hybrid") and keywords is None and self._bundle.texts is not None:
+            raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
+        if query.fusion_weight is not None and keywords is not None and keywords.fusion != CONVEX:
+            raise SearchError(f"fusion_weight: found {query.fusion_weight}, but {ONLY_RANKS}")
         if query.rerank is not None and self._bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
         if query.mode is not None:
             return query
         # with an id the query is a stored text, which shares words with nearly every other
-        is_hybrid = self._bundle.manifest.corpus.keywords is not None and query.id is None
+        is_hybrid = keywords is not None and query.id is None
         return replace(query, mode="hybrid" if is_hybrid else "semantic")
 
     def _rows_to_prepare(self, query: Query) -> int | None:
@@ -146,16 +154,11 @@ class BundleSearch:
 
     def _find_words(self, prepared: Prepared, text: str) -> None:
         query = prepared.query
-        if self._bundle.texts is None:
-            keywords = None
-        else:
-            keywords = self._bundle.texts.keywords
-        if keywords is None:
-            raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
+        assert self._bundle.texts is not None  # otherwise the mode is semantic
+        keywords = self._bundle.texts.keywords
+        assert keywords is not None  # `_with_mode` has checked it
         prepared.info = keywords.info
         if query.fusion_weight is not None:
-            if keywords.info.fusion != CONVEX:
-                raise SearchError(f"fusion_weight: found {query.fusion_weight}, but {ONLY_RANKS}")
             prepared.info = replace(keywords.info, fusion_weight=query.fusion_weight)
         is_prefix = query.prefix and prepared.row is None
         prepared.matches = keywords.match(text, prepared.allowed, prefix=is_prefix, correct=query.correct)
@@ -182,7 +185,8 @@ class BundleSearch:
     def list_texts(self, prepared: Prepared, lap: Lap) -> Found:
         """Return the texts that pass the filter, for a query without a text."""
         assert prepared.refined is not None  # such a query is not plain
-        found = prepared.refined.list_texts()
+        boosts = self._boosts(prepared.query)
+        found = prepared.refined.list_texts(boosts)
         lap("search")
         return found
 
@@ -194,9 +198,9 @@ class BundleSearch:
         """Return the ranking of the query's mode, with its boosts and its least score."""
         query = prepared.query
         ranking = rank_by_mode(prepared, embedded)
-        boost = self._boost(query)
-        if boost and self._bundle.texts is not None:
-            ranking = boosted_ranking(ranking, boost, self._bundle.texts, str(query.mode))
+        boosts = self._boosts(query)
+        if boosts and self._bundle.texts is not None:
+            ranking = boosted_ranking(ranking, boosts, self._bundle.texts.columns, str(query.mode))
         if query.min_score is not None:
             ranking = RankingAbove(ranking, query.min_score)
         return ranking
@@ -205,6 +209,19 @@ class BundleSearch:
         if query.boost is None:
             return self._bundle.manifest.corpus.boost
         return query.boost
+
+    def _boosts(self, query: Query) -> "Sequence[Boost]":
+        """Return the boosts of a query. Raises SearchError, which lists the columns."""
+        boost, texts = self._boost(query), self._bundle.texts
+        if not boost or texts is None:
+            return ()
+        from semsearch.engine.metadata.boosts import read_boosts  # only a query with a boost needs it
+        from semsearch.engine.metadata.filters import FilterError
+
+        try:
+            return read_boosts(boost, texts.columns.kinds)
+        except FilterError as error:
+            raise filter_error(error, texts.columns.kinds) from None
 
     async def _rerank(self, prepared: Prepared, ranking: Ranking, lap: Lap) -> Ranking:
         """Return a ranking whose first hits are the candidates, ordered by both scores."""
@@ -255,20 +272,10 @@ def rank_by_mode(prepared: Prepared, embedded: Embedded) -> Ranking:
     return HybridRanking(matches, prepared.index, embedding, prepared.info, query.exact, embedded.is_truncated)
 
 
-def boosted_ranking(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode: str) -> Ranking:
-    """Return the ranking with boosts. Raises SearchError, which lists the columns."""
-    from semsearch.engine.metadata.boosts import (  # only a query with a boost needs it
-        MOST_BOOSTED,
-        boosted,
-        read_boosts,
-    )
-    from semsearch.engine.metadata.filters import FilterError
+def boosted_ranking(ranking: Ranking, boosts: "Sequence[Boost]", columns: "Columns", mode: str) -> Ranking:
+    """Return the ranking with boosts."""
+    from semsearch.engine.metadata.boosts import MOST_BOOSTED, boosted  # only a query with a boost needs it
 
-    columns = bundle.columns
-    try:
-        boosts = read_boosts(boost, columns.kinds)
-    except FilterError as error:
-        raise filter_error(error, columns.kinds) from None
     best = ranking.best(MOST_BOOSTED)
     return ReorderedRanking(ranking, boosted(ranking.find, best, boosts, columns, mode, time()))
 

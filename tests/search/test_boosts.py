@@ -89,6 +89,24 @@ def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(
     assert [hit["id"] for hit in red] == [hit["id"] for hit in best if "red" in hit["metadata"].get("tags", ())][:5]
 
 
+def test_a_list_has_the_largest_boosts_first_and_a_sort_comes_before_them(catalogue: LoadedTexts) -> None:
+    rows = [row for row in range(ROWS) if row % 3 == 0]
+    listed = Query(num_results=100, filter={"in_stock": True}, boost=BOOST)
+    found = find(catalogue, listed)
+    boosts = [by_hand(hit["metadata"]) for hit in found.results]
+    assert boosts == sorted(boosts, reverse=True)
+    assert {hit["score"] for hit in found.results} == {None}
+    assert found.total == len([row for row in rows if product(row)])
+    tenth = find(catalogue, replace(listed, num_results=10, offset=10)).results
+    assert tenth == found.results[10:20]
+    ways: dict[str, Any] = {"sort": {"sold": "desc"}, "num_results": 20}
+    assert (
+        find(catalogue, replace(listed, **ways)).results == find(catalogue, replace(listed, boost=None, **ways)).results
+    )
+    with pytest.raises(SearchError, match="boost: expected the name of a column"):
+        find(catalogue, replace(listed, sort={"sold": "asc"}, boost={"wrong": {"log": True, "weight": 1}}))
+
+
 def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: LoadedTexts) -> None:
     boost = {"sold": {"log": True, "weight": 0.05}}
     index = replace(catalogue.manifest.corpus, boost=boost)

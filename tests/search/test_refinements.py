@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query, SearchError, UnknownIdError
@@ -282,3 +284,23 @@ def test_an_unknown_id_is_an_error_of_its_own() -> None:
     with pytest.raises(UnknownIdError) as caught:
         search(id="y" * 100)
     assert str(caught.value) == f"id: found '{'y' * 60}', expected the id of a text; search for one"
+
+
+@pytest.mark.parametrize(
+    ("keywords", "query", "message"),
+    [
+        (None, Query(filter={}, mode="keyword"), "mode: found 'keyword', but this bundle has no keywords"),
+        ({"fusion": "rrf"}, Query(filter={}, fusion_weight=0.5), "fusion_weight: found 0.5, but this bundle combines"),
+        ({"fusion": "rrf"}, Query("goose", mode="keyword", fusion_weight=0.5), "fusion_weight: found 0.5, but this"),
+    ],
+)
+def test_a_field_that_the_bundle_cannot_use_is_refused_where_it_has_no_effect(
+    bundle: Path, embedder: Embedder, keywords: dict[str, str] | None, query: Query, message: str
+) -> None:
+    loaded = load(bundle, embedder)
+    info = loaded.manifest.corpus.keywords
+    assert info is not None
+    changed = None if keywords is None else replace(info, **keywords)
+    manifest = replace(loaded.manifest, index=replace(loaded.manifest.corpus, keywords=changed))
+    with pytest.raises(SearchError, match=message):
+        find(replace(loaded, manifest=manifest), query)

@@ -11,11 +11,10 @@ const SECONDS = { h: 3_600, d: 86_400, w: 604_800 }; // of the units of a half-l
 const round = (/** @type {number} */ score) => Math.round(score * 1e6) / 1e6;
 
 /**
- * Return what finds the first hits when the best ones are ordered with their boosts. `mode` is the name of the ranking's
- * score in the `scores` of a hit, and `now` is in seconds since 1970.
- * @type {(find: Find, boosts: Boosts, columns: Record<string, Column>, mode: string, now: number) => Find}
+ * Return the function that returns what boosts add to the score of a row; `now` is in seconds since 1970.
+ * @type {(boosts: Boosts, columns: Record<string, Column>, now: number) => (row: number) => number}
  */
-export function boosted(find, boosts, columns, mode, now) {
+export function boostOf(boosts, columns, now) {
   const parts = Object.entries(boosts).map(([name, { weight, half_life: halfLife, equals }]) => {
     const column = columns[name];
     if (equals !== undefined) {
@@ -29,8 +28,17 @@ export function boosted(find, boosts, columns, mode, now) {
       return weight * (half ? 0.5 ** (Math.max(now - number / 1e6, 0) / half) : Math.log1p(Math.max(number, 0)));
     };
   });
+  return (row) => round(parts.reduce((sum, part) => sum + part(row), 0));
+}
+
+/**
+ * Return what finds the first hits when the best ones are ordered with their boosts. `mode` is the name of the ranking's
+ * score in the `scores` of a hit.
+ * @type {(find: Find, boostOf: (row: number) => number, mode: string) => Find}
+ */
+export function boosted(find, boostOf, mode) {
   const best = find(MOST_BOOSTED, null, true).map(({ row, score, scores }) => {
-    const boost = round(parts.reduce((sum, part) => sum + part(row), 0));
+    const boost = boostOf(row);
     return { row, score: round(Number(score) + boost), scores: { ...scores, [mode]: Number(score), boost } };
   });
   best.sort((one, other) => other.score - one.score);

@@ -3,7 +3,7 @@
 /** @import { Correction, Embed, Find, Hit, Lap, Lexicon, Mask, Request } from "./types.js" */
 import { Analyzer } from "./analyzer.js";
 import { both, maskOf, readTensors, rowsOf } from "./arrays.js";
-import { boosted } from "./boosts.js";
+import { boosted, boostOf } from "./boosts.js";
 import { Column, countValues, sortRows } from "./columns.js";
 import { allowedRows, namesIn } from "./filters.js";
 import { highlight } from "./highlights.js";
@@ -115,8 +115,15 @@ export class Site {
       facets: Object.fromEntries(facets.map((name) => [name, countValues(columns[name], mask)])),
       total: rowsOf(mask, this.rows).length,
     });
+    const hasBoost = Object.keys(boost).length > 0;
+    const added = boostOf(boost, columns, Date.now() / 1000);
     if (text === undefined && id === undefined) {
-      const rows = sortRows(rowsOf(allowed, this.rows), order);
+      const found = Array.from(rowsOf(allowed, this.rows));
+      if (hasBoost && !order.length) {
+        const boosts = new Map(found.map((row) => [row, added(row)]));
+        found.sort((one, other) => Number(boosts.get(other)) - Number(boosts.get(one)));
+      }
+      const rows = sortRows(found, order);
       const page = rows.slice(offset, offset + count).map((row) => ({ row, score: null }));
       const results = await this.show(page, request, "", []);
       return { results, truncated: false, ...(facets.length ? counted(allowed) : { total: rows.length }) };
@@ -135,8 +142,7 @@ export class Site {
     const openLexicon = request.correct === false ? null : () => this.lexicon();
     const ranking = await this.rank(mode, query, row, allowed, isPrefix, openLexicon, lap);
     const { matching, corrected, completed, truncated } = ranking;
-    const hasBoost = Object.keys(boost).length > 0;
-    const find = hasBoost ? boosted(ranking.find, boost, columns, mode, Date.now() / 1000) : ranking.find;
+    const find = hasBoost ? boosted(ranking.find, added, mode) : ranking.find;
     const terms = Array.from(corrected.values(), (each) => [...each.values()])
       .flat(2)
       .concat(completed);
