@@ -287,20 +287,20 @@ def test_an_unknown_id_is_an_error_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keywords", "query", "message"),
+    ("fusion", "query", "message"),
     [
         (None, Query(filter={}, mode="keyword"), "mode: found 'keyword', but this bundle has no keywords"),
-        ({"fusion": "rrf"}, Query(filter={}, fusion_weight=0.5), "fusion_weight: found 0.5, but this bundle combines"),
-        ({"fusion": "rrf"}, Query("goose", mode="keyword", fusion_weight=0.5), "fusion_weight: found 0.5, but this"),
+        ("rrf", Query(filter={}, fusion_weight=0.5), "fusion_weight: found 0.5, but this bundle combines"),
+        ("rrf", Query("goose", mode="keyword", fusion_weight=0.5), "fusion_weight: found 0.5, but this"),
     ],
 )
 def test_a_field_that_the_bundle_cannot_use_is_refused_where_it_has_no_effect(
-    bundle: Path, embedder: Embedder, keywords: dict[str, str] | None, query: Query, message: str
+    bundle: Path, embedder: Embedder, fusion: str | None, query: Query, message: str
 ) -> None:
     loaded = load(bundle, embedder)
     info = loaded.manifest.corpus.keywords
     assert info is not None
-    changed = None if keywords is None else replace(info, **keywords)
+    changed = None if fusion is None else replace(info, fusion=fusion)
     manifest = replace(loaded.manifest, index=replace(loaded.manifest.corpus, keywords=changed))
     with pytest.raises(SearchError, match=message):
         find(replace(loaded, manifest=manifest), query)
