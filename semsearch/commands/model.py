@@ -23,7 +23,8 @@ Examples:
     semsearch model unpack models.tar
 """
 OF_MODEL = (
-    *("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration", "calibration_column"),
+    *("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "similarity"),
+    *("calibration", "calibration_column"),
 )
 OF_RERANKER = ("rerank", "rerank_revision", "rerank_weight")
 command = App("model", help="Convert a model, or take converted models to another machine.", help_epilogue=EXAMPLES)
@@ -41,7 +42,7 @@ def convert(model: str, /, *, out: Path, cache: bool = True, **chosen: Any) -> N
     console = TerminalConsole()
     with replacing(out) as fresh, showing_progress(console) as on_progress:
         placed = place_models(fresh, None, choice, reranker, on_progress)
-    print_rows(console, model_rows(placed.manifest))
+    print_rows(console, model_rows(placed.manifest, placed.prompts))
     console.print(f"Next: {suggested('index', 'PATH', '--out', out)}", markup=False)
 
 

@@ -1,6 +1,7 @@
 """Print what `semsearch index` has made: its checks, its figures, what it left out, and the next command."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 
 from rich.console import Console
@@ -43,6 +44,8 @@ def print_summary(console: Console, made: IndexSummary, *, is_verbose: bool = Fa
     rows = [*_texts(made), *_counts(made)]
     if is_verbose:
         rows += _details(made)
+    else:
+        rows += _training(made.manifest, made.prompts)
     rows += [*_accuracy(made), *_costs(made)]
     print_rows(console, rows)
     console.print(f"{made.out}/ is ready. Try it: {suggested('serve', made.out)}", markup=False)
@@ -137,7 +140,7 @@ def _costs(made: IndexSummary) -> SummaryRows:
 def _details(made: IndexSummary) -> SummaryRows:
     """Yield what the manifest has too."""
     corpus, index = made.corpus, made.manifest.corpus
-    yield from model_rows(made.manifest)
+    yield from model_rows(made.manifest, made.prompts)
     if made.model_from is not None:
         yield "model from", str(made.model_from)
     yield "filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"
@@ -150,8 +153,8 @@ def _details(made: IndexSummary) -> SummaryRows:
     yield "sizes", ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in made.manifest.files.items())
 
 
-def model_rows(manifest: Manifest) -> SummaryRows:
-    """Yield the rows of the summary about the model and the reranker."""
+def model_rows(manifest: Manifest, prompts: Mapping[str, str]) -> SummaryRows:
+    """Yield the rows of the summary about the model and the reranker; prompts are those of the roles."""
     model = manifest.model
     full = ""
     if model.full_dim:
@@ -162,10 +165,28 @@ def model_rows(manifest: Manifest) -> SummaryRows:
     if model.documents:
         parts.append("another model for the passages")
     yield "model", ", ".join(parts)
+    yield from _training(manifest, prompts)
     yield model.quantization, f"against float32: {_figures(model.accuracy)}"
     if (info := manifest.rerank) is not None:
         parts = [info.name, f"{info.max_tokens} tokens", f"weight {info.weight:g}"]
         yield "reranker", f"{', '.join(parts)}; against float32: {_figures(info.accuracy)}"
+
+
+def _training(manifest: Manifest, prompts: Mapping[str, str]) -> SummaryRows:
+    """Yield which of the model's prompts are used, if it has any, and whether it was trained for another similarity."""
+    model = manifest.model
+    if prompts or model.unused_prompts:
+        yield "prompts", _describe_prompts(prompts, model.unused_prompts)
+    if model.similarity is not None:
+        yield "similarity", f"cosine; the model was trained for {model.similarity}, which orders texts differently"
+
+
+def _describe_prompts(prompts: Mapping[str, str], unused: Sequence[str]) -> str:
+    shown = {role: json.dumps(text, ensure_ascii=False) for role, text in prompts.items()}
+    said = f"{shown.get('query', 'none')} for queries, {shown.get('document', 'none')} for passages"
+    if unused:
+        said += f"; not used: {', '.join(unused)}"
+    return said
 
 
 def _figures(accuracy: dict[str, float]) -> str:

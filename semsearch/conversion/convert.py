@@ -94,6 +94,8 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path,
         max_tokens=source.max_tokens,
         prompts=source.prompts,
         quantization=RECIPE,
+        unused_prompts=source.unused_prompts,
+        similarity=source.similarity,
     )
     exact = Embedder(read_tokenizer(tokenizer), open_session(path), model)
     check_agreement(source, original, exact)

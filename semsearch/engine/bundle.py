@@ -64,6 +64,10 @@ class ModelInfo:
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see semsearch/conversion/convert.py
     full_dim: int | None = None  # dimensions of the model's own embeddings, if the bundle keeps only the first `dim`
     documents: str = ""  # name (`name_model`) of another model, which embeds passages; "" if this one does
+    unused_prompts: list[str] = field(default_factory=list)  # names of prompts in the model's files that no role has
+    # similarity that the model was trained for, such as "dot", if the cosine orders texts differently; older code left
+    # it out
+    similarity: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

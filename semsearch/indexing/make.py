@@ -83,6 +83,7 @@ class IndexSummary:
     corpus: Corpus  # without its texts, ids and metadata, which the bundle has
     repeated_ids: int  # passages with the id of an earlier one
     rows: EmbeddedCorpus
+    prompts: Mapping[str, str]  # text before each query and before each passage, by role
     checks: tuple[Check, ...]
     embedding_seconds: float
     seconds: float  # of everything
@@ -129,6 +130,7 @@ def index(
     dimensions: int | None = None,
     query_prompt: str | None = None,
     document_prompt: str | None = None,
+    similarity: Literal["cosine"] | None = None,
     calibration: Path | None = None,
     calibration_column: str | None = None,
     cache: bool = True,
@@ -197,6 +199,8 @@ def index(
         dimensions: keep only the first values of an embedding, for a Matryoshka model.
         query_prompt: text before each query. Without it, the one that the model's files state.
         document_prompt: text before each passage. Without it, the one that the model's files state.
+        similarity: search by cosine, although the model was trained for the dot product or for a distance. Without it,
+            such a model is refused.
         calibration: file of typical texts, which choose the 8-bit steps. Without it, texts of Python's documentation.
         calibration_column: column of these texts. Without it, the column `text` or the only one.
         cache: take a converted model from the cache, and keep it there.
@@ -229,7 +233,8 @@ def index(
     out = Path(out)
     older = None if update is None else Path(update)
     choice = ModelChoice(
-        model, revision, pooling, dimensions, query_prompt, document_prompt, calibration, calibration_column, cache
+        *(model, revision, pooling, dimensions, query_prompt, document_prompt, similarity),
+        *(calibration, calibration_column, cache),
     )
     reranker = RerankerChoice(rerank, rerank_revision, rerank_weight)
     assert not isinstance(synonyms, str | Path)  # `recalling_options` has read the file
@@ -289,6 +294,7 @@ def index(
         corpus=replace(corpus, texts=(), ids=(), metadata=()),
         repeated_ids=repeated_ids,
         rows=rows,
+        prompts=models.prompts,
         checks=checks,
         embedding_seconds=embedding_seconds,
         seconds=perf_counter() - started,

@@ -28,8 +28,11 @@ RUN_OPTIONS = (  # no manifest records these: places, models, and what is about 
     *("data", "out", "update", "ray", "strict", "remove_corpus", "learn", "cache", "on_progress"),
     *("calibration", "calibration_column", "questions"),  # an update has texts of its own
     *("model", "rerank", "rerank_revision", "rerank_weight"),  # an update takes both models from the bundle
+    "similarity",  # accepts the cosine for one model alone
 )
-MODEL_OPTIONS = ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration")
+MODEL_OPTIONS = (
+    *("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "similarity", "calibration"),
+)
 KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight", "synonyms")
 NEEDED_OPTIONS = {  # an option, and the one without which it has no effect
     "rerank_revision": "rerank",

@@ -45,6 +45,8 @@ def test_what_the_manifest_will_say_comes_from_the_model(tiny_export: tuple[Path
         "quantization": "w8a14",
         "full_dim": None,
         "documents": "",
+        "unused_prompts": [],
+        "similarity": None,
     }
 
 

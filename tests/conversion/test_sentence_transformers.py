@@ -102,6 +102,14 @@ def test_modules_after_pooling_give_the_embeddings_of_sentence_transformers(
     np.testing.assert_array_equal(embedder.embed(same_length), alone)
 
 
+def test_a_dropout_changes_no_embedding(steps: Path, tmp_path: Path) -> None:
+    write_modules(
+        steps, "Transformer", "Pooling", "Normalize", "Dense", "Dropout", "LayerNorm", "5_Dense", "Normalize", "Dropout"
+    )
+    embedder = exact(read_source(steps, "steps"), tmp_path / "work")
+    assert least_cosine(embed(embedder), expected("steps", "all")) >= LEAST_COSINE
+
+
 @pytest.mark.parametrize("activation", ONNX_ACTIVATIONS)
 def test_each_activation_equals_that_of_torch(steps: Path, activation: str) -> None:
     package = "linear" if activation == "Identity" else "activation"
@@ -122,9 +130,12 @@ def test_each_activation_equals_that_of_torch(steps: Path, activation: str) -> N
 
 
 def write_modules(folder: Path, *kinds: str) -> None:
-    """Write a modules.json with the modules of the model `steps`."""
+    """Write a modules.json with the modules of the model `steps`; 5_Dense is its second Dense."""
     paths = {"Transformer": "", "Pooling": "1_Pooling", "Dense": "3_Dense", "LayerNorm": "4_LayerNorm"}
-    modules = [{"type": f"sentence_transformers.models.{kind}", "path": paths.get(kind, kind)} for kind in kinds]
+    modules = [
+        {"type": f"sentence_transformers.models.{kind.removeprefix('5_')}", "path": paths.get(kind, kind)}
+        for kind in kinds
+    ]
     (folder / "modules.json").write_text(json.dumps(modules))
 
 
@@ -198,6 +209,7 @@ def test_a_prompt_can_be_replaced_and_left_out(router: Path) -> None:
     }
     assert read_source(tiny, "t", prompts={"query": "", "document": ""}).prompts == {}
     found = read_source(router, "t", prompts={"document": "d: "})
+    assert found.unused_prompts == ["document"]
     assert found.documents is not None
     assert (found.prompts, found.documents.prompts) == ({"query": "query: "}, {"document": "d: "})
 
@@ -223,6 +235,7 @@ def routed(router: Path, calibration: Path, tmp_path_factory: pytest.TempPathFac
     )
     assert done.code == 0, done.err
     assert "another model for the passages" in done.out
+    assert summary(done, "prompts") == '"query: " for queries, "passage: " for passages'
     return folder / "bundle", corpus
 
 

@@ -1,12 +1,13 @@
 """The files of a sentence-transformer: its modules, prompts and weights.
 
-The export adds Dense, LayerNorm and Normalize to the graph. Models with other modules (a StaticEmbedding, the pooling
-of a sparse encoder, LSTM, CNN) are refused by name. What else is wrong with a file, the library that reads it reports.
+The export adds Dense, LayerNorm and Normalize to the graph, and leaves Dropout out. Models with other modules (a
+StaticEmbedding, the pooling of a sparse encoder, LSTM, CNN) are refused by name. What else is wrong with a file, the
+library that reads it reports.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,21 @@ from semsearch.indexing.errors import first_line
 
 WEIGHTS_FILE = "model.safetensors"
 SHARDS = "model.safetensors.index.json"  # lists the files if the weights are in several
-DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in order of preference
+CONFIG = "config_sentence_transformers.json"
+# The names of each role's prompts, in order of preference. encode_query and encode_document of sentence-transformers
+# 6.2 read "query", and "document", "passage" and "corpus". FRIDA and models of Nomic and Jina have the other names.
+ROLE_PROMPTS = {
+    "query": ("query", "search_query", "retrieval.query"),
+    "document": ("document", "passage", "corpus", "search_document", "retrieval.passage"),
+}
+# The values of similarity_fn_name in CONFIG that can order texts differently from the cosine, and those of them that
+# order embeddings of length 1 as the cosine does
+OTHER_SIMILARITIES = ("dot", "euclidean", "manhattan")
+COSINE_OF_UNITS = ("dot", "euclidean")
 MODULES = "modules.json"
 BEFORE = ["Transformer", "Pooling"]
 AFTER_POOLING = ("Dense", "LayerNorm", "Normalize")
+IDENTITY = "Dropout"  # changes embeddings in training alone
 ROUTER, ROUTES = "Router", ("query", "document")
 PACKAGE = "sentence_transformers."  # a class of another package can compute anything
 # Classes of torch.nn with their defaults, and the ONNX operator of each. The domain of Gelu is ONNX Runtime's.
@@ -70,19 +82,33 @@ def read_json(path: Path, optional: bool = False) -> Any:
         return json.loads(path.read_bytes())
 
 
-def read_prompts(folder: Path) -> dict[str, str]:
-    """Return the prompts in config_sentence_transformers.json by role ("query", "document"), without the empty ones.
+def choose_prompts(stated: Mapping[str, str], default: str | None) -> dict[str, str]:
+    """Return the prompt of each role ("query", "document"), "" for none; `default` names the default prompt.
 
-    A role has the prompt of its own name, or else the file's default prompt. A missing file means no prompts.
+    A role has the first of its own prompts (ROLE_PROMPTS) that is not empty. If they are all empty, it has none: an
+    empty prompt replaces the default one. A role without a prompt of its own has the default prompt, unless this is the
+    prompt of the other role.
     """
-    config = read_json(folder / "config_sentence_transformers.json", optional=True)
-    prompts, named = config.get("prompts") or {}, config.get("default_prompt_name")
-    default = ""
-    if named:
-        default = prompts[named]
-    document = next((prompts[name] for name in DOCUMENT_PROMPTS if prompts.get(name)), default)
-    stated = {"query": prompts.get("query") or default, "document": document}
-    return {role: text for role, text in stated.items() if text}
+    of_roles = {name for names in ROLE_PROMPTS.values() for name in names}
+    chosen = {}
+    for role, names in ROLE_PROMPTS.items():
+        own = [stated[name] for name in names if name in stated]
+        if not own and default and default not in of_roles:
+            own = [stated[default]]
+        chosen[role] = next(filter(None, own), "")
+    return chosen
+
+
+def read_similarity(config: Mapping[str, Any], routes: Mapping[str, Modules]) -> str | None:
+    """Return the similarity that a model was trained for, None if the cosine orders texts in the same way.
+
+    config is the content of CONFIG. A Normalize module at the end makes all embeddings equally long.
+    """
+    stated = config.get("similarity_fn_name")
+    has_units = bool(routes) and all(modules[-1][0] == "Normalize" for modules in routes.values())
+    if stated not in OTHER_SIMILARITIES or (has_units and stated in COSINE_OF_UNITS):
+        return None
+    return str(stated)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -116,7 +142,10 @@ def read_modules(folder: Path) -> dict[str, Modules]:
         config = read_json(router / "router_config.json")
         kinds, structure = config["types"], config["structure"]
         routes = {
-            route: [*(_located(router, kinds[name], name) for name in structure[route]), *modules[1:]]
+            route: [
+                *_without_identities(_located(router, kinds[name], name) for name in structure[route]),
+                *modules[1:],
+            ]
             for route in ROUTES
         }
     for listed in routes.values():
@@ -130,8 +159,12 @@ def read_modules(folder: Path) -> dict[str, Modules]:
 
 
 def list_modules(folder: Path) -> Modules:
-    """Return the modules that modules.json lists."""
-    return [_located(folder, entry["type"], entry["path"]) for entry in read_json(folder / MODULES)]
+    """Return the modules that modules.json lists, without those that leave an embedding as it is."""
+    return _without_identities(_located(folder, entry["type"], entry["path"]) for entry in read_json(folder / MODULES))
+
+
+def _without_identities(modules: Iterable[tuple[str, Path]]) -> Modules:
+    return [(kind, folder) for kind, folder in modules if kind != IDENTITY]
 
 
 def _located(folder: Path, kind: str, inside: str) -> tuple[str, Path]:

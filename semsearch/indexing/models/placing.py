@@ -17,6 +17,7 @@ from semsearch.indexing.models.cache import (
 )
 from semsearch.indexing.models.calibration import CalibrationTexts, read_calibration
 from semsearch.indexing.models.converting import convert_reranker
+from semsearch.indexing.models.modules import CONFIG, ModelError
 from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256, find_model, read_cross_encoder, read_source
 from semsearch.indexing.progress import OnProgress
 
@@ -31,6 +32,7 @@ class ModelChoice:
     dimensions: int | None = None
     query_prompt: str | None = None
     document_prompt: str | None = None
+    similarity: str | None = None
     calibration: Path | None = None
     calibration_column: str | None = None
     uses_cache: bool = True
@@ -53,6 +55,11 @@ class PlacedModels:
     documents_folder: Path  # often the unfinished folder itself
     documents: Manifest  # the manifest of that folder
     from_cache: Path | None = None  # the folder of the cache that the model was copied from
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The prompts by role, also the one of another model for passages."""
+        return self.manifest.model.prompts | self.documents.model.prompts
 
     @property
     def is_default(self) -> bool:
@@ -111,14 +118,26 @@ def _take_or_convert(
         if manifest is None:
             require_packages("MODEL", "export")  # raises the error that names them
             raise AssertionError("the packages are missing")
+        _require_cosine(manifest.model.name, manifest.model.similarity, choice)
         return manifest, folder
     found = find_model(name, choice.revision)
     source = read_source(*found, choice.pooling, choice.dimensions, prompts)
+    _require_cosine(source.name, source.similarity, choice)
     folder = cached_folder(source, fresh, calibration.read() if is_own else None)
     manifest = take_cached(folder, fresh)
     if manifest is not None:
         return manifest, folder
     return make_model(source, calibration.read(), folder, fresh, on_progress), None
+
+
+def _require_cosine(name: str, similarity: str | None, choice: ModelChoice) -> None:
+    """Raise ModelError if a model was trained for another similarity than the cosine, and nobody accepts the cosine."""
+    if similarity is not None and choice.similarity is None:
+        raise ModelError(
+            f"{name}: {CONFIG} has the similarity_fn_name {similarity}, and no Normalize module makes its embeddings "
+            "equally long; searches use the cosine, which finds other texts; choose another model, or accept the "
+            "cosine with --similarity cosine"
+        )
 
 
 class _Calibration:

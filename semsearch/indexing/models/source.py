@@ -11,7 +11,7 @@ modules of sentence-transformers, of which the last one returns the score.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tokenizers import Tokenizer, normalizers
 from semsearch.engine.tokenizer import save_tokenizer
 from semsearch.indexing.errors import first_line
 from semsearch.indexing.models.modules import (
+    CONFIG,
     EMBEDDING,
     MODULES,
     ROUTES,
@@ -28,11 +29,12 @@ from semsearch.indexing.models.modules import (
     ModelError,
     Modules,
     Step,
+    choose_prompts,
     hash_weights,
     list_modules,
     read_json,
     read_modules,
-    read_prompts,
+    read_similarity,
     read_steps,
     reading,
 )
@@ -88,6 +90,8 @@ class Source:
     dim: int  # values of an embedding, after --dimensions; number of labels of a cross-encoder
     steps: tuple[Step, ...] = ()  # between pooling and the normalization at the end
     documents: "Source | None" = None  # the model for passages, if it is another one
+    unused_prompts: list[str] = field(default_factory=list)  # names of stated prompts whose texts no role has
+    similarity: str | None = None  # the one that the model was trained for, if the cosine orders texts differently
 
     @classmethod
     def from_json(cls, stated: dict[str, Any]) -> "Source":
@@ -157,17 +161,25 @@ def read_source(
     """
     with reading(folder):
         routes = read_modules(folder)
-        stated = read_prompts(folder) | {role: text for role, text in (prompts or {}).items() if text is not None}
+        config = read_json(folder / CONFIG, optional=True)
+        stated = {prompt: text or "" for prompt, text in (config.get("prompts") or {}).items()}
+        chosen = choose_prompts(stated, config.get("default_prompt_name"))
+        chosen |= {role: text for role, text in (prompts or {}).items() if text is not None}
+        unused = [prompt for prompt, text in stated.items() if text and text not in chosen.values()]
+        similarity = read_similarity(config, routes)
         sources = [read_route(folder, name, revision, routes.get(route), pooling) for route in routes or ROUTES[:1]]
     if dimensions is not None and dimensions > sources[0].full_dim:
         most = f"{sources[0].full_dim}, the values of an embedding of {name}"
         raise ModelError(f"--dimensions: found {dimensions}, expected at most {most}; choose a smaller number")
-    stated = {role: text for role, text in stated.items() if text}
-    sources = [replace(source, dim=dimensions or source.full_dim) for source in sources]
+    chosen = {role: text for role, text in chosen.items() if text}
+    sources = [
+        replace(source, dim=dimensions or source.full_dim, unused_prompts=unused, similarity=similarity)
+        for source in sources
+    ]
     if len(sources) == 1:
-        return replace(sources[0], prompts=stated)
+        return replace(sources[0], prompts=chosen)
     query, documents = (
-        replace(source, prompts={role: text for role, text in stated.items() if role == route})
+        replace(source, prompts={role: text for role, text in chosen.items() if role == route})
         for route, source in zip(routes, sources, strict=True)
     )
     return replace(query, documents=documents)
@@ -281,7 +293,7 @@ def read_cross_encoder(folder: Path, name: str, revision: str | None = None) -> 
     with reading(folder):
         modules = list_modules(folder) if (folder / MODULES).exists() else []
         kinds = [kind for kind, _ in modules]
-        sentence = read_json(folder / "config_sentence_transformers.json", optional=True)
+        sentence = read_json(folder / CONFIG, optional=True)
         activations, prompt = {sentence.get("activation_fn")}, sentence.get("default_prompt_name")
         if len(modules) > 1:
             is_supported = kinds[:2] == ["Transformer", "Pooling"] and set(kinds[2:]) <= {"Dense", "LayerNorm"}

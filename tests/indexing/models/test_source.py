@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
@@ -21,7 +22,7 @@ from semsearch.conversion.reference import load_original
 from semsearch.engine.bundle import TOKENIZER
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.models import source
-from semsearch.indexing.models.modules import ModelError
+from semsearch.indexing.models.modules import CONFIG, MODULES, ModelError
 from semsearch.indexing.models.source import DEFAULT_MODEL, Source, find_model, read_source, write_tokenizer
 from tests.data.make_tiny_bert import make
 from tests.export_fixtures import TINY_BERT, edit_json, split_weights
@@ -140,14 +141,85 @@ def test_lower_casing_is_what_the_sentence_transformer_says(tiny_copy: Path) -> 
             {"query": "Q: ", "document": "S: "},
         ),
         ({"prompts": {"sts": "S: "}}, {}),
+        # encode_query of sentence-transformers 6.2.0 has no prompt in the next three cases
+        (
+            {"prompts": {"query": "", "document": "D: "}, "default_prompt_name": "document"},
+            {"document": "D: "},
+        ),
+        ({"prompts": {"document": "D: "}, "default_prompt_name": "document"}, {"document": "D: "}),
+        ({"prompts": {"sts": "S: ", "query": "", "document": None}, "default_prompt_name": "sts"}, {}),
+        # encode_document has none
+        ({"prompts": {"query": "Q: ", "document": ""}, "default_prompt_name": "query"}, {"query": "Q: "}),
+        ({"prompts": {"query": "Q: "}, "default_prompt_name": "query"}, {"query": "Q: "}),
+        # as FRIDA and models of Nomic and Jina name them; a release that saves them again adds empty ones
+        ({"prompts": {"search_query": "Q: ", "search_document": "D: "}}, {"query": "Q: ", "document": "D: "}),
+        (
+            {"prompts": {"query": "", "document": "", "search_query": "Q: ", "search_document": "D: "}},
+            {"query": "Q: ", "document": "D: "},
+        ),
+        ({"prompts": {"retrieval.query": "Q: ", "retrieval.passage": "P: "}}, {"query": "Q: ", "document": "P: "}),
+        ({"prompts": None}, {}),
         ({}, {}),
     ],
 )
 def test_a_role_without_a_prompt_takes_that_of_its_other_names_then_the_default(
     tiny_copy: Path, config: dict[str, Any], prompts: dict[str, str]
 ) -> None:
-    (tiny_copy / "config_sentence_transformers.json").write_text(json.dumps(config))
+    (tiny_copy / CONFIG).write_text(json.dumps(config))
     assert read(tiny_copy).prompts == prompts
+
+
+def test_stated_prompts_whose_text_no_role_has_are_listed(tiny_copy: Path) -> None:
+    stated = {"query": "Q: ", "s2p_query": "Q: ", "sts": "S: ", "empty": "", "document": "D: ", "passage": "P: "}
+    edit_json(tiny_copy / CONFIG, prompts=stated)
+    assert read(tiny_copy).unused_prompts == ["sts", "passage"]
+    assert read(tiny_copy, prompts={"query": "S: "}).unused_prompts == ["query", "s2p_query", "passage"]
+
+
+# Similarity and dropout
+
+
+def write_modules(folder: Path, *kinds: str) -> None:
+    """Write a modules.json with these modules; only the pooling has files of its own."""
+    paths = {"Transformer": "", "Pooling": "1_Pooling"}
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": paths.get(kind, kind)} for kind in kinds]
+    (folder / MODULES).write_text(json.dumps(modules))
+
+
+@pytest.mark.parametrize("stated", ["cosine", None, "dot", "euclidean", "manhattan", "maxsim"])
+def test_a_similarity_that_orders_texts_differently_from_the_cosine_is_found(
+    tiny_copy: Path, stated: str | None
+) -> None:
+    edit_json(tiny_copy / CONFIG, similarity_fn_name=stated)
+    write_modules(tiny_copy, "Transformer", "Pooling")
+    vectors = np.random.default_rng(7).normal(0, 1, (200, 4)) * np.linspace(0.5, 2, 200)[:, None]
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert (read(tiny_copy).similarity is None) == orders_as_the_cosine(stated, vectors)
+    write_modules(tiny_copy, "Transformer", "Pooling", "Normalize", "Dropout")
+    found = read(tiny_copy).similarity
+    assert (found is None) == orders_as_the_cosine(stated, units)
+    assert found in (None, stated)
+
+
+def orders_as_the_cosine(stated: str | None, vectors: NDArray[np.float64]) -> bool:
+    """Return whether sentence-transformers' similarity of this name orders the vectors as the cosine to the first one.
+
+    The library ignores a name that is for other models.
+    """
+    first, lengths = vectors[0], np.linalg.norm(vectors, axis=1)
+    cosines = vectors @ first / lengths
+    scores = {
+        "dot": vectors @ first,
+        "euclidean": -np.linalg.norm(vectors - first, axis=1),
+        "manhattan": -np.abs(vectors - first).sum(axis=1),
+    }.get(stated or "", cosines)
+    return bool((np.argsort(scores) == np.argsort(cosines)).all())
+
+
+def test_dropout_is_left_out(tiny_copy: Path) -> None:
+    plain = read(tiny_copy)
+    write_modules(tiny_copy, "Transformer", "Pooling", "Dropout", "Normalize", "Dropout")
+    assert read(tiny_copy) == plain
 
 
 # Weights

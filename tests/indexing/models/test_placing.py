@@ -1,0 +1,96 @@
+"""What a bundle and the summary say of a model's prompts and similarity, and models that a search by cosine changes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from semsearch.engine.bundle import MANIFEST, check_bundle, read_manifest
+from semsearch.indexing.models import placing
+from semsearch.indexing.models.cache import models_folder
+from semsearch.indexing.models.modules import CONFIG, MODULES
+from tests.command_line import error_line, run, summary, write_texts
+from tests.export_fixtures import edit_json
+
+TRAINED_FOR_DOT = "cosine; the model was trained for dot, which orders texts differently"
+
+
+@pytest.fixture(autouse=True)
+def _quick(quick_commands: None) -> None:
+    """Convert models in the process of these tests."""
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    return write_texts(tmp_path / "texts.csv", ["the lion", "the wolf", "a raven"])
+
+
+@pytest.fixture
+def dot(tiny_copy: Path) -> Path:
+    """The tiny BERT without its Normalize module, as a model that was trained for the dot product."""
+    edit_json(tiny_copy / CONFIG, similarity_fn_name="dot")
+    modules = json.loads((tiny_copy / MODULES).read_bytes())
+    kept = [module for module in modules if not module["type"].endswith("Normalize")]
+    (tiny_copy / MODULES).write_text(json.dumps(kept))
+    return tiny_copy
+
+
+def test_the_summary_says_which_prompts_each_role_has_and_which_are_not_used(
+    tiny_copy: Path, texts: Path, calibration: Path, tmp_path: Path
+) -> None:
+    edit_json(tiny_copy / CONFIG, prompts={"search_query": "q: ", "search_document": "", "sts": "s: "})
+    new = ("--model", tiny_copy, "--calibration", calibration)
+    said = '"q: " for queries, none for passages; not used: sts'
+    out = tmp_path / "bundle"
+    assert summary(run("index", texts, *new, "--out", out), "prompts") == said
+    assert summary(run("index", texts, "--out", out, "--verbose"), "prompts") == said  # the bundle's own model
+    assert check_bundle(out).model.unused_prompts == ["sts"]
+    converted = run("model", "convert", tiny_copy, "--calibration", calibration, "--out", tmp_path / "model")
+    assert summary(converted, "prompts") == said
+    edit_json(tiny_copy / CONFIG, prompts={})
+    assert "\nprompts" not in run("index", texts, *new, "--out", tmp_path / "plain").out
+
+
+def test_a_model_for_the_dot_product_is_refused_unless_the_cosine_is_accepted(
+    dot: Path, texts: Path, calibration: Path, tmp_path: Path
+) -> None:
+    calibrated = (dot, "--calibration", calibration)
+    commands: list[tuple[object, ...]] = [("index", texts, "--model", *calibrated), ("model", "convert", *calibrated)]
+    for command in commands:
+        place = ("--out", tmp_path / str(command[0]))
+        line = error_line(run(*command, *place))
+        assert f"{dot.name}: {CONFIG} has the similarity_fn_name dot" in line
+        assert line.endswith("--similarity cosine")
+        assert summary(run(*command, *place, "--similarity", "cosine"), "similarity") == TRAINED_FOR_DOT
+        assert read_manifest(tmp_path / str(command[0])).model.similarity == "dot"
+
+
+def test_an_index_of_a_model_for_the_dot_product_is_updated_with_its_own_model(
+    dot: Path, texts: Path, calibration: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bundle"
+    new = ("--model", dot, "--calibration", calibration, "--out", out)
+    assert run("index", texts, *new, "--similarity", "cosine").code == 0
+    assert summary(run("index", texts, "--out", out), "similarity") == TRAINED_FOR_DOT
+    assert error_line(run("index", texts, *new)).endswith("--similarity cosine")
+
+    stated = json.loads((out / MANIFEST).read_bytes())
+    for added in ("similarity", "unused_prompts"):  # older code wrote neither
+        del stated["model"][added]
+    (out / MANIFEST).write_text(json.dumps(stated))
+    done = run("index", texts, "--out", out)
+    assert done.code == 0
+    assert "\nsimilarity" not in done.out
+    assert check_bundle(out).model.similarity is None
+
+
+def test_a_cached_model_for_the_dot_product_is_refused_too(
+    dot: Path, texts: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    new = ("--calibration", calibration, "--similarity", "cosine", "--out", models_folder() / "dot-1")
+    assert run("model", "convert", dot, *new).code == 0
+    monkeypatch.setattr(placing, "can_convert", lambda: False)  # as without PyTorch
+    index = ("index", texts, "--model", dot.name, "--out", tmp_path / "bundle")
+    assert error_line(run(*index)).endswith("--similarity cosine")
+    assert summary(run(*index, "--similarity", "cosine"), "similarity") == TRAINED_FOR_DOT
