@@ -12,6 +12,7 @@ from semsearch.indexing.errors import QUOTED_CHARACTERS
 from semsearch.indexing.progress import no_progress
 
 FORM = '{"query": "...", "relevant": ["id", ...]} or {"query": "...", "relevant": {"id": grade, ...}}'
+FIELDS = ("query", "relevant", "id", "text")  # "text" is a passage, for the person who writes the question
 JUDGEMENT = "query id, iteration, text id and grade, or (as BEIR) query id, text id and grade after a header"
 
 Grades = Mapping[str, int]  # grade of each judged text by its id
@@ -53,6 +54,10 @@ def _json_questions(path: Path) -> Iterator[Question]:
     ids: set[str] = set()
     for line, row in json_rows(path, no_progress):
         place = f"line {line}"
+        for name in row:
+            if name not in FIELDS:
+                remedy = "correct its name or delete it; a filter is an option of the command"
+                raise corpus_error(path, place, f"the field {name!r}", f"only {', '.join(FIELDS)}", remedy)
         text, relevant = row.get("query"), row.get("relevant")
         if not isinstance(text, str) or not text.strip() or not isinstance(relevant, list | dict):
             remedy = "write a question and the ids that answer it into that line, or delete it"
