@@ -7,7 +7,8 @@
 # make image          the container image, with the bundle that is there
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
-# make test-clients   the real clients of OpenAI, Cohere, Jina, Hugging Face and MCP against a running server
+# make test-clients   the real clients of OpenAI, Cohere, Jina, Hugging Face and MCP, and generated ones, against a
+#                     running server
 # make test-template  the templates through checkov and SAM's translator, workflows, and the wheel
 # make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium
@@ -112,12 +113,20 @@ test-image: bundle/manifest.json
 
 # The clients have an environment of their own: huggingface_hub's newest and the export's exclude each other. Their
 # warnings are theirs.
+# Where npm is missing, the tests of clients in TypeScript are skipped.
 test-clients: $(VENV)/installed build/clients/installed
+	if command -v npm > /dev/null; then $(MAKE) build/client-tools/installed; fi
 	build/clients/bin/python -m pytest -W default tests/clients --confcutdir=tests/clients
 
 build/clients/installed: tests/clients/requirements.txt
 	$(PYTHON) -m venv build/clients
 	build/clients/bin/pip install --quiet --disable-pip-version-check --only-binary :all: -r tests/clients/requirements.txt
+	touch $@
+
+# openapi-typescript needs an older TypeScript than the one that checks this project's JavaScript.
+build/client-tools/installed: tests/clients/package.json tests/clients/package-lock.json
+	mkdir -p build/client-tools && cp tests/clients/package.json tests/clients/package-lock.json build/client-tools
+	cd build/client-tools && npm ci --ignore-scripts --no-audit --no-fund --silent
 	touch $@
 
 # checkov and SAM's translator have an environment of their own: they need another pydantic than the function.

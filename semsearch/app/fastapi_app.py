@@ -39,6 +39,12 @@ from semsearch.app.routes.status import add_info
 from semsearch.engine.loading import Loaded
 from semsearch.search.query import SearchFunction
 
+TAGS = {  # groups of routes; generators make a module of each
+    "search": "Search the corpus, and read its texts.",
+    "embeddings": "Embeddings and tokens of texts.",
+    "reranking": "Order texts by how well they answer a query.",
+    "status": "Whether it works, and what it is.",
+}
 NO_ROUTE = "Not Found"  # Starlette's detail of a 404 for a path without a route
 
 
@@ -57,7 +63,15 @@ def make_fastapi(
     settings, executor = embedding.settings, embedding.executor
     # FastAPI's pages of documentation are off, because they load scripts from another host
     app = FastAPI(
-        title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=ERROR_REPLIES
+        title="semantic search",
+        license_info={"name": "MIT License", "identifier": "MIT"},
+        openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        servers=[{"url": settings.api_base_path}],
+        generate_unique_id_function=lambda route: route.name,  # generators name a method after it
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses=ERROR_REPLIES,
     )
     _add_error_replies(app)
     for route in direct:
@@ -79,7 +93,7 @@ def make_fastapi(
 def _add_page(app: FastAPI) -> None:
     unchanged: Replies = {304: {"description": "the caller has it already"}}
 
-    @app.get("/", response_class=HTMLResponse, responses=unchanged, summary="A page to search with")
+    @app.get("/", response_class=HTMLResponse, responses=unchanged, summary="A page to search with", tags=["search"])
     async def page(request: Request) -> Response:
         from semsearch.app.routes.page import page_reply  # not needed by the other routes
 
@@ -89,7 +103,9 @@ def _add_page(app: FastAPI) -> None:
 def _openapi_document(app: FastAPI, bundle: Loaded, *, has_keys: bool) -> dict[str, Any]:
     from semsearch.app.routes.schemas import describe_app  # not needed by the other routes
 
-    document = describe_app(app, bundle.column_kinds, has_reranker=bundle.manifest.rerank is not None)
+    manifest = bundle.manifest
+    document = describe_app(app, bundle.column_kinds, dim=manifest.model.dim, has_reranker=manifest.rerank is not None)
+    document["security"] = []
     if has_keys:
         from semsearch.app.access.keys import describe_keys
 

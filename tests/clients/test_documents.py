@@ -1,8 +1,10 @@
 """The code that docs/clients.md shows runs as it stands there, and prints what the page says."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,9 @@ from tests.project import ROOT
 
 PAGE = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
 SNIPPETS = dict(re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+
+GENERATED = "Generated clients"
+(GENERATE,) = re.findall(r"^openapi-python-client generate .*$", PAGE, re.MULTILINE)
 
 
 def test_the_page_shows_each_client() -> None:
@@ -22,15 +27,22 @@ def test_the_page_shows_each_client() -> None:
         "LlamaIndex's embeddings",
         "huggingface_hub",
         "Cohere, Jina and TEI: rerank",
+        GENERATED,
         "MCP",
     ]
 
 
 @pytest.mark.parametrize("client", SNIPPETS)
-def test_each_snippet_runs(client: str, address: str) -> None:
-    code = SNIPPETS[client]
+def test_each_snippet_runs(client: str, address: str, tmp_path: Path) -> None:
+    code, folder = SNIPPETS[client], ROOT
+    if client == GENERATED:
+        words = GENERATE.replace("http://localhost:8000", address).split()
+        folder = tmp_path
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        subprocess.run(words, cwd=folder, env=os.environ | {"PATH": path}, check=True, timeout=120)
     assert code.count("http://localhost:8000") == 1
     code = code.replace("http://localhost:8000", address)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()

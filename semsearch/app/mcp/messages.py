@@ -64,7 +64,12 @@ class RpcMessage(BaseModel):
 ANSWER = {
     "type": "object",
     "required": ["jsonrpc", "id"],
-    "properties": {"jsonrpc": {"const": "2.0"}, "result": {"type": "object"}, "error": {"type": "object"}},
+    "properties": {
+        "jsonrpc": {"type": "string", "const": "2.0"},
+        "id": {"type": ["string", "integer", "null"]},
+        "result": {"type": "object"},
+        "error": {"type": "object"},
+    },
 }
 FORBIDDEN: Replies = {403: {"model": ErrorReply, "description": "the origin of a web page that may not ask"}}
 ANSWERED: Replies = {
@@ -82,6 +87,7 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
         "/mcp",
         responses=ERROR_REPLIES | FORBIDDEN | ANSWERED,
         summary="The search as a tool, in the Model Context Protocol",
+        tags=["search"],
         openapi_extra={
             "requestBody": {
                 "required": True,

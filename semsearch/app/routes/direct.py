@@ -36,6 +36,7 @@ class DirectRoute:
     answer: Callable[[Any, Stopwatch], Awaitable[bytes]]
     summary: str
     responses: Replies
+    tag: str  # the group of the OpenAPI document
     description: str = ""
     reply_model: type[BaseModel] | None = None
 
@@ -119,6 +120,7 @@ def add_direct_route(app: "FastAPI", route: DirectRoute) -> None:
         name=route.path.strip("/"),
         response_model=route.reply_model,
         responses=route.responses,
+        tags=[route.tag],
         summary=route.summary,
         description=route.description,
     )

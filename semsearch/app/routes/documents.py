@@ -52,7 +52,11 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         return text_reply(body)
 
     @app.get(
-        "/passages/{id:path}", response_model=PassageReply, responses=MISSING | TOO_LARGE, summary="A text by its id"
+        "/passages/{id:path}",
+        response_model=PassageReply,
+        responses=MISSING | TOO_LARGE,
+        summary="A text by its id",
+        tags=["search"],
     )
     async def passage(id: str) -> Response:
         bundle = texts()
@@ -64,8 +68,9 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
     @app.get(
         "/documents/{path:path}",
         response_model=DocumentReply,
-        responses=MISSING | TOO_LARGE,
+        responses=MISSING | TOO_LARGE | {422: {"model": ErrorReply, "description": "invalid"}},
         summary="The passages of a document, in order",
+        tags=["search"],
     )
     async def document(
         path: str,

@@ -108,6 +108,7 @@ def predict_route(embedding: TextEmbedding) -> DirectRoute:
         predict,
         summary="Embeddings of one or several texts",
         responses=REFUSED,
+        tag="embeddings",
         description=describe_limits(embedding.settings),
         reply_model=PredictReply,
     )

@@ -36,7 +36,7 @@ def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
         stopwatch.lap("reply")
         return reply
 
-    # semsearch/app/routes/schemas.py describes the reply: the reply's models would lengthen each start
+    # semsearch/app/routes/reply_models.py describes the reply: the reply's models would lengthen each start
     return DirectRoute(
         "POST",
         "/similar",
@@ -44,6 +44,7 @@ def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
         similar,
         summary="The texts closest to a text",
         responses=REFUSED | BACKEND | MISSING,
+        tag="search",
     )
 
 

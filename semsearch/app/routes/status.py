@@ -49,7 +49,9 @@ def health_route(executor: Executor, logger: Log) -> DirectRoute:
                     raise HttpError(503, message) from error
         return json_bytes({"status": "ok"})
 
-    return DirectRoute("GET", "/health", None, health, summary="Does the model embed texts", responses=UNHEALTHY)
+    return DirectRoute(
+        "GET", "/health", None, health, summary="Does the model embed texts", responses=UNHEALTHY, tag="status"
+    )
 
 
 def add_info(
@@ -71,7 +73,7 @@ def add_info(
         "reply_bytes": settings.max_reply_bytes,
     }
 
-    @app.get("/info", summary="The model, the corpus, the limits and the versions behind the answers")
+    @app.get("/info", summary="The model, the corpus, the limits and the versions behind the answers", tags=["status"])
     async def info() -> Response:
         from importlib.metadata import version  # not needed to start
 

@@ -5,11 +5,18 @@ ones refused, 405 with Allow for other methods, and so on. The app is called in 
 events.
 """
 
+import json
+import random
+import re
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 import schemathesis
+from openapi_schema_validator import OAS31Validator
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import from_schema
 from schemathesis.engine.events import EngineFinished, FatalError, NonFatalError, ScenarioFinished
@@ -20,21 +27,25 @@ from semsearch.app.app import App
 from semsearch.app.routes.schemas import describe_app
 from semsearch.engine.metadata.filters import OPERATORS
 from tests.function.events.through_events import ThroughEvents
-from tests.world import STORY_COLUMNS
+from tests.world import DIM, STORY_COLUMNS
 
 
 def configured(examples: int) -> SchemathesisConfig:
     """Return the settings of a run that takes this many examples of each kind."""
     generation = {"max-examples": examples, "deterministic": True, "database": "none"}
     # a cache would be written into the working folder
-    # they refuse more dimensions than the model has and, with "truncate": false, a text that is too long for it; no
-    # schema can say how long that is
+    # with "truncate": false, they refuse a text that is too long for the model; no schema can say how long that is
     refused = {
-        "include-name": ["POST /embed", "POST /", "POST /rerank", "POST /v1/embeddings"],
+        "include-name": ["POST /embed", "POST /", "POST /rerank"],
         "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", 400, 422]}},
     }
+    # schemathesis would take the model's name from a reply, but it sends no value with a slash in a path
+    named = {
+        "include-name": "GET /v1/models/{name}",
+        "phases": {"fuzzing": {"extra-data-sources": {"responses": False}}},
+    }
     return SchemathesisConfig.from_dict(
-        {"cache": {"enabled": False}, "generation": generation, "operations": [refused]}
+        {"cache": {"enabled": False}, "generation": generation, "operations": [refused, named]}
     )
 
 
@@ -81,7 +92,7 @@ def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[...,
     assert paths <= make_app(bundle=rerank_bundle).fastapi.openapi()["paths"].keys()
     app = make_app().fastapi
     assert not paths & app.openapi()["paths"].keys()
-    document = describe_app(app, {}, has_reranker=True)  # as after a switch to a bundle with one
+    document = describe_app(app, {}, dim=1, has_reranker=True)  # as after a switch to a bundle with one
     assert paths <= document["paths"].keys()
 
 
@@ -98,3 +109,87 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert schemas["FacetRange"]["properties"].keys() == {"from", "to", "count"}
     always = set(schemas["Result"]["required"])
     assert schemas["Result"]["properties"].keys() - always == {"scores", "text", "metadata", "highlights", "snippet"}
+
+
+def test_each_operation_has_a_name_a_group_and_a_schema_for_each_reply_in_json(
+    make_app: Callable[..., App], rerank_bundle: Path
+) -> None:
+    document = make_app(bundle=rerank_bundle).fastapi.openapi()
+    operations = [each for methods in document["paths"].values() for each in methods.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names)
+    assert {"similar", "predict", "health", "info", "passage", "document", "embeddings", "rerank", "mcp"} <= set(names)
+    assert [name for name in names if not re.fullmatch("[a-z]+(_[a-z]+)*", name)] == []
+    groups = {tag["name"] for tag in document["tags"]}
+    for operation in operations:
+        assert len(operation["tags"]) == 1
+        assert set(operation["tags"]) <= groups
+        for status, reply in operation["responses"].items():
+            if status not in ("202", "304"):  # without a body
+                (content,) = reply["content"].values()
+                assert content["schema"], (operation["operationId"], status)
+    assert document["info"]["license"]["identifier"] == "MIT"
+
+
+@pytest.mark.parametrize("has_reranker", [False, True])
+def test_no_schema_is_left_that_no_route_uses(make_app: Callable[..., App], has_reranker: bool) -> None:
+    document = describe_app(make_app().fastapi, {"price": "number"}, dim=1, has_reranker=has_reranker)
+    schemas = document["components"]["schemas"]
+    used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+    assert used == schemas.keys()
+    assert ("RerankOptions" in used) == has_reranker
+    assert "StringOperators" not in used
+
+
+def test_the_errors_of_a_path_are_described_as_its_clients_read_them(
+    make_app: Callable[..., App], rerank_bundle: Path
+) -> None:
+    app = make_app(bundle=rerank_bundle)
+    paths = app.fastapi.openapi()["paths"]
+    errors = {
+        path: methods["post"]["responses"]["413"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        for path, methods in paths.items()
+        if "post" in methods
+    }
+    assert errors.pop("/v1/embeddings") == "OpenAIErrorReply"
+    assert errors.pop("/v1/rerank") == "JinaErrorReply"
+    assert errors.pop("/v2/rerank") == "CohereErrorReply"
+    assert set(errors.values()) == {"ErrorReply"}
+    assert "422" not in paths["/v1/embeddings"]["post"]["responses"]  # OpenAI's clients get a 400
+
+
+def test_dimensions_have_the_maximum_of_the_model(make_app: Callable[..., App]) -> None:
+    schemas = make_app().fastapi.openapi()["components"]["schemas"]
+    for name in ("EmbedRequest", "EmbeddingsRequest"):
+        assert schemas[name]["properties"]["dimensions"]["anyOf"][0]["maximum"] == DIM
+
+
+VALUES: dict[str, list[Any]] = {  # of the fields that exclude or need each other
+    "text": ["goose", None],
+    "id": ["story-001", None],
+    "filter": [{"chapter": {"$gte": 0}}, None],
+    "sort": [{"chapter": "asc"}, None],
+    "facets": [["who"], []],
+    "group_by": ["who", None],
+    "min_score": [0.1, None],
+    "rerank": [{"candidates": 2}, None],
+}
+
+
+def test_the_rules_between_fields_are_those_of_the_search_in_one_schema(
+    connect: Callable[..., httpx.Client], rerank_bundle: Path
+) -> None:
+    """Each of these fields is there, null or empty, or left out at random."""
+    client = connect(bundle=rerank_bundle)
+    document = client.get("/openapi.json").json()
+    schema = document["components"]["schemas"]["SimilarRequest"]
+    assert not schema.keys() & {"anyOf", "oneOf", "allOf"}  # generators would make several classes
+    validator = OAS31Validator({**document, "$ref": "#/components/schemas/SimilarRequest"})
+    rng = random.Random(7)
+    statuses = []
+    for chosen in product(*VALUES.values()):
+        fields = dict(zip(VALUES, chosen, strict=True))
+        body = {name: value for name, value in fields.items() if value or rng.random() < 0.5}
+        statuses.append(client.post("/similar", json=body).status_code)
+        assert validator.is_valid(body) == (statuses[-1] == 200), body
+    assert set(statuses) == {200, 422}

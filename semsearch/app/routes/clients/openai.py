@@ -55,6 +55,7 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
         "/v1/embeddings",
         responses=CLIENT_REFUSED,
         summary="Embeddings, as OpenAI returns them",
+        tags=["embeddings"],
         description=describe_limits(embedding.settings),
     )
     async def embeddings(body: EmbeddingsRequest, request: Request) -> Response:
@@ -71,14 +72,16 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
         reply = f'{{"object":"list","data":[{",".join(data)}],{rest[1:]}'
         return text_reply(embedding.reply(reply, len(tokens), INPUT, stopwatch))
 
-    @app.get("/v1/models", responses=CLIENT_FAILED, summary="The model, as OpenAI lists its own")
+    @app.get("/v1/models", responses=CLIENT_FAILED, summary="The model, as OpenAI lists its own", tags=["status"])
     async def models() -> Response:
         return json_reply({"object": "list", "data": [model]})
 
     @app.get(
         "/v1/models/{name:path}",
+        name="model",
         responses=CLIENT_FAILED | describe_replies({404: "no such model"}),
         summary="The model, if this is its name",
+        tags=["status"],
     )
     async def one_model(name: str) -> Response:
         if name != model["id"]:

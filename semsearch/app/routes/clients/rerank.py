@@ -160,12 +160,12 @@ class Reranking:
 def add_rerank(app: FastAPI, reranking: Reranking) -> None:
     """Add the routes to the app."""
     described = f"{describe_limits(reranking.settings)} The query counts with each text, because it is read with each."
-    post = partial(app.post, description=described)
+    post = partial(app.post, description=described, tags=["reranking"])
     ordered = "ordered by how well they answer a query, as"
     documents_refused = CLIENT_REFUSED | describe_replies({422: "invalid", 424: "backend"})
 
     @post("/rerank", responses=REFUSED | BACKEND, summary=f"Texts {ordered} text-embeddings-inference returns them")
-    async def rerank_as_tei(body: RerankRequest, request: Request) -> Response:
+    async def rerank(body: RerankRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
         scores = found.logits if body.raw_scores else probabilities(found.logits)
@@ -176,7 +176,7 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
         return reranking.reply(ranks, body, stopwatch)
 
     @post("/v1/rerank", responses=documents_refused, summary=f"Documents {ordered} Jina returns them")
-    async def rerank_as_jina(body: DocumentsRequest, request: Request) -> Response:
+    async def rerank_jina(body: DocumentsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
         content = {
@@ -188,7 +188,7 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
         return reranking.reply(content, body, stopwatch)
 
     @post("/v2/rerank", responses=documents_refused, summary=f"Documents {ordered} Cohere returns them")
-    async def rerank_as_cohere(body: DocumentsRequest, request: Request) -> Response:
+    async def rerank_cohere(body: DocumentsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
         meta: dict[str, Any] = {"api_version": {"version": "2"}, "tokens": {"input_tokens": found.tokens}}

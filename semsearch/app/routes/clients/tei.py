@@ -99,7 +99,7 @@ class AnyRequest(RootModel[Annotated[AnyTask, Discriminator(_task)]]):
 def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
     """Add the routes to the app."""
     settings, model = embedding.settings, embedding.embedder.model
-    post = partial(app.post, responses=REFUSED, description=describe_limits(settings))
+    post = partial(app.post, responses=REFUSED, description=describe_limits(settings), tags=["embeddings"])
 
     async def tokens_of(texts: list[str], options: TruncationOptions) -> list[TokenIds]:
         tokens = await embedding.tokenize(texts, INPUTS, options.prompt_name or "")
@@ -114,7 +114,7 @@ def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
         rows = await embedding.write(await embedding.embed(tokens, INPUTS, stopwatch, body.dimensions))
         return text_reply(embedding.reply(f"[{','.join(rows)}]", len(tokens), INPUTS, stopwatch))
 
-    @post("/similarity", summary="How alike a sentence is to others")
+    @post("/similarity", name="similarity", summary="How alike a sentence is to others")
     async def compare(body: SimilarityRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         texts = [body.inputs.source_sentence, *body.inputs.sentences]
