@@ -290,10 +290,12 @@ class _OnceExecutor(Executor):
 
 def _with_convex(bundle: LoadedBundle) -> LoadedBundle:
     """Return the bundle with scores that are added, which a request can weight, also if its own are ranks."""
-    found, keywords = copy(bundle), copy(bundle.keywords)
+    keywords = copy(bundle.keywords)
     assert keywords is not None  # choose_modes checked it
     keywords.info = replace(keywords.info, fusion=CONVEX)
-    vars(found)["keywords"] = keywords  # a cached property
+    index = replace(bundle.manifest.corpus, keywords=keywords.info)
+    found = copy(bundle)  # with the parts that are open
+    vars(found).update(manifest=replace(bundle.manifest, index=index), keywords=keywords)
     return found
 
 
