@@ -16,7 +16,7 @@ from cfnlint.template import Template
 from semsearch.app.app import App
 from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA
 from semsearch.app.routes.schemas import describe_app
-from semsearch.app.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
+from semsearch.app.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_hashes
 from tests.app.access.test_api_keys import PARAMETER, SECRET
 from tests.project import ROOT
 
@@ -243,3 +243,24 @@ def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> 
     names = [alarm["MetricName"] for alarm in own]
     assert [name for name in names if name not in ("InitTotal", "SwitchFailed", counted)] == []
     assert RESOURCES["RefusedRequests"]["Properties"]["MetricTransformations"][0]["MetricName"] == counted
+
+
+HASH = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("hashes", "is_accepted"),
+    [
+        *((text, True) for text in ("", HASH, f"a:{HASH}", f"a:{HASH},{HASH}", f"a:{HASH}:eyJ0IjoxfQ,b:{HASH}")),
+        *((text, True) for text in (f'a:{HASH}:{{"t":"a,b"}},b:{HASH}', f"a:{HASH}, b:{HASH}")),
+        *(
+            (text, False)
+            for text in (f"a:{HASH},b:{HASH}:{{", f"a:{HASH},", f'a:{HASH}:{{"t":"a"}},b:{HASH}:{{', "a:b")
+        ),
+    ],
+)
+def test_a_list_of_keys_that_was_cut_is_refused(hashes: str, is_accepted: bool) -> None:
+    pattern = PARAMETERS["ApiKeyHashes"]["AllowedPattern"]
+    assert bool(re.search(pattern, hashes, re.ASCII)) is is_accepted
+    if hashes and is_accepted:
+        assert read_hashes("ApiKeyHashes", hashes)

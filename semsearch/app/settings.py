@@ -6,6 +6,7 @@ AWS's own variables are read in semsearch/aws/requests.py, and TMPDIR in semsear
 import json
 import os
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -185,14 +186,15 @@ def hash_key(key: str) -> str:
 def read_hashes(where: str, text: str) -> list[ApiKey]:
     """Return the keys of a list of HASH, NAME:HASH or NAME:HASH:FILTER, separated by commas or white space.
 
-    Raises SettingsError, whose message begins with `where` and shows no hash, for all else.
+    FILTER is JSON in base64url, as `encode_filter` returns it, or JSON as it is. Raises SettingsError, whose message
+    begins with `where` and shows no hash, for all else.
     """
     keys, place = list[ApiKey](), 0
     while entry := re.compile(r"[\s,]*(?:([\w.@-]+):)?([0-9a-f]{64})(?![^\s,:])").match(text, place):
         condition, place = None, entry.end()
         if text.startswith(":", place):
             with suppress(ValueError, RecursionError):
-                condition, place = json.JSONDecoder().raw_decode(text, place + 1)
+                condition, place = _read_bound_filter(text, place + 1)
             if not isinstance(condition, dict) or not condition:
                 break
         keys.append(ApiKey(entry[1] or f"key {len(keys) + 1}", entry[2], condition))
@@ -204,6 +206,19 @@ def read_hashes(where: str, text: str) -> list[ApiKey]:
         f"{where}: key {len(keys) + 1} cannot be read, expected NAME:HASH or NAME:HASH:FILTER, such as "
         'team-a:64 HEX DIGITS:{"tenant": "a"}; make one with `semsearch key team-a`'
     )
+
+
+def encode_filter(condition: dict[str, Any]) -> str:
+    """Return a filter as JSON in base64url (RFC 4648), which needs no quoting in a shell or in a samconfig.toml."""
+    return urlsafe_b64encode(json.dumps(condition, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _read_bound_filter(text: str, place: int) -> tuple[Any, int]:
+    """Return the JSON at a place of a list of keys, as it is or in base64url, and where it ends. Raises ValueError."""
+    encoded = re.compile(r"[\w-]+", re.ASCII).match(text, place)
+    if encoded is None:
+        return json.JSONDecoder().raw_decode(text, place)
+    return json.loads(urlsafe_b64decode(encoded[0] + "=" * (-len(encoded[0]) % 4))), encoded.end()
 
 
 def _split_keys(where: str, text: str) -> list[str]:

@@ -1,12 +1,11 @@
 """The command `semsearch key`: make an API key, and print the entry of API_KEY_HASHES that accepts it."""
 
-import json
 import secrets
 import sys
 
 from cyclopts import App
 
-from semsearch.app.settings import hash_key, read_hashes
+from semsearch.app.settings import encode_filter, hash_key, read_hashes
 from semsearch.commands.options import JsonObject
 
 EXAMPLES = """\
@@ -31,7 +30,7 @@ def key(name: str, /, *, filter: JsonObject | None = None) -> None:
     made = secrets.token_hex(32)
     entry = f"{name}:{hash_key(made)}"
     if filter is not None:
-        entry += f":{json.dumps(filter, separators=(',', ':'))}"
+        entry += f":{encode_filter(filter)}"
     read_hashes("key", entry)  # refuses other characters in the name
     print(f"the key, shown only now: {made}", file=sys.stderr)
     print(entry)

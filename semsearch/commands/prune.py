@@ -13,9 +13,9 @@ command = App(help_epilogue="Examples:\n\n    semsearch prune s3://my-bundles/do
 
 @command.default
 def prune(url: str, /, *, keep: Annotated[int, Parameter(validator=Number(gte=0))] = 5, aws: InAws = AMAZON) -> None:
-    """Delete old versions.
+    """Delete old versions, and uploads that a killed publish has left.
 
-    The current version, the one before it, and one that was sent during the last day are kept too.
+    The current version, the one before it, and what was sent during the last day are kept too.
 
     Args:
         url: s3://BUCKET/PREFIX
@@ -23,7 +23,9 @@ def prune(url: str, /, *, keep: Annotated[int, Parameter(validator=Number(gte=0)
     """
     console = TerminalConsole()
     with open_store(url, aws) as store:
-        deleted, freed = store.prune(keep)
-    for name in deleted:
+        pruned = store.prune(keep)
+    for name in pruned.versions:
         console.print(f"deleted {name[:12]}")
-    console.print(f"{len(deleted)} versions were deleted, {freed / MEGABYTE:,.1f} MB")
+    console.print(f"{len(pruned.versions)} versions were deleted, {pruned.bytes / MEGABYTE:,.1f} MB")
+    if pruned.uploads:
+        console.print(f"{pruned.uploads} unfinished uploads were aborted")

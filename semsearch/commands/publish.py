@@ -1,6 +1,7 @@
 """The command `semsearch publish`: send a bundle to S3, or its texts and embeddings to Amazon S3 Vectors."""
 
 from contextlib import closing
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,7 @@ def publish(
     *,
     out: Path | None = None,
     keep_texts: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
     aws: InAws = AMAZON,
 ) -> None:
     """Send a bundle to S3 and make it the current version there. Running functions switch to it.
@@ -49,8 +51,12 @@ def publish(
         out: with s3vectors:// : folder of the small bundle. Without it, the bundle's with -s3vectors at the end.
         keep_texts: with s3vectors:// : keep texts, columns and keywords in the small bundle, for the modes keyword and
             hybrid; the index then has only the embeddings.
+        json: with s3:// : print the result as JSON, for programs. `replaced` is the version that was current before,
+            null if there was none or if it is the same.
     """
     if url.startswith(S3_VECTORS):
+        if json:
+            raise OptionError("json", "is for s3://")
         _publish_vectors(bundle_at(place), url.removeprefix(S3_VECTORS), out, aws, keeps_texts=keep_texts)
         return
     if not url.startswith(S3):
@@ -58,17 +64,23 @@ def publish(
     for name, is_stated in (("out", out is not None), ("keep_texts", keep_texts)):
         if is_stated:
             raise OptionError(name, "is for s3vectors://; s3:// needs no other bundle")
-    console = TerminalConsole()
+    console = TerminalConsole(stderr=json)
     bundle = bundle_at(place)
     with open_store(url, aws) as store:
         before = store.pointer()
         with showing_progress(console) as on_progress:
             version, files, sent = store.send(bundle, on_progress)
         store.make_current(version, before)
-        megabytes = f"{sent / MEGABYTE:,.1f} MB"
-        console.print(f"{version[:12]} is the current version of {store.url}; {files} files were sent, {megabytes}")
+        replaced = None
+        if before.version != version:
+            replaced = before.version
+        if json:
+            print(dumps({"url": store.url, "version": version, "replaced": replaced, "files": files, "bytes": sent}))
+        else:
+            megabytes = f"{sent / MEGABYTE:,.1f} MB"
+            console.print(f"{version[:12]} is the current version of {store.url}; {files} files were sent, {megabytes}")
         warn_of_removed(store, console)
-        if before.version not in (None, version):
+        if replaced is not None and not json:
             console.print(f"To undo this: {suggested('rollback', store.url)}", markup=False)
 
 

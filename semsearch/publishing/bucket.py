@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,28 @@ class Bucket:
                 ChecksumAlgorithm="SHA256",
                 **condition,
             )
+
+    def now(self) -> datetime:
+        """Return the time by the clock of S3, which also dates its objects. Raises PublishError."""
+        with self._explained("its clock"):
+            reply = self._client.list_objects_v2(Bucket=self._bucket, Prefix=self._prefix, MaxKeys=1)
+        return parsedate_to_datetime(reply["ResponseMetadata"]["HTTPHeaders"]["date"])
+
+    def abort_uploads(self, folder: str, before: datetime) -> int:
+        """Abort uploads of objects whose names begin with `folder` that began before a time; return their number.
+
+        S3 keeps the parts of an upload that nobody finishes, and they are paid for. Raises PublishError.
+        """
+        aborted = 0
+        with self._explained(folder):
+            pages = self._client.get_paginator("list_multipart_uploads")
+            for page in pages.paginate(Bucket=self._bucket, Prefix=self._prefix + folder):
+                for upload in page.get("Uploads", ()):
+                    if upload["Initiated"] < before:
+                        name = {"Bucket": self._bucket, "Key": upload["Key"], "UploadId": upload["UploadId"]}
+                        self._client.abort_multipart_upload(**name)
+                        aborted += 1
+        return aborted
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete objects, in this order. Raises PublishError."""

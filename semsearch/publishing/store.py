@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,14 @@ class Current:
     previous: str | None = None
     etag: str | None = None
     removed: Removed = field(default_factory=dict)
+
+
+class Pruned(NamedTuple):
+    """What `prune` has deleted: versions, their bytes, and uploads that were never finished."""
+
+    versions: list[str]
+    bytes: int
+    uploads: int
 
 
 class Store:
@@ -224,13 +232,13 @@ class Store:
             raise PublishError(f"{self.url}: {found}, expected one; `semsearch history {self.url}` lists them")
         return matching[0]
 
-    def prune(self, keep: int) -> tuple[list[str], int]:
+    def prune(self, keep: int) -> Pruned:
         """Delete all versions but the newest `keep`, the young ones and those that the pointer names.
 
-        Return the deleted versions and their bytes. Raises PublishError if S3 refuses, BundleError if the pointer is
-        damaged.
+        What is young is decided by the clock of S3, not by that of this machine. Uploads that a killed `publish` has
+        left are aborted. Raises PublishError if S3 refuses, BundleError if the pointer is damaged.
         """
-        folders, oldest_young = self._folders(), datetime.now(UTC) - self._young
+        folders, oldest_young = self._folders(), self._bucket.now() - self._young
         newest = {version.name for version in _finished(folders, None)[:keep]}
         deleted, freed = [], 0
         for version, files in folders.items():
@@ -244,7 +252,7 @@ class Store:
                 self._bucket.delete([_key(version, name) for name in in_order])
                 deleted.append(version)
                 freed += _bytes_of(files)
-        return deleted, freed
+        return Pruned(deleted, freed, self._bucket.abort_uploads(f"{BUNDLES}/", oldest_young))
 
     def _folders(self) -> dict[str, dict[str, StoredObject]]:
         found: dict[str, dict[str, StoredObject]] = {}

@@ -4,7 +4,9 @@ SAM exits 0 whatever the function did, so what it printed is what counts.
 """
 
 import json
+import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ from typing import Any
 import pytest
 from cfnlint.decode import cfn_yaml
 
+from semsearch.app.settings import read_hashes
 from tests.image.docker import docker, run
 from tests.project import ROOT
 
 TEMPLATE = ROOT / "template.yaml"
+DEPLOY = ROOT / "docs" / "deploy.md"
 RELEASE = "1a2b3c4"
 
 
@@ -56,6 +60,24 @@ def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: 
     found = json.loads(docker("image", "inspect", "--format", "{{json .}}", image))
     assert found["Architecture"] == "amd64"
     assert found["Config"]["Labels"]["org.opencontainers.image.revision"] == RELEASE
+
+
+def test_sam_hands_over_keys_with_filters_as_the_page_writes_them(sam: Callable[..., str]) -> None:
+    (line,) = re.findall(r"^parameter_overrides = .*ApiKeyHashes.*$", DEPLOY.read_text(encoding="utf-8"), re.MULTILINE)
+    values = tomllib.loads(line.replace("HASH", "0123456789abcdef" * 4))["parameter_overrides"]
+    script = "import json, sys; from samcli.cli.types import CfnParameterOverridesType as Reader; "
+    script += "print(json.dumps(Reader().convert(json.loads(sys.argv[1]), None, None)))"
+    found = json.loads(run(python_of_sam(), "-c", script, json.dumps(values)))
+    keys = read_hashes("ApiKeyHashes", found["ApiKeyHashes"])
+    assert [(key.name, key.filter) for key in keys] == [("team-a", None), ("team-b", {"tenant": "b"})]
+
+
+def python_of_sam() -> str:
+    """Return the Python that runs sam."""
+    path = shutil.which("sam")
+    assert path is not None  # otherwise the fixture skips
+    with Path(path).open(encoding="utf-8") as file:
+        return file.readline().removeprefix("#!").strip()
 
 
 def test_an_event_is_answered_as_outside(sam: Callable[..., str], built: Path, answer: Callable[[Any], Any]) -> None:

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from semsearch.engine.bundle import BundleError
+from semsearch.publishing import store as store_module
 from semsearch.publishing.bucket import Bucket, PublishError
-from semsearch.publishing.store import Store
+from semsearch.publishing.store import Pruned, Store
 
 Publish = Callable[[Path], str]
 
@@ -124,12 +125,38 @@ def test_prune_keeps_what_is_young_the_newest_and_what_the_pointer_names(
     s3: Any, url: str, store: Store, publish: Publish, bundles: list[Path]
 ) -> None:
     versions = [publish(bundle) for bundle in bundles]
-    assert store.prune(0) == ([], 0)
+    assert store.prune(0) == Pruned([], 0, 0)
     old = Store(s3, url, OLD)
-    assert old.prune(3) == ([], 0)
-    assert old.prune(0) == ([versions[0]], sum(path.stat().st_size for path in bundles[0].iterdir()))
+    assert old.prune(3) == Pruned([], 0, 0)
+    assert old.prune(0) == Pruned([versions[0]], sum(path.stat().st_size for path in bundles[0].iterdir()), 0)
     assert {version.name for version in store.versions()} == set(versions[1:])
     assert [version.name for version in store.versions() if version.is_current] == [versions[2]]
+
+
+def test_prune_believes_the_clock_of_s3_and_not_that_of_this_machine(
+    store: Store, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class TwoDaysAhead(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "TwoDaysAhead":
+            return super().now(tz) + timedelta(days=2)
+
+    versions = {publish(bundle) for bundle in bundles}
+    monkeypatch.setattr(store_module, "datetime", TwoDaysAhead)
+    assert store.prune(0).versions == []
+    assert {version.name for version in store.versions()} == versions
+
+
+def test_prune_aborts_the_old_uploads_of_this_prefix_that_nobody_finished(
+    s3: Any, url: str, store: Store, publish: Publish, bundle: Path
+) -> None:
+    publish(bundle)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    for key in (f"{prefix}/bundles/0/model.ort", "others/model.ort"):
+        s3.create_multipart_upload(Bucket=bucket, Key=key)
+    assert Store(s3, url, timedelta(days=100_000)).prune(5).uploads == 0  # it could still run
+    assert store.prune(5).uploads == 1  # moto dates all uploads 2010
+    assert [upload["Key"] for upload in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == ["others/model.ort"]
 
 
 def test_an_unfinished_version_is_pruned(

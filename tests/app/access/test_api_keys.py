@@ -20,7 +20,7 @@ from semsearch.app.access.binding import bound_filter
 from semsearch.app.access.keys import check_listener, find_key
 from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
-from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
+from semsearch.app.settings import ApiKey, Settings, SettingsError, encode_filter, hash_key, read_settings
 from semsearch.commands.main import dispatch
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import MAKERS
@@ -241,6 +241,10 @@ A, B = hash_key(OLD), hash_key(NEW)
             f'team-a:{A}:{{"tenant": {{"$in": ["a", "b"]}}}},team-b:{B}',
             [ApiKey("team-a", A, {"tenant": {"$in": ["a", "b"]}}), ApiKey("team-b", B)],
         ),
+        (
+            f"team-a:{A}:{encode_filter({'t': '?>'})},team-b:{B}:eyJ0ZW5hbnQiOiJiIn0",
+            [ApiKey("team-a", A, {"t": "?>"}), ApiKey("team-b", B, {"tenant": "b"})],
+        ),
     ],
 )
 def test_hashes_have_names_and_filters(text: str, expected: list[ApiKey]) -> None:
@@ -251,7 +255,7 @@ def test_hashes_have_names_and_filters(text: str, expected: list[ApiKey]) -> Non
     "text",
     [
         *("x", f"{A}x", A[:-1], A.upper(), f"a:{A}:", f"a:{A}:{{}}", f'a:{A}:{{"t": 1', f"a:{A}:[1]", f"a:b:{A}"),
-        *(f'a:{A}:{{"t": 1}}{B}', ", "),
+        *(f'a:{A}:{{"t": 1}}{B}', ", ", f"a:{A}:eyJ0", f"a:{A}:W10", f"a:{A}:eyJ0ZW5hbnQiOiJiIn0:"),
     ],
 )
 def test_a_list_of_hashes_that_is_not_clear_is_refused_and_not_shown(text: str) -> None:
@@ -266,6 +270,7 @@ def test_the_command_makes_a_key_that_its_entry_accepts(capsys: pytest.CaptureFi
     (key,) = read_settings({"API_KEY_HASHES": made}).api_keys
     assert (key.name, key.filter) == ("team-a", {"tenant": "a"})
     assert key.sha256 == hash_key(secret.split()[-1])
+    assert re.fullmatch(r"[\w:-]+\n", made)  # needs no quoting
     assert dispatch(["key", "team a"]) == 1
 
 

@@ -1,0 +1,121 @@
+"""The commands of deploy/nightly.yaml, run by bash as GitHub runs them, against the stand-ins for S3 and a function."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
+
+import pytest
+from cfnlint.decode import cfn_yaml
+
+from semsearch.publishing.store import Store
+from tests.project import ROOT
+from tests.stand_ins.fixtures import Publish
+
+STEPS = cfn_yaml.load(str(ROOT / "deploy" / "nightly.yaml"))["jobs"]["update"]["steps"]
+PUBLISH = next(step for step in STEPS if "semsearch publish" in step.get("run", ""))["run"]
+CHECK, UNDO = (next(step for step in STEPS if step.get("id") == id)["run"] for id in ("check", "undo"))
+
+
+class Info(BaseHTTPRequestHandler):
+    """GET /info of a function."""
+
+    status = 200
+    content: ClassVar[dict[str, Any]] = {}
+    version = ""  # the version that it serves; "" for the one that was just published
+    store: Store
+
+    def do_GET(self) -> None:
+        assert self.headers["authorization"] == "Bearer secret"
+        version = self.version or self.store.pointer().version
+        content = json.dumps(self.content).replace("VERSION", str(version)).encode()
+        self.send_response(self.status)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, url: str, endpoint: str, keys: dict[str, str], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    """Return what runs a step in a folder as the workflow has it, and returns the exit code."""
+    for name in ("semsearch", "deploy"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    commands = tmp_path / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    for name, words in (("python", ""), ("semsearch", " -m semsearch")):
+        (commands / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+        (commands / name).chmod(0o755)
+    monkeypatch.setattr(Info, "store", store, raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Info) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        environment = (
+            os.environ
+            | keys
+            | {
+                **{
+                    "AWS_ENDPOINT_URL_S3": endpoint,
+                    "BUNDLE_URL": url,
+                    "SEARCH_KEY": "secret",
+                    "SECONDS_TO_SWITCH": "0",
+                },
+                "SEARCH_URL": f"http://127.0.0.1:{server.server_port}",
+            }
+        )
+
+        def run(script: str) -> int:
+            command = ["bash", "--noprofile", "--norc", "-e", "-c", script]
+            return subprocess.run(command, cwd=tmp_path, env=environment, check=False).returncode
+
+        yield run
+        server.shutdown()
+
+
+SWITCHED = {"bundle": {"version": "VERSION", "error": None}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "content", "serves_older", "is_checked"),
+    [
+        pytest.param(True, 200, SWITCHED, False, True, id="it switched"),
+        pytest.param(True, 200, SWITCHED, True, False, id="it serves the older version"),
+        pytest.param(True, 200, {"bundle": {"version": "VERSION", "error": "damaged"}}, False, False, id="an error"),
+        pytest.param(True, 403, {"message": "Forbidden"}, False, False, id="IAM refuses"),
+        pytest.param(True, 200, {"bundle": None}, False, False, id="it serves its image"),
+        pytest.param(False, 503, {}, False, False, id="unchanged texts, and the check fails"),
+    ],
+)
+def test_a_version_that_is_not_served_is_undone_and_nothing_else_is(
+    shell: Any,
+    store: Store,
+    publish: Publish,
+    bundles: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: bool,
+    status: int,
+    content: dict[str, Any],
+    serves_older: bool,
+    is_checked: bool,
+) -> None:
+    oldest, before = publish(bundles[0]), publish(bundles[1])
+    (tmp_path / "bundle").symlink_to(bundles[2] if changes else bundles[1])
+    assert shell(PUBLISH) == 0
+    published = store.pointer().version
+    assert (published == before) is not changes
+    monkeypatch.setattr(Info, "status", status)
+    monkeypatch.setattr(Info, "content", content)
+    monkeypatch.setattr(Info, "version", before if serves_older else "")
+    assert (shell(CHECK) == 0) is is_checked
+    if not is_checked:  # the workflow's condition
+        assert shell(UNDO) == 0
+    assert store.pointer().version == (published if is_checked else before)
+    assert store.pointer().version != oldest
