@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-PAUSE = 5.0  # seconds between two requests
-TIMEOUT = 30.0  # seconds that a request can take
+SECONDS_BETWEEN_REQUESTS = 5.0  # seconds between two requests
+SECONDS_PER_REQUEST = 30.0  # seconds that a request can take
 
 
 def main(published: Path, address: str) -> str | None:
@@ -33,13 +33,13 @@ def main(published: Path, address: str) -> str | None:
             found = f"GET /info: {error!r}"
         if time.monotonic() >= ends:
             return f"{address}: expected version {version}, but {found}"
-        time.sleep(min(PAUSE, max(0.0, ends - time.monotonic())))
+        time.sleep(min(SECONDS_BETWEEN_REQUESTS, max(0.0, ends - time.monotonic())))
 
 
 def served_by(address: str) -> dict[str, Any]:
     """Return the field `bundle` of GET /info. Raises OSError, HTTPException, or another error for an odd reply."""
     request = Request(f"{address.rstrip('/')}/info", headers={"authorization": f"Bearer {os.environ['SEARCH_KEY']}"})  # noqa: S310
-    with urlopen(request, timeout=TIMEOUT) as reply:  # noqa: S310  the operator's own address
+    with urlopen(request, timeout=SECONDS_PER_REQUEST) as reply:  # noqa: S310  the operator's own address
         bundle: dict[str, Any] = json.loads(reply.read())["bundle"]
         return bundle
 
