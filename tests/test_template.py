@@ -264,3 +264,70 @@ def test_a_list_of_keys_that_was_cut_is_refused(hashes: str, is_accepted: bool) 
     assert bool(re.search(pattern, hashes, re.ASCII)) is is_accepted
     if hashes and is_accepted:
         assert read_hashes("ApiKeyHashes", hashes)
+
+
+def value_of(alarm: str, sums: dict[str, float]) -> float:
+    """Return what the expression of an alarm returns in one period. A metric that `sums` lacks has no data then."""
+    metrics = {one["Id"]: one for one in RESOURCES[alarm]["Properties"]["Metrics"]}
+    functions = {
+        "FILL": lambda value, instead: instead if value is None else value,
+        "IF": lambda condition, yes, no: yes if condition else no,
+        "MAX": max,
+    }
+    values: dict[str, Any] = {}
+    for name, metric in reversed(metrics.items()):  # an expression stands above the metrics that it names
+        if "Expression" in metric:
+            expression = metric["Expression"].replace(" AND ", " and ")
+            values[name] = eval(expression, {**functions, **values})
+        else:
+            found = metric["MetricStat"]["Metric"]
+            values[name] = sums.get(f"{found['Namespace'].partition('/')[2]} {found['MetricName']}")
+    (returned,) = [name for name, metric in metrics.items() if metric.get("ReturnData", True)]
+    return float(values[returned])
+
+
+@pytest.mark.parametrize(
+    ("sums", "rate", "is_outage"),
+    [
+        pytest.param({"ApiGateway Count": 10, "ApiGateway 5xx": 10, "ApiGateway 4xx": 0}, 100, True, id="no-start"),
+        pytest.param(
+            {"ApiGateway Count": 2, "ApiGateway 5xx": 2, "ApiGateway 4xx": 0, "Lambda Invocations": 2},
+            0,
+            True,
+            id="few-requests-that-all-fail",
+        ),
+        pytest.param(
+            {"ApiGateway Count": 9, "ApiGateway 5xx": 1, "ApiGateway 4xx": 8, "Lambda Invocations": 1},
+            0,
+            True,
+            id="strangers-are-refused-and-the-only-caller-fails",
+        ),
+        pytest.param(
+            {
+                "ApiGateway Count": 100,
+                "ApiGateway 5xx": 3,
+                "ApiGateway 4xx": 5,
+                "Lambda Invocations": 95,
+                "Lambda Errors": 0,
+            },
+            3,
+            False,
+            id="some-fail",
+        ),
+        pytest.param(
+            {"ApiGateway Count": 100, "ApiGateway 5xx": 0, "ApiGateway 4xx": 5, "Lambda Invocations": 95},
+            0,
+            False,
+            id="healthy",
+        ),
+        pytest.param({"ApiGateway Count": 5, "ApiGateway 5xx": 0, "ApiGateway 4xx": 5}, 0, False, id="strangers-only"),
+        pytest.param({"Lambda Invocations": 10, "Lambda Errors": 5}, 50, False, id="direct-invocations-that-crash"),
+        pytest.param({}, 0, False, id="no-traffic"),
+    ],
+)
+def test_failed_requests_raise_an_alarm_whether_many_or_few_and_with_or_without_a_function(
+    sums: dict[str, float], rate: float, is_outage: bool
+) -> None:
+    assert value_of("ErrorsAlarm", sums) == rate
+    assert bool(value_of("OutageAlarm", sums)) is is_outage
+    assert RESOURCES["ErrorsAlarm"]["Properties"]["Threshold"] == RESOURCES["OutageAlarm"]["Properties"]["Threshold"]
