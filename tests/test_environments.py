@@ -168,8 +168,17 @@ def test_names_that_the_template_gives_are_those_that_cloudformations_role_may_c
         group = TEMPLATE["Resources"][name]["Properties"]["LogGroupName"]["Fn::Sub"]
         assert any(arn.endswith(f':{kind}{group.replace("AWS::StackName", "Stack")}"}}') for arn in flat), name
     assert TEMPLATE["Resources"]["Dashboard"]["Properties"]["DashboardName"] == {"Ref": "AWS::StackName"}
-    assert TEMPLATE["Resources"]["Budget"]["Properties"]["Budget"]["BudgetName"] == {"Ref": "AWS::StackName"}
-    assert all(any(arn.endswith(f':{kind}/${{Stack}}"}}') for arn in flat) for kind in ("dashboard", "budget"))
+    assert any(arn.endswith(':dashboard/${Stack}"}') for arn in flat)
+
+
+def test_what_cloudformation_replaces_for_another_address_has_no_name_of_its_own() -> None:
+    """The new one is created before the old one is deleted, so one name for both would fail the deployment."""
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-central-1", "AWS::Budgets::Budget").schema
+    replacing = {"/properties/Budget/BudgetName", "/properties/NotificationsWithSubscribers"}
+    assert replacing <= set(schema["createOnlyProperties"])
+    assert "BudgetName" not in TEMPLATE["Resources"]["Budget"]["Properties"]["Budget"]
+    (rights,) = [one for one in statements("Executor") if one["Action"] == ["budgets:*"]]
+    assert rights["Resource"]["Fn::Sub"].endswith(":budget/*")
 
 
 # The workflows
