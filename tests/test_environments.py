@@ -95,11 +95,35 @@ def test_a_stacks_name_is_short_enough_to_be_whole_in_the_names_of_its_resources
 # What the roles may do
 
 
+def unconditional(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the statements of policies, those that depend on a condition too."""
+    found = [one for document in documents for one in document["Statement"]]
+    return [one["Fn::If"][1] if "Fn::If" in one else one for one in found]
+
+
 def written(role: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the statements of a role, those that depend on a condition too."""
-    policies = role["Properties"]["Policies"]
-    found = [one for policy in policies for one in policy["PolicyDocument"]["Statement"]]
-    return [one["Fn::If"][1] if "Fn::If" in one else one for one in found]
+    return unconditional([policy["PolicyDocument"] for policy in role["Properties"]["Policies"]])
+
+
+BOUNDARY: dict[str, Any] = ROLES["Resources"]["Boundary"]["Properties"]["PolicyDocument"]
+
+
+def arn(service: str, name: str) -> str:
+    return f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{name}"
+
+
+def of_the_stack(resource: str | dict[str, Any]) -> str:
+    """Return the resource of a statement as text, in the words of deploy/github.yaml."""
+    if isinstance(resource, str):
+        return resource
+    if "Ref" in resource:
+        return f"${{{resource['Ref']}}}"
+    if "Fn::GetAtt" in resource:
+        assert resource["Fn::GetAtt"] == ["FunctionLogs", "Arn"]
+        return arn("logs", "log-group:/aws/lambda/${Stack}:*")
+    text: str = resource["Fn::Sub"]
+    return text.replace("${AWS::StackName}", "${Stack}")
 
 
 def statements(role: str) -> list[dict[str, Any]]:
@@ -155,10 +179,32 @@ def test_policies_are_written_only_into_the_stacks_own_roles_and_only_with_the_b
 
 
 def test_the_boundary_allows_what_the_roles_of_the_stack_may_do() -> None:
-    boundary = ROLES["Resources"]["Boundary"]["Properties"]["PolicyDocument"]["Statement"]
-    allowed = {action for one in boundary for action in one["Action"]}
-    role = written(TEMPLATE["Resources"]["FunctionRole"])
-    assert {action for one in role if one["Effect"] == "Allow" for action in one["Action"]} <= allowed
+    role = [one for one in written(TEMPLATE["Resources"]["FunctionRole"]) if one["Effect"] == "Allow"]
+    needed = {(action, of_the_stack(one["Resource"])) for one in role for action in one["Action"]}
+    aliases = {("lambda:UpdateAlias", arn("lambda", "function:${Stack}-Function-1A2B3C"))}  # CodeDeploy
+    bounds = [(action, of_the_stack(one["Resource"])) for one in unconditional([BOUNDARY]) for action in one["Action"]]
+    refused = [
+        (action, resource)
+        for action, resource in needed | aliases
+        if not any(action == one and fnmatchcase(resource, pattern) for one, pattern in bounds)
+    ]
+    assert refused == []
+
+
+def test_the_boundary_allows_to_read_and_to_change_nothing_of_another_stack() -> None:
+    named_by_the_stack = ("${Stack}", "${BundleBucket}", "${VectorBucket}", "${ApiKeysArn}")
+    for one in unconditional([BOUNDARY]):
+        if of_the_stack(one["Resource"]) != "*":
+            assert any(name in of_the_stack(one["Resource"]) for name in named_by_the_stack)
+        elif "kms:Decrypt" in one["Action"]:
+            assert "kms:ViaService" in one["Condition"]["StringEquals"]
+        else:
+            assert {action.partition(":")[0] for action in one["Action"]} == {"xray", "ec2", "cloudwatch"}
+
+
+@pytest.mark.parametrize("name", ["HostedZoneId", "BundleBucket", "VectorBucket", "ApiKeysArn"])
+def test_a_parameter_of_the_stack_has_the_same_values_for_the_roles(name: str) -> None:
+    assert ROLES["Parameters"][name]["AllowedPattern"] == TEMPLATE["Parameters"][name]["AllowedPattern"]
 
 
 def test_names_that_the_template_gives_are_those_that_cloudformations_role_may_change() -> None:

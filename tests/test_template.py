@@ -4,10 +4,12 @@ The tests read the YAML. What AWS makes of it is tested by cfn-lint, checkov and
 """
 
 import json
+import logging
 import re
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 from aws_lambda_powertools.shared import constants
 from cfnlint.decode import cfn_yaml
@@ -239,10 +241,42 @@ def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> 
     alarms = of_type("AWS::CloudWatch::Alarm").values()
     own = [alarm for alarm in alarms if alarm.get("Namespace", "AWS/").partition("/")[0] != "AWS"]
     assert {alarm["Namespace"] for alarm in own} == {namespace}
-    counted = {"Fn::Sub": "${AWS::StackName}-429"}  # by the filter of the access log
-    names = [alarm["MetricName"] for alarm in own]
-    assert [name for name in names if name not in ("InitTotal", "SwitchFailed", counted)] == []
-    assert RESOURCES["RefusedRequests"]["Properties"]["MetricTransformations"][0]["MetricName"] == counted
+    filters = of_type("AWS::Logs::MetricFilter").values()
+    counted = [one["MetricTransformations"][0]["MetricName"] for one in filters]  # in the logs
+    sent = ["InitTotal", "SwitchFailed"]
+    assert sorted(str(alarm["MetricName"]) for alarm in own) == sorted(map(str, [*sent, *counted]))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "is_counted"),
+    [
+        ("/similar", {"text": "goose"}, True),
+        ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, True),
+        ("/predict", {"text": ["goose", "ferry"]}, False),
+        ("/v1/embeddings", {"input": ["goose", "ferry"], "model": "any"}, False),
+    ],
+)
+def test_the_alarm_for_slow_requests_looks_at_searches_and_not_at_requests_for_many_embeddings(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, path: str, body: dict[str, Any], is_counted: bool
+) -> None:
+    """The filter reads the fields that the log line of a real request has."""
+    caplog.set_level(logging.INFO, logger="tests")
+    caplog.clear()
+    client.post(path, json=body)
+    (line,) = [vars(record) for record in caplog.records if record.name == "tests"]
+    filter_of_log = RESOURCES["Searches"]["Properties"]
+    pattern = re.sub(r'\$\.(\w+) = "', r'line["\1"] == "', filter_of_log["FilterPattern"].strip("{} "))
+    assert eval(pattern.replace("&&", "and").replace("||", "or"), {"line": line}) is is_counted
+    (metric,) = filter_of_log["MetricTransformations"]
+    assert line[metric["MetricValue"].removeprefix("$.")] > 0
+    alarm = RESOURCES["DurationAlarm"]["Properties"]
+    assert (alarm["Namespace"], alarm["MetricName"]) == (metric["MetricNamespace"], metric["MetricName"])
+
+
+def test_the_saved_query_of_failures_shows_what_a_failed_start_logs() -> None:
+    """Lambda itself logs an exception of a start, with its own names of fields."""
+    (shown,) = re.findall(r"\| fields (.+)", RESOURCES["FailuresQuery"]["Properties"]["QueryString"])
+    assert {"message", "exception", "errorType", "errorMessage"} <= set(shown.split(", "))
 
 
 HASH = "0123456789abcdef" * 4
