@@ -229,6 +229,12 @@ def test_each_variable_of_the_environment_is_read_by_the_settings_or_by_powertoo
 
 # What is watched
 
+
+def test_an_alarm_for_what_a_stack_does_not_use_is_not_made() -> None:
+    conditions = {"SwitchAlarm": "HasBucket", "KeysAlarm": "HasKeys"}
+    assert {name: RESOURCES[name]["Condition"] for name in conditions} == conditions
+
+
 COLD_START_METRICS = {"InitImportEngine", "InitImportHttp", "InitModel", "InitApp", "InitWarmUp", "InitRestoreWarmUp"}
 COLD_START_METRICS |= {"InitTotal"}
 
@@ -243,7 +249,7 @@ def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> 
     assert {alarm["Namespace"] for alarm in own} == {namespace}
     filters = of_type("AWS::Logs::MetricFilter").values()
     counted = [one["MetricTransformations"][0]["MetricName"] for one in filters]  # in the logs
-    sent = ["InitTotal", "SwitchFailed"]
+    sent = ["InitTotal", "SwitchFailed", "KeysNotRead"]
     assert sorted(str(alarm["MetricName"]) for alarm in own) == sorted(map(str, [*sent, *counted]))
 
 
