@@ -217,6 +217,9 @@ PARAMETERS, PARAMETERS_OF_ROLES = (
 )
 
 
+RESOURCES = cfn_yaml.load(str(ROOT / "template.yaml"))["Resources"]
+
+
 def test_each_parameter_of_the_deployment_exists() -> None:
     named = {name for text in PAGES.values() for name in re.findall(r"`([A-Z][a-z]+[A-Za-z]*)=[^`\s]+`", text)}
     assert named <= PARAMETERS.keys() | PARAMETERS_OF_ROLES.keys()
@@ -226,6 +229,12 @@ def test_each_parameter_of_the_deployment_is_described_with_its_default() -> Non
     (table,) = re.findall(r"^## All parameters\n(.*?)^## ", PAGES["docs/deploy.md"], re.DOTALL | re.MULTILINE)
     rows = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| \S", table, re.MULTILINE)
     assert dict(rows) == {name: str(parameter["Default"]) for name, parameter in PARAMETERS.items()}
+
+
+def test_each_alarm_of_the_deployment_is_described() -> None:
+    (table,) = re.findall(r"^## The alarms\n(.*?)^## ", PAGES["docs/operate.md"], re.DOTALL | re.MULTILINE)
+    alarms = {name for name, one in RESOURCES.items() if one["Type"] == "AWS::CloudWatch::Alarm"}
+    assert sorted(re.findall(r"^\| (\w+Alarm) \| \S", table, re.MULTILINE)) == sorted(alarms)
 
 
 def routes_in(page: str) -> list[str]:
