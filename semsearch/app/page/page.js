@@ -8,7 +8,8 @@ const more = byId("more");
 const MOST_OFFSET = 10_000; // results that the server skips at most
 const MOST_REMOTE = 100; // results that S3 Vectors finds at most
 let shown = null; // {request, total, full} of the results: full is the score that fills a bar
-let timer = 0;
+let timer = 0; // of a search that waits for the pause, 0 if none does
+let searching = Promise.resolve(); // settles when the last search has ended
 let running = new AbortController();
 
 function searchSoon(pause = PAUSE) {
@@ -17,8 +18,14 @@ function searchSoon(pause = PAUSE) {
 }
 
 // Search for what the page's fields say, or for more results of the request that is shown.
-async function search({ isMore = false } = {}) {
+function search({ isMore = false } = {}) {
   clearTimeout(timer);
+  timer = 0;
+  searching = showAnswer(isMore);
+  return searching;
+}
+
+async function showAnswer(isMore) {
   running.abort(); // a reply that is still under way is out of date
   running = new AbortController();
   const { signal } = running;
@@ -92,6 +99,14 @@ function showChoices() {
   byId("reranks").hidden = !corpus.hasReranker;
   byId("like").hidden = !like;
   byId("like-label").textContent = like?.label ?? "";
+}
+
+// Move the focus from the field to the first result. The results of an older text are replaced first.
+async function focusFirst() {
+  const text = query.value;
+  if (timer) search();
+  await searching;
+  if (query.value === text && document.activeElement === query) moveFocus(1, query);
 }
 
 function searchLike({ id, metadata, snippet }) {
@@ -244,7 +259,8 @@ document.addEventListener("keydown", (event) => {
   const { target } = event;
   const hit = target.closest("li.hit");
   if (event.key === "/" && !target.matches("input, textarea, select")) query.focus();
-  else if (event.key === "ArrowDown" && (hit || target === query)) moveFocus(1, query);
+  else if (event.key === "ArrowDown" && target === query) focusFirst();
+  else if (event.key === "ArrowDown" && hit) moveFocus(1, query);
   else if (event.key === "ArrowUp" && hit) moveFocus(-1, query);
   else if (event.key === "Enter" && target === hit) hit.querySelector(".more")?.click();
   else if (event.key === "Escape" && (hit || target === query)) {

@@ -93,6 +93,18 @@ def test_while_one_types_nothing_is_asked_until_there_is_a_pause(open_page: Open
     assert asked == ["goose"]
 
 
+def test_the_arrow_right_after_a_new_question_leads_to_its_first_result(page: "Page") -> None:
+    search(page, "ferry")
+    page.clock.install()
+    page.clock.pause_at(4_000_000_000)  # the pause after which the page searches never ends
+    page.locator("#query").fill("forty ducks crossed the frozen river")
+    page.keyboard.press("ArrowDown")
+    page.locator("li.hit:focus").wait_for()
+    focused = page.locator("li.hit:focus .text").text_content()
+    assert "ducks" in (focused or "")
+    assert focused == page.locator("li.hit .text").first.text_content()
+
+
 def test_a_reply_that_comes_after_a_later_one_is_dropped(page: "Page") -> None:
     held: list[Route] = []
 
