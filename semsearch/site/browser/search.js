@@ -56,34 +56,61 @@ export async function open(address = home, { key = "" } = {}) {
   return { ...opened, search };
 }
 
-class SemanticSearch extends HTMLElement {
+// The properties of the element; each has the text of the attribute of its name, `apiKey` that of `api-key`.
+const PROPERTIES = ["keys", "placeholder", "mode", "limit", "filter", "target", "api", "apiKey", "key"];
+
+// Node.js, which makes the pages of some sites, has no HTMLElement.
+class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
+  static observedAttributes = ["keys", "placeholder", "lang"]; // what the button shows
+
+  #box = null; // promise of the function that shows the dialog
+
   connectedCallback() {
+    PROPERTIES.forEach((name) => this.#adopt(name));
     addEventListener("keydown", this, true); // in the capture phase, before the page's own search
-    if (!this.shadowRoot) this.draw();
-    if (used() && !this.hasAttribute("api")) open();
+    if (!this.shadowRoot) this.#draw();
+    if (used() && !this.api) open();
   }
 
   disconnectedCallback() {
     removeEventListener("keydown", this, true);
+    this.shadowRoot.querySelector("dialog")?.close(); // an open dialog would come back without its backdrop
   }
 
-  get texts() {
+  attributeChangedCallback() {
+    if (this.shadowRoot) this.#label();
+  }
+
+  // Set a property again that was set before the element was defined, and hides the one of the class.
+  #adopt(name) {
+    if (!Object.hasOwn(this, name)) return;
+    const value = this[name];
+    delete this[name];
+    this[name] = value;
+  }
+
+  #texts() {
     const { lang } = this.closest("[lang]") ?? this;
     return { ...texts.en, ...texts[lang.split("-")[0]] };
   }
 
-  get keys() {
+  #keys() {
     return (this.getAttribute("keys") ?? "ctrl+k /").toLowerCase().split(/\s+/).filter(Boolean);
   }
 
-  draw() {
+  #draw() {
     const [style, button, label, key] = ["link", "button", "span", "kbd"].map((tag) => document.createElement(tag));
     Object.assign(style, { rel: "stylesheet", href: new URL("search.css", code) });
     Object.assign(button, { type: "button", part: "button", ariaHasPopup: "dialog", onclick: () => this.open() });
-    Object.assign(label, { textContent: this.getAttribute("placeholder") ?? this.texts.search });
-    Object.assign(key, { textContent: this.keys[0]?.replace("+", " "), ariaHidden: "true" });
+    key.ariaHidden = "true";
     button.append(label, key);
     this.attachShadow({ mode: "open" }).append(style, button);
+    this.#label();
+  }
+
+  #label() {
+    this.shadowRoot.querySelector("button > span").textContent = this.placeholder || this.#texts().search;
+    this.shadowRoot.querySelector("button > kbd").textContent = this.#keys()[0]?.replace("+", " ") ?? "";
   }
 
   handleEvent(event) {
@@ -91,16 +118,32 @@ class SemanticSearch extends HTMLElement {
     const isHeld = event.ctrlKey || event.metaKey;
     const isMeant = (name) =>
       event.key?.toLowerCase() === name.split("+").at(-1) && name.includes("ctrl+") === isHeld && (isHeld || !isTyped);
-    if (event.defaultPrevented || event.altKey || !this.keys.some(isMeant) || !this.checkVisibility()) return;
+    if (event.defaultPrevented || event.altKey || !this.#keys().some(isMeant) || !this.checkVisibility()) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     this.open();
   }
 
   async open() {
-    this.box ??= import("./box.js").then(({ makeBox }) => makeBox(this));
-    (await this.box)(() => open(this.getAttribute("api") ?? home, { key: this.getAttribute("key") ?? "" }));
+    this.#box ??= import("./box.js").then(({ makeBox }) => makeBox(this, () => this.#texts()));
+    (await this.#box)(() => open(this.api || home, { key: this.apiKey || this.key }));
   }
 }
 
-if (!customElements.get("semantic-search")) customElements.define("semantic-search", SemanticSearch);
+// React and Vue set a property instead of an attribute if the element has one of that name. Without a setter React throws.
+for (const name of PROPERTIES) {
+  const attribute = name.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
+  Object.defineProperty(SemanticSearch.prototype, name, {
+    get() {
+      return this.getAttribute(attribute) ?? "";
+    },
+    set(value) {
+      if (value === undefined || value === null || value === false) this.removeAttribute(attribute);
+      else this.setAttribute(attribute, typeof value === "object" ? JSON.stringify(value) : value);
+    },
+  });
+}
+
+if (globalThis.customElements && !customElements.get("semantic-search")) {
+  customElements.define("semantic-search", SemanticSearch);
+}

@@ -30,7 +30,7 @@ from tests.project import ROOT
 from tests.world import DIM, MAX_TOKENS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 KEY = "a-key-of-the-tests"
 QUESTION = "baker painted kitchen"
@@ -77,7 +77,10 @@ def box_bundle(project: Path) -> Path:
 
 @pytest.fixture
 def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
-    """Return what opens a page with the box and these attributes. At the end it fails for any error of a script."""
+    """Return what opens a page with the box and these attributes. At the end it fails for any error of a script.
+
+    element is the HTML that makes the element, if the page does not have it from the start.
+    """
     wrong: list[str] = []
     numbers = count()
     with ExitStack() as contexts:
@@ -88,6 +91,7 @@ def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
             page: "Page | None" = None,
             lang: str = "en",
             script: str = "",
+            element: str = "",
             **options: Any,
         ) -> "Page":
             if page is None:
@@ -99,11 +103,12 @@ def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
                 if script:
                     page.add_init_script(script)
             name = f"page-{next(numbers)}.html"
+            element = element or f"<semantic-search {attributes}></semantic-search>"
             (project.parent / name).write_text(
                 f'<!doctype html><html lang="{lang}"><meta charset="utf-8"><title>Page</title>'
                 '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
                 '<script type="module" src="search/search.js"></script>'
-                f"<main><h1>Page</h1><semantic-search {attributes}></semantic-search>"
+                f"<main><h1>Page</h1>{element}"
                 '<p><label>Name <input id="name"></label></p></main></html>'
             )
             page.goto(f"http://127.0.0.1:{host.place.removesuffix('search/')}{name}")
@@ -180,6 +185,100 @@ def test_the_keyboard_alone_leads_to_the_right_place_of_a_page_under_a_strict_po
         page.keyboard.press("Enter")
     assert page.url.endswith("/project/guide/kitchen.html#walls")
     assert page.locator("#walls").count() == 1
+
+
+@pytest.mark.parametrize("keys", [["Enter"], ["ArrowDown", "Enter"]])
+def test_enter_right_after_a_new_question_opens_the_first_result_of_that_question(
+    project: Path, host: Host, open_box: OpenBox, keys: list[str]
+) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    assert ask(page) == ["Kitchen"]
+    page.clock.install()
+    page.clock.pause_at(4_000_000_000)  # the pause after which the box searches never ends
+    page.get_by_role("combobox").fill("ducks crossed the river")
+    with page.expect_navigation():
+        for key in keys:
+            page.keyboard.press(key)
+    assert page.url.endswith("/project/river.html#ducks")
+
+
+def slow_results(page: "Page") -> "dict[str, Route]":
+    """Hold the requests to the API in the folder api/, and return them by their text; `answer` answers one."""
+    held: dict[str, Route] = {}
+    page.route("**/api/similar", lambda route: held.update({route.request.post_data_json["text"]: route}))
+    return held
+
+
+def answer(page: "Page", held: "dict[str, Route]", text: str) -> None:
+    """Wait for the request with a text, and answer it with one document whose page has the text as its name."""
+    while text not in held:
+        page.wait_for_timeout(10)
+    metadata = {"title": text, "url": f"{text}.html"}
+    snippet = {"text": text, "highlights": []}
+    held.pop(text).fulfill(json={"results": [{"id": text, "metadata": metadata, "snippet": snippet}]})
+
+
+def test_enter_waits_for_a_slow_reply_unless_the_visitor_types_on_or_closes_the_box(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    page = open_box(host(project), 'api="api/"')
+    held = slow_results(page)
+    page.evaluate("""() => {
+        window.chosen = [];
+        addEventListener("select", (event) => { chosen.push(event.detail.result.id); event.preventDefault(); });
+    }""")
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox")
+    field.fill("old")
+    answer(page, held, "old")
+    page.get_by_role("option").first.wait_for()
+
+    field.fill("forgotten")
+    page.keyboard.press("Enter")
+    field.fill("new")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    answer(page, held, "forgotten")
+    answer(page, held, "new")
+    field.wait_for(state="hidden")
+    assert page.evaluate("chosen") == ["new"]
+
+    page.keyboard.press("Control+k")
+    field.fill("closed")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    answer(page, held, "closed")
+    page.keyboard.press("Control+k")
+    answer(page, held, "closed")  # the first request was given up
+    page.locator("semantic-search [part=title]", has_text="closed").wait_for()
+    assert page.evaluate("chosen") == ["new"]
+
+
+def test_a_filter_that_is_no_json_is_named(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'filter="[object Object]"')
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill(QUESTION)
+    page.get_by_role("status").filter(has_text="filter: expected JSON").wait_for()
+
+
+def test_an_element_that_is_moved_while_its_box_is_open_opens_it_again(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    page = open_box(host(project))
+    ask(page)
+    page.evaluate("document.querySelector('main').append(document.querySelector('semantic-search'))")
+    page.get_by_role("dialog").wait_for(state="hidden")
+    page.keyboard.press("Control+k")
+    page.get_by_role("option").first.wait_for()
+    assert page.locator("semantic-search dialog").evaluate("(dialog) => dialog.matches(':modal')")
+
+
+def test_node_imports_the_script_without_a_browser(project: Path) -> None:
+    """As the server of a site does that makes its pages with the modules of the browser."""
+    code = f"import({json.dumps((project / 'search.js').as_uri())}).then(({{ texts }}) => console.log(texts.en.search))"
+    done = subprocess.run(["node", "-e", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "Search\n"
 
 
 @pytest.mark.parametrize("script", ["", NO_SHARED_WORKER])
