@@ -32,7 +32,10 @@ def random_texts(count: int) -> list[str]:
     generator = random.Random(7)
     known = [chr(code) for code in range(32, 0x3000) if category(chr(code)) not in ("Cn", "Cs", "Co")]
     known += list("東京都日本語가나다ﬁﬀﾊﾟｶﾞ🦆👩𝔘𐐀") * 20 + list(" .,-_/'") * 100 + list("abcdefghij") * 40
-    return ["".join(generator.choices(known, k=generator.randint(1, 30))) for _ in range(count)]
+    texts = ["".join(generator.choices(known, k=generator.randint(1, 30))) for _ in range(count)]
+    marks = [character for character in known if category(character).startswith("M")] + ["\uff9e", "\u0344"] * 9
+    long_runs = ["a" + "".join(generator.choices(marks, k=generator.randint(28, 70))) + "b" for _ in range(count // 10)]
+    return texts + long_runs
 
 
 def real_texts() -> list[str]:
@@ -104,6 +107,8 @@ QUERIES = [
         "sailorz bakers",
         "emergensies",
     ),
+    *("Z" + "\u0301" * count for count in (30, 31, 40)),
+    *("e" + "\u0316\u0301" * 20 + "x", "e" + "\u0316\u0301" * 15 + "x", "a" + "\u0301" * 31 + "pple market"),
 ]
 FILTERS: list[dict[str, Any]] = [
     *({"who": "the baker"}, {"who": {"$ne": "the baker"}}, {"chapter": {"$gte": 3, "$lt": 12.5}}, {"true": True}),

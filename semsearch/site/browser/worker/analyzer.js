@@ -1,5 +1,4 @@
 // Text to terms, as semsearch/engine/keyword/analyzer.py does it, which explains the rules.
-// Left out: the limit of 30 marks in a run, which protects a server.
 
 /** @import { Stem } from "./types.js" */
 
@@ -13,6 +12,8 @@ const RUN_WORDS = new RegExp(RUNS, "gu");
 const RUN = new RegExp(`^[${SINGLE}]+$`, "u");
 /** @type {Record<string, string>} */
 const BARE = { ø: "o", ł: "l", đ: "d", ð: "d", ħ: "h", ı: "i", æ: "ae", œ: "oe", þ: "th" };
+const MOST_MARKS = 30; // maximum combining marks in a run
+const LONG_RUN = /[\p{M}\uff9e\uff9f]{31,}/gu; // NFKC turns U+FF9E and U+FF9F into marks
 const LONGEST_STEMMED = 1000; // letters
 const LONGEST_QUERY = 300; // characters; a longer text was pasted, and its quotation marks are part of it
 
@@ -26,6 +27,24 @@ const QUOTED = new RegExp(`(?<![^${SPACE}])["“„]([^"“”„]+)["”“]`, 
 export const isAlphabetic = (text) => /^\p{L}+$/u.test(text);
 /** @type {(text: string) => boolean} */
 export const isAscii = (text) => /^[\0-\x7f]*$/.test(text);
+/**
+ * Return whether the combining class of a mark is not 0: normalization then moves it before U+0345, which has the highest
+ * class, or behind U+0334, which has the lowest.
+ * @type {(mark: string) => boolean}
+ */
+const isOrdered = (mark) =>
+  !`\u0345${mark}`.normalize("NFKD").startsWith("\u0345") || `${mark}\u0334`.normalize("NFKD").startsWith("\u0334");
+
+/** Return a run of marks without those after the first MOST_MARKS. @param {string} run */
+function cutMarks(run) {
+  let marks = 0;
+  const isKept = (/** @type {string} */ mark) => {
+    marks = isOrdered(mark) ? marks + 1 : 0;
+    return marks <= MOST_MARKS;
+  };
+  return Array.from(run).filter(isKept).join("");
+}
+
 /** Return the parts of a query between quotation marks. @type {(text: string) => string[]} */
 export const quotedParts = (text) =>
   [...text].length > LONGEST_QUERY ? [] : Array.from(text.matchAll(QUOTED), ([, part]) => part);
@@ -54,7 +73,8 @@ export class Analyzer {
   /** Return the codes of a text in its one form, and the words of each. @param {string} text */
   codes(text) {
     const fold = (/** @type {string} */ letter) => this.folded[letter] ?? letter.toLowerCase();
-    const found = Array.from(text.normalize("NFKC"), fold).join("").match(CODES) ?? [];
+    const cut = text.replace(LONG_RUN, cutMarks).normalize("NFKC");
+    const found = Array.from(cut, fold).join("").match(CODES) ?? [];
     return found.map((code) => ({ code, words: code.match(RUN_WORDS) ?? [] }));
   }
 
