@@ -4,11 +4,12 @@ from collections import Counter
 from pathlib import Path
 
 from cyclopts import App
+from rich.markup import escape
 
 from semsearch.commands.console import TerminalConsole
 from semsearch.commands.places import bundle_at
 from semsearch.indexing.progress import showing_progress
-from semsearch.site.site import MOST_MEGABYTES, write_site
+from semsearch.site.site import MOST_MEGABYTES, rounded_columns, write_site
 
 EXAMPLES = """\
 Examples:
@@ -67,4 +68,8 @@ def site(
     for name, when in WHEN.items():
         if total[name]:
             console.print(f"{name:10} {total[name] / 1e6:6.1f} MB  {when}", markup=False)
+    for name in rounded_columns(bundle):
+        found = f"the site cannot filter, sort or count by the column {name}, because browsers round its whole numbers"
+        warning = f"{found} from 2^53 on; index the texts with --column {name}=string"
+        TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {escape(warning)}")
     console.print(f"{out}/ is ready, {total.total() / 1e6:.1f} MB. Any web server of files can show it.", markup=False)

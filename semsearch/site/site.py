@@ -9,17 +9,18 @@ others in the background or when a query needs one.
 """
 
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from semsearch.engine.bundle import PASSAGES, QUERY_TABLE, BundleError, IndexInfo, Manifest, check_bundle
+from semsearch.engine.bundle import COLUMNS, PASSAGES, QUERY_TABLE, BundleError, IndexInfo, Manifest, check_bundle
 from semsearch.engine.embedder import VECTORS, Embedder
 from semsearch.engine.keyword.analyzer import stop_words_of
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
+from semsearch.indexing.corpus.columns import EXACT_FLOATS
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.query_table import learn_table
 from semsearch.site.files import (
@@ -58,13 +59,19 @@ def write_site(
     """Write the site of a bundle into a new folder or over an older site, and return the bytes of each data file.
 
     The query table of a bundle without one is learned now. with_model adds the model, which replaces the table once a
-    browser has loaded it. packages is a folder in which `npm ci` has installed the packages; without it, npm installs
-    them now. Raises BundleError if a browser cannot search the bundle, if the site is larger than most_megabytes, or if
-    the folder holds something else, and PackagesError if npm is missing.
+    browser has loaded it. The site leaves out the columns that `rounded_columns` returns. packages is a folder in which
+    `npm ci` has installed the packages; without it, npm installs them now. Raises BundleError if a browser cannot
+    search the bundle, if the site is larger than most_megabytes, or if the folder holds something else, and
+    PackagesError if npm is missing.
     """
     manifest = check_bundle(bundle)
-    index = manifest.corpus
     _check(bundle, manifest, out)
+    left_out = rounded_columns(bundle)
+    if boosted := [name for name in left_out if name in manifest.corpus.boost]:
+        found = f"boosts by the column {boosted[0]}, whose whole numbers a browser rounds"
+        raise BundleError(f"{bundle}: {found}, expected other columns; index the texts with another --boost")
+    kept = {name: kind for name, kind in manifest.corpus.columns.items() if name not in left_out}
+    index = replace(manifest.corpus, columns=kept)
     options, vocabulary = read_wordpiece(bundle, manifest.model)
     out.mkdir(parents=True, exist_ok=True)
     with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=".site-") as temporary:
@@ -94,6 +101,7 @@ def write_site(
         described: dict[str, object] = {
             "info": {"model": asdict(manifest.model), "index": asdict(index)},
             "columns": list(index.columns),  # a list, because JavaScript sorts keys of an object that are whole numbers
+            "left_out": left_out,
             "files": files.listed,
             "starts": starts,
             "wordpiece": options,
@@ -108,6 +116,22 @@ def write_site(
             (site / name).rename(out / name)
         on_progress("page", 1)
     return {name: files.bytes_of(name) for name in files.listed}
+
+
+def rounded_columns(bundle: Path) -> list[str]:
+    """Return the columns with whole numbers that JavaScript would round, so that a filter would find other texts."""
+    kinds = check_bundle(bundle).corpus.columns
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    if not numbers:
+        return []
+    tensors = map_tensors(bundle / COLUMNS)
+    return [name for name in numbers if _has_large(tensors[f"{name}.values"])]
+
+
+def _has_large(numbers: AnyArray) -> bool:
+    if numbers.dtype.kind == "f":
+        return False  # JavaScript has the same floats
+    return max(-int(numbers.min(initial=0)), int(numbers.max(initial=0))) >= EXACT_FLOATS
 
 
 def _query_tables(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> dict[str, dict[str, AnyArray]]:

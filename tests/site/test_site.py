@@ -157,6 +157,25 @@ def test_stems_of_another_language_are_refused(corpus: Corpus, npm: Path, tmp_pa
         write_site(german, tmp_path / "site", packages=npm)
 
 
+def test_a_column_whose_numbers_a_browser_rounds_is_left_out_with_a_warning(npm: Path, tmp_path: Path) -> None:
+    columns = {"ean": "number", "price": "number"}
+    corpus = Corpus(["a goose"], ["a"], [json.dumps({"ean": 2**53, "price": 9.5})], 0, columns=columns)
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
+    done = run("site", bundle, "--out", tmp_path / "site", "--packages", npm)
+    assert done.code == 0
+    assert "warning: the site cannot filter, sort or count by the column ean" in done.err
+    assert "price" not in done.err
+    assert described(tmp_path / "site")["info"]["index"]["columns"] == {"price": "number"}
+
+
+def test_a_boost_by_a_column_whose_numbers_a_browser_rounds_is_refused(npm: Path, tmp_path: Path) -> None:
+    options = {"boost": {"views": {"log": True, "weight": 0.1}}}
+    corpus = Corpus(["a goose"], ["a"], [json.dumps({"views": 2**53})], 0, columns={"views": "number"}, options=options)
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
+    with pytest.raises(BundleError, match="boosts by the column views, whose whole numbers a browser rounds"):
+        write_site(bundle, tmp_path / "site", packages=npm)
+
+
 def test_without_npm_the_command_says_what_to_do(
     site_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

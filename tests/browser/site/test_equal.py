@@ -287,6 +287,43 @@ def test_odd_names_and_values_are_compared_sorted_and_counted_as_by_the_function
     compare(make_site(bundle, tmp_path), function_over(bundle), list(odd_requests()))
 
 
+LARGEST = {"exact": 2**53 - 1, "large": 2**53, "negative": -(2**53), "unsigned": 2**64 - 1}
+
+
+def test_whole_numbers_that_a_browser_rounds_are_refused_and_as_strings_compared(
+    tmp_path: Path, function_over: Connect
+) -> None:
+    columns = {**dict.fromkeys(LARGEST, "number"), "string": "string"}
+    rows = [{name: sign * number for name, number in LARGEST.items()} for sign in (1, 0)]
+    metadata = [json.dumps(row | {"string": row["unsigned"]}) for row in rows]
+    corpus = Corpus(WHAT[:2], ["a", "b"], metadata, empty_texts=0, columns=dict(sorted(columns.items())))
+    bundle = write_site_bundle(tmp_path / "bundle", corpus)
+    site = make_site(bundle, tmp_path)
+    whole = {"$lte": 2**53 + 1}
+    filters: list[dict[str, Any]] = [
+        {"exact": 2**53 - 1},
+        {"exact": 2**53 + 1},
+        {"exact": whole},
+        {"string": str(2**64 - 1)},
+    ]
+    asked = [{"num_results": 2, "filter": each, "sort": {"exact": "desc"}, "facets": ["exact"]} for each in filters]
+    function = function_over(bundle)
+    found = answers(site, [("similar", request) for request in asked])
+    for request, reply in zip(asked, found, strict=True):
+        expected = function(request)
+        assert [hit["id"] for hit in reply["results"]] == [hit["id"] for hit in expected["results"]], request
+        assert reply["facets"] == expected["facets"]
+    for name in ("large", "negative", "unsigned"):
+        wrong: list[dict[str, Any]] = [
+            {"filter": {"$or": [{name: {"$in": [2**53]}}, {"exact": 1}]}},
+            {"sort": {name: "asc"}},
+            {"facets": [name]},
+            {"text": "goose", "boost": {name: {"log": True, "weight": 0.1}}},
+        ]
+        for reply in answers(site, [("similar", {"num_results": 1} | request) for request in wrong]):
+            assert reply["error"].startswith(f"{name}: found whole numbers from 2^53 on"), reply
+
+
 def test_ranges_of_facets_are_those_of_the_function(tmp_path: Path, function_over: Connect) -> None:
     generator = random.Random(17)
 

@@ -27,6 +27,7 @@ export class Site {
   constructor(described, files, embed) {
     this.info = described.info;
     this.columns = described.columns; // the names in the order of their files
+    this.leftOut = described.left_out; // columns whose numbers JavaScript would round
     this.starts = described.starts; // the first row of each shard of passages
     this.wordpiece = described.wordpiece;
     this.files = files;
@@ -101,6 +102,11 @@ export class Site {
     const { text, id, num_results: count, offset = 0, group_by: group, sort = {}, facets = [], filter } = request;
     const boost = request.boost ?? this.info.index.boost;
     const named = [...namesIn(filter), ...Object.keys({ ...sort, ...boost }), ...facets, ...(group ? [group] : [])];
+    const rounded = named.find((name) => this.leftOut.includes(name));
+    if (rounded !== undefined) {
+      const found = `${rounded}: found whole numbers from 2^53 on, which browsers round, expected smaller ones`;
+      throw new Error(`${found}; index the texts with --column ${rounded}=string, or ask a server`);
+    }
     const known = named.filter((name) => Object.hasOwn(this.kinds, name));
     const opened = await Promise.all(known.map(async (name) => [name, await this.column(name)]));
     /** @type {Record<string, Column>} */
