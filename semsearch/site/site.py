@@ -9,7 +9,7 @@ others in the background or when a query needs one.
 """
 
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -98,8 +98,9 @@ def write_site(
         stems: dict[str, str] = {}
         if stemming is not None:
             stems = _different_stems(bundle, vocabulary, modules)
+        shown = replace(manifest, index=index).as_json()
         described: dict[str, object] = {
-            "info": {"model": asdict(manifest.model), "index": asdict(index)},
+            "info": {name: shown[name] for name in ("model", "index")},
             "columns": list(index.columns),  # a list, because JavaScript sorts keys of an object that are whole numbers
             "left_out": left_out,
             "files": files.listed,
