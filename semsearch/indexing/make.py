@@ -23,10 +23,11 @@ from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, rea
 from semsearch.indexing.corpus.columns import require_column
 from semsearch.indexing.corpus.corpus import READ
 from semsearch.indexing.corpus.folder import as_text
+from semsearch.indexing.corpus.formats import TableReader
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
-from semsearch.indexing.corpus.rows import rows_file
+from semsearch.indexing.corpus.rows import read_rows
 from semsearch.indexing.documents import Reading, Splitter, is_documents, read_documents
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.errors import require_packages
@@ -50,6 +51,7 @@ from semsearch.indexing.vectors.recall import sample_spans
 from semsearch.indexing.vectors.shards import KnownRows, name_model
 from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify
 
+ROWS_IN_MEMORY = "rows"  # what rows in memory are called
 PYTHON = "python"  # names Python's own documentation as the texts
 
 
@@ -306,15 +308,16 @@ def index(
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Where the texts are: a path on this machine, or Python's own documentation, and what they are called."""
+    """Where the texts are: a path on this machine, rows in memory or Python's own documentation; and their name."""
 
     path: Path
     name: str
     are_python: bool = False
+    reader: TableReader | None = None  # reads rows in memory
 
     def are_documents(self, table: TableOptions) -> bool:
         """Return whether the path is a document or has one. With a text column or an id column it is a table."""
-        if self.are_python or table.text_column is not None or table.id_column is not None:
+        if self.are_python or self.reader is not None or table.text_column is not None or table.id_column is not None:
             return False
         return is_documents(self.path)
 
@@ -332,8 +335,9 @@ def opening_texts(data: Any) -> Iterator[Texts]:
         with fetching_corpus(path) as here:
             yield Texts(here, as_text(path.name))
     else:
-        with rows_file(data) as path:
-            yield Texts(path, path.name)
+        rows = read_rows(data)
+        reader = TableReader(lambda _: enumerate(rows.data), left_out=rows.left_out, id_column=rows.id_column)
+        yield Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, reader=reader)
 
 
 def refuse_to_remove_texts(out: Path) -> None:
@@ -387,7 +391,9 @@ def read_table(
     else:
         split = None if splitter is None else splitter.split
         of_csv = table.separator, table.decimal_comma
-        corpus = read_corpus(texts.path, passages, table.text_column, table.id_column, on_progress, split, *of_csv)
+        corpus = read_corpus(
+            texts.path, passages, table.text_column, table.id_column, on_progress, split, *of_csv, texts.reader
+        )
     corpus = choose_columns(corpus, texts.path, table)
     on_progress(READ, 1)
     return corpus

@@ -17,17 +17,22 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.indexing.corpus.corpus import READ, CorpusError, corpus_error
 from semsearch.indexing.corpus.folder import SUFFIXES
+from semsearch.indexing.corpus.rows import ROWS_PER_READ, plain_value, refuse_nanoseconds, unkept_columns
 from semsearch.indexing.errors import QUOTED_CHARACTERS, first_line
-from semsearch.indexing.progress import OnProgress
+from semsearch.indexing.progress import OnProgress, no_progress
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STATED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # Excel's own first line, such as sep=;
 DECIMAL_COMMA = re.compile(r"-?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?", re.ASCII)  # the dots are between thousands
 REPORT_EVERY = 1000  # lines between two reports of progress
-PARQUET_ROWS = 16_384  # rows of Parquet in memory
 
+ROW_PLACE = "row {} (from 0)"
 NumberedRows = Iterator[tuple[int, dict[str, object]]]
 compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -37,19 +42,28 @@ def is_csv(path: Path) -> bool:
     return Path(path.name.lower().removesuffix(".gz")).suffix in (".csv", ".tsv")
 
 
-def rows_of(
-    path: Path, separator: str | None = None, decimal_comma: bool = False
-) -> tuple[Callable[[Path, OnProgress], NumberedRows], str]:
-    """Return the reader of a file, and how messages name the number of a row. Raises CorpusError for another suffix."""
+class TableReader(NamedTuple):
+    """How the rows of a table are read."""
+
+    read: Callable[[OnProgress], NumberedRows]
+    place: str = ROW_PLACE  # how messages name the number of a row
+    left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep
+    id_column: str | None = None  # column of the ids, unless another one is requested
+
+
+def rows_of(path: Path, separator: str | None = None, decimal_comma: bool = False) -> TableReader:
+    """Return the reader of a file. Raises CorpusError for another suffix."""
     match Path(path.name.lower().removesuffix(".gz")).suffix:
         case ".csv":
-            return partial(csv_rows, separator or ",", decimal_comma), "line {}"
+            return TableReader(partial(csv_rows, separator or ",", decimal_comma, path), "line {}")
         case ".tsv":
-            return partial(csv_rows, separator or "\t", decimal_comma), "line {}"
+            return TableReader(partial(csv_rows, separator or "\t", decimal_comma, path), "line {}")
+        case ".json" if _is_array(path):
+            return TableReader(partial(array_rows, path))
         case ".jsonl" | ".ndjson" | ".json":
-            return json_rows, "line {}"
+            return TableReader(partial(json_rows, path), "line {}")
         case ".parquet" if not is_gzipped(path):
-            return parquet_rows, "row {} (from 0)"
+            return parquet_reader(path)
     found = "".join(path.suffixes[-2:])
     raise corpus_error(path, None, f"the suffix {found!r}", SUFFIXES, "convert or rename the file")
 
@@ -159,16 +173,64 @@ def json_rows(path: Path, on_progress: OnProgress) -> NumberedRows:
         yield line, row
 
 
-def parquet_rows(path: Path, on_progress: OnProgress) -> NumberedRows:
-    """Yield the rows of a Parquet file, PARQUET_ROWS at a time. Raises CorpusError if it cannot be read."""
+def _is_array(path: Path) -> bool:
+    """Return whether a JSON file begins with an array, not with the object of a first line."""
+    first = next((line for line in read_lines(path, no_progress) if line.strip()), "")
+    return first.lstrip().startswith("[")
+
+
+def array_rows(path: Path, on_progress: OnProgress) -> NumberedRows:
+    """Yield the objects of a JSON file with one array. Raises CorpusError if it is something else."""
+    expected, remedy = "one array of JSON objects", "correct the file, or write one object on each line"
+    try:
+        rows = json.loads("".join(read_lines(path, on_progress)))
+    except (ValueError, RecursionError) as error:
+        raise corpus_error(path, None, first_line(error), expected, remedy) from error
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict):
+            place = ROW_PLACE.format(number)
+            raise corpus_error(path, place, f"{row!r:.{QUOTED_CHARACTERS}}", "a JSON object", remedy)
+        _require_unicode(path, ROW_PLACE.format(number), row)
+        yield number, row
+
+
+def _require_unicode(path: Path, place: str, row: dict[str, object]) -> None:
+    try:
+        json.dumps(row, ensure_ascii=False).encode()  # refuses half of a surrogate pair
+    except ValueError as error:
+        raise corpus_error(path, place, first_line(error), "valid Unicode", "correct that row") from error
+
+
+def parquet_reader(path: Path) -> TableReader:
+    """Return the reader of a Parquet file. Raises CorpusError if it cannot be read, or would lose nanoseconds."""
     import polars as pl  # slow to import, and only this format needs it
 
-    try:
+    with _reading_parquet(path):
         table = pl.scan_parquet(path, glob=False)
+        left_out = unkept_columns(table.collect_schema())
+        table = table.drop(left_out)
+        refuse_nanoseconds(path, table)
+    return TableReader(partial(parquet_rows, path, table), left_out=left_out)
+
+
+def parquet_rows(path: Path, table: "pl.LazyFrame", on_progress: OnProgress) -> NumberedRows:
+    """Yield the rows of a Parquet file, ROWS_PER_READ at a time. Raises CorpusError if it cannot be read."""
+    import polars as pl
+
+    with _reading_parquet(path):
         rows = table.select(pl.len()).collect().item()
-        for begin in range(0, rows, PARQUET_ROWS):
+        for begin in range(0, rows, ROWS_PER_READ):
             on_progress(READ, min(0.99, begin / rows))
-            yield from enumerate(table.slice(begin, PARQUET_ROWS).collect().iter_rows(named=True), begin)
+            for number, row in enumerate(table.slice(begin, ROWS_PER_READ).collect().iter_rows(named=True), begin):
+                yield number, {name: plain_value(value, number, name) for name, value in row.items()}
+
+
+@contextmanager
+def _reading_parquet(path: Path) -> Iterator[None]:
+    import polars as pl
+
+    try:
+        yield
     except pl.exceptions.PolarsError as error:
         found = f"Parquet that cannot be read ({first_line(error)})"
         raise corpus_error(path, None, found, "a whole Parquet file", "write or fetch the file again") from error

@@ -7,8 +7,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import date, time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -26,7 +25,7 @@ from semsearch.indexing.corpus.columns import (
 )
 from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error
 from semsearch.indexing.corpus.folder import find_files, refusing_changes
-from semsearch.indexing.corpus.formats import NumberedRows, compact_json, is_csv, rows_of
+from semsearch.indexing.corpus.formats import NumberedRows, TableReader, compact_json, is_csv, rows_of
 from semsearch.indexing.corpus.passages import stored_columns, writing_passages
 from semsearch.indexing.errors import first_line, require_packages
 from semsearch.indexing.progress import OnProgress, no_progress
@@ -93,12 +92,14 @@ def read_corpus(
     split: Split | None = None,
     separator: str | None = None,
     decimal_comma: bool = False,
+    rows: TableReader | None = None,
 ) -> Corpus:
     """Return the texts of a file whose suffix says its format, after writing them into `passages`.
 
     That passages.safetensors is written while the file is read, so that no more than some rows of the corpus are in
     memory, and the returned corpus reads from it. `split` divides each text into passages.
 
+    `rows` reads rows in memory; the path is then their name in messages.
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
     next. semsearch/indexing/corpus/folder.py says which are skipped.
     The text column is the one named, else "text", else the only one. Several can be named, separated by commas: their
@@ -116,10 +117,20 @@ def read_corpus(
             divided += _append_passages(append, split(text), text, id, metadata)
 
         requested = RequestedColumns(text_column, id_column, separator=separator, decimal_comma=decimal_comma)
-        found, files, skipped = _read(path, requested, append_split if split else append, on_progress)
+        add = append_split if split else append
+        found, files, skipped = _read(path, requested, add, on_progress, rows)
     texts, ids, metadata = stored_columns(passages)
-    counts = found.rows - found.passages, found.blank_ids, found.non_finite
-    return Corpus(texts, ids, metadata, *counts, files, skipped, split_texts=divided, is_csv=found.is_csv)
+    return Corpus(
+        *(texts, ids, metadata),
+        empty_texts=found.rows - found.passages,
+        blank_ids=found.blank_ids,
+        non_finite=found.non_finite,
+        files=files,
+        skipped=skipped,
+        split_texts=divided,
+        is_csv=found.is_csv,
+        left_out=tuple(found.left_out),
+    )
 
 
 def _append_passages(append: Append, ranges: list[tuple[int, int]], text: str, id: str, metadata: str) -> bool:
@@ -158,21 +169,26 @@ class _Found:
     is_csv: bool = False
     unnamed: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows without an id
     numbers: "array[int]" = field(default_factory=lambda: array("Q"))  # ids that can be the number of a row
+    left_out: dict[str, None] = field(default_factory=dict)  # columns whose values a bundle cannot keep
 
 
 def _read(
-    path: Path, requested: RequestedColumns, append: Append, on_progress: OnProgress
+    path: Path, requested: RequestedColumns, append: Append, on_progress: OnProgress, rows: TableReader | None = None
 ) -> tuple[_Found, int, tuple[Skipped, ...]]:
-    """Append the passages of a file or a folder; return what was found, the number of files, and what was skipped."""
-    files, skipped = find_files(path) if path.is_dir() else ([path], ())
-    found = _Found(is_csv=all(map(is_csv, files)))
+    """Append the passages of a file, a folder or rows; return what was found, the number of files, and the skipped."""
+    files, skipped = find_files(path) if rows is None and path.is_dir() else ([path], ())
+    found = _Found(is_csv=rows is None and all(map(is_csv, files)))
+    if rows is not None:
+        _read_table(path, rows, requested, append, found, on_progress)
+        files = []
     for number, file in enumerate(files):
 
         def on_file(step: str, share: float, texts: int = 0, before: int = number) -> None:
             on_progress(step, (before + share) / len(files))
 
         with refusing_changes(file):
-            _read_file(file, requested, append, found, on_file)
+            reader = rows_of(file, requested.separator, requested.decimal_comma)
+            _read_table(file, reader, requested, append, found, on_file)
     if not found.passages:
         no_text, remedy = f"no text in any of {found.rows:,} rows", f"name another column with {requested.text_option}"
         raise corpus_error(path, None, no_text, "at least one", remedy)
@@ -181,22 +197,32 @@ def _read(
         twice = f"a row without an id whose number, {both[0]}, is the id of another row"
         remedy = "write an id in each row, or name another column with --id-column"
         raise corpus_error(path, None, twice, "a different id for each", remedy)
-    return found, len(files), skipped
+    return found, max(1, len(files)), skipped
 
 
-def _read_file(path: Path, requested: RequestedColumns, append: Append, found: _Found, on_progress: OnProgress) -> None:
-    read_rows, place = rows_of(path, requested.separator, requested.decimal_comma)
-    columns, identifier = _find_columns(path, read_rows(path, no_progress), requested)
+def _read_table(
+    path: Path,
+    reader: TableReader,
+    requested: RequestedColumns,
+    append: Append,
+    found: _Found,
+    on_progress: OnProgress,
+) -> None:
+    if requested.id is None and reader.id_column is not None:
+        requested = replace(requested, id=reader.id_column)
+    columns, identifier = _find_columns(path, reader.read(no_progress), requested)
+    found.left_out.update(dict.fromkeys(reader.left_out))
     left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
     unnamed_before, has_ids, known = len(found.unnamed), False, set[str]()
-    for number, row in read_rows(path, on_progress):
-        where, row_number = place.format(number), found.rows
+    for number, row in reader.read(on_progress):
+        where, row_number = reader.place.format(number), found.rows
         found.rows += 1
         if not row.keys() <= known:
             require_names(path, where, row)
             known |= row.keys()
         has_ids = has_ids or identifier in row
         parts = [(column, row[column]) for column in columns if row.get(column) is not None]
+        parts = [(column, part) for column, part in parts if not _is_nan(part)]
         for column, part in parts:
             if not isinstance(part, str):
                 raise _wrong_type(path, where, column, part, "a string")
@@ -236,6 +262,10 @@ def _find_columns(path: Path, rows: NumberedRows, requested: RequestedColumns) -
     return texts, find_id_column(path, columns, texts, requested)
 
 
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)  # a missing text in a DataFrame
+
+
 def _plain(value: object, found: _Found) -> object:
     """Return a value as JSON can hold it; NaN and infinity, which it cannot, are counted and become null."""
     if value is None or isinstance(value, str | int | bytes):
@@ -249,9 +279,7 @@ def _plain(value: object, found: _Found) -> object:
         return [_plain(each, found) for each in value]
     if isinstance(value, dict):
         return {key: _plain(each, found) for key, each in value.items()}
-    if isinstance(value, date | time):
-        return value.isoformat()
-    return str(value)
+    raise TypeError(f"{type(value).__name__}")
 
 
 def _id_of_row(path: Path, place: str, row: dict[str, object], identifier: str) -> str:

@@ -1,24 +1,226 @@
-"""Rows in memory, such as a DataFrame, as a file that the readers of tables take."""
+"""TableRows in memory, as the readers of tables take them: of a DataFrame, an Arrow table or a sequence of mappings.
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+Values arrive as they are: a scalar of NumPy or pandas as Python's own, a Decimal as a number, and NaT, NA and NaN as
+missing. What a bundle cannot keep is an error, such as nanoseconds, or is left out and named, such as a column of
+bytes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from semsearch.indexing.corpus.corpus import CorpusError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+ROWS_PER_READ = 16_384  # rows of a DataFrame that are Python objects at the same time
+MISSING_TYPES = ("NAType", "NaTType")  # names of pandas' types of missing values
+Row = dict[str, object]
 
 
-@contextmanager
-def rows_file(data: Any) -> Iterator[Path]:
-    """Yield a file of JSON lines with the rows of a DataFrame, an Arrow table or a sequence of mappings.
+class RowTypeError(CorpusError, TypeError):
+    """A value or rows of a type that a bundle cannot keep."""
 
-    The file is deleted at the end.
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """TableRows that can be read again and again, with the column of their ids, and the columns that are left out."""
+
+    data: Iterable[Row]
+    id_column: str | None = None  # None: the column `id`, or the row number
+    left_out: tuple[str, ...] = ()
+
+
+class _Again(Iterable[Row]):
+    """Calls a function for each iteration."""
+
+    def __init__(self, iterate: "partial[Iterator[Row]]") -> None:
+        self._iterate = iterate
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._iterate()
+
+
+def read_rows(data: Any) -> TableRows:
+    """Return the rows of a pandas or polars DataFrame, an Arrow table, or a sequence of mappings or of texts.
+
+    Raises RowTypeError for other data.
     """
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "rows.jsonl"
-        if hasattr(data, "to_json"):  # pandas
-            data.to_json(file, orient="records", lines=True, date_format="iso", force_ascii=False)
-        else:
-            to_rows = getattr(data, "to_dicts", getattr(data, "to_pylist", lambda: data))  # polars, Arrow
-            file.write_text("".join(json.dumps(row, default=str) + "\n" for row in to_rows()), encoding="utf-8")
-        yield file
+    module = type(data).__module__.partition(".")[0]
+    if module == "pandas":
+        return _of_pandas(data)
+    if module == "polars" or hasattr(data, "__arrow_c_stream__"):
+        return _of_polars(data)
+    if isinstance(data, Mapping | bytes) or not isinstance(data, Iterable):
+        found = type(data).__name__
+        raise RowTypeError(f"rows: found {found}, expected rows; pass a DataFrame, or a list of dicts or of texts")
+    listed = list(data)
+    if all(isinstance(each, str) for each in listed):
+        return TableRows([{"text": each} for each in listed])
+    for number, each in enumerate(listed):
+        if not isinstance(each, Mapping):
+            found = f"{type(each).__name__} in row {number} (from 0)"
+            raise RowTypeError(f"rows: found {found}, expected a mapping of column names to values; pass dicts")
+    return TableRows(_Again(partial(_plain_rows, listed)))
+
+
+def _plain_rows(rows: Iterable[Mapping[Any, object]]) -> Iterator[Row]:
+    for number, row in enumerate(rows):
+        yield {str(name): plain_value(value, number, str(name)) for name, value in row.items()}
+
+
+def plain_value(value: object, row: int, column: str) -> object:
+    """Return a value as Python's own type that JSON can hold, None for a missing one.
+
+    Raises RowTypeError, which names the row (from 0) and the column, for a value that cannot be kept.
+    """
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    if type(value).__name__ in MISSING_TYPES:
+        return None
+    if isinstance(value, np.datetime64):
+        return _moment(value, row, column)
+    if isinstance(value, np.generic):
+        return plain_value(value.item(), row, column)
+    if isinstance(value, str | int | float):  # a subclass, such as an enumeration
+        return value
+    if isinstance(value, Decimal):
+        return _number(value, row, column)
+    if isinstance(value, datetime):
+        if getattr(value, "nanosecond", 0):  # pandas
+            raise _lost_nanoseconds(row, column)
+        return value.isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1):
+        return [plain_value(each, row, column) for each in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain_value(each, row, column) for name, each in value.items()}
+    found = f"{type(value).__name__} in the column {column!r} of row {row} (from 0)"
+    expected = "a string, number, boolean, date, list or missing value"
+    raise RowTypeError(f"rows: found {found}, expected {expected}; convert it, or leave the column out")
+
+
+def _number(value: Decimal, row: int, column: str) -> int | float | None:
+    if not value.is_finite():
+        return None
+    if value == value.to_integral_value():
+        return int(value)
+    nearest = float(value)
+    if Decimal(repr(nearest)) != value:
+        found = f"{value} in the column {column!r} of row {row} (from 0)"
+        raise RowTypeError(f"rows: found {found}, expected a number that 64 bits hold; round it, or write it as text")
+    return nearest
+
+
+def _moment(value: np.datetime64, row: int, column: str) -> str | None:
+    if np.isnat(value):
+        return None
+    moment = value.astype("datetime64[us]")
+    if moment != value:
+        raise _lost_nanoseconds(row, column)
+    if np.datetime_data(value.dtype)[0] == "D":
+        return str(value)
+    return str(moment.item().isoformat())
+
+
+def _lost_nanoseconds(row: int, column: str) -> RowTypeError:
+    found = f"nanoseconds in the column {column!r} of row {row} (from 0)"
+    return RowTypeError(f"rows: found {found}, expected microseconds at most; round it, or leave the column out")
+
+
+# --- pandas
+
+
+def _of_pandas(data: Any) -> TableRows:
+    """Return the rows of a DataFrame or a Series. A named index has the ids, or one that is not 0, 1, 2, …"""
+    if type(data).__name__ == "Series":
+        data = data.to_frame(data.name or "text")
+    if type(data).__name__ != "DataFrame":
+        found = f"pandas' {type(data).__name__}"
+        raise RowTypeError(f"rows: found {found}, expected a DataFrame or a Series; pass one of these")
+    frame: pd.DataFrame = data
+    kinds = {str(name): frame.dtypes.iloc[place].kind for place, name in enumerate(frame.columns)}
+    left_out = tuple(name for name, kind in kinds.items() if kind == "m")
+    index = frame.index
+    if index.nlevels > 1:
+        frame = frame.reset_index()
+        return TableRows(_Again(partial(_pandas_rows, frame, None, left_out)), None, left_out)
+    is_default = index.name is None and list(index) == list(range(len(index)))
+    if is_default or (index.name is None and "id" in kinds):
+        return TableRows(_Again(partial(_pandas_rows, frame, None, left_out)), None, left_out)
+    named = str(index.name or "index")
+    return TableRows(_Again(partial(_pandas_rows, frame, named, left_out)), named, left_out)
+
+
+def _pandas_rows(frame: "pd.DataFrame", index: str | None, left_out: Iterable[str]) -> Iterator[Row]:
+    number = 0
+    for begin in range(0, len(frame), ROWS_PER_READ):
+        part = frame.iloc[begin : begin + ROWS_PER_READ]
+        for label, row in zip(part.index, part.to_dict("records"), strict=True):
+            values = {str(name): value for name, value in row.items() if str(name) not in left_out}
+            if index is not None:
+                values[index] = label
+            yield {name: plain_value(value, number, name) for name, value in values.items()}
+            number += 1
+
+
+# --- polars, and through it Arrow and Parquet
+
+
+def _of_polars(data: Any) -> TableRows:
+    import polars as pl  # slow to import
+
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
+    if isinstance(data, pl.Series):
+        data = data.to_frame(data.name or "text")
+    if not isinstance(data, pl.DataFrame):
+        data = pl.from_arrow(data)
+    assert isinstance(data, pl.DataFrame)
+    left_out = unkept_columns(data.schema)
+    refuse_nanoseconds("rows", data.lazy())
+    kept = data.drop(left_out)
+    return TableRows(_Again(partial(_polars_rows, kept)), None, left_out)
+
+
+def _polars_rows(frame: "pl.DataFrame") -> Iterator[Row]:
+    for number, row in enumerate(frame.iter_rows(named=True)):
+        yield {name: plain_value(value, number, name) for name, value in row.items()}
+
+
+def unkept_columns(schema: "Mapping[str, pl.DataType]") -> tuple[str, ...]:
+    """Return the columns whose values JSON cannot hold, such as bytes and durations."""
+    import polars as pl
+
+    def is_kept(kind: pl.DataType) -> bool:
+        if isinstance(kind, pl.List | pl.Array):
+            return is_kept(kind.inner)  # type: ignore[arg-type]  # an instance in a schema
+        if isinstance(kind, pl.Struct):
+            return all(is_kept(field.dtype) for field in kind.fields)  # type: ignore[arg-type]
+        return not isinstance(kind, pl.Binary | pl.Duration | pl.Object)
+
+    return tuple(name for name, kind in schema.items() if not is_kept(kind))
+
+
+def refuse_nanoseconds(source: object, table: "pl.LazyFrame") -> None:
+    """Raise CorpusError if a column has moments with nanoseconds, which a bundle would lose."""
+    import polars as pl
+
+    named = [name for name, kind in table.collect_schema().items() if kind == pl.Datetime and kind.time_unit == "ns"]  # type: ignore[attr-defined]
+    if not named:
+        return
+    found = table.select((pl.col(name).dt.nanosecond() % 1_000 != 0).any() for name in named).collect()
+    for name in named:
+        if found[name].item():
+            raise CorpusError(
+                f"{source}: found nanoseconds in the column {name!r}, expected microseconds at most; round it, or "
+                "leave the column out"
+            )

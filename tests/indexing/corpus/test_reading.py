@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch.indexing.corpus import Corpus, CorpusError, read_texts
-from semsearch.indexing.corpus.formats import PARQUET_ROWS
+from semsearch.indexing.corpus.rows import ROWS_PER_READ
 from tests.indexing.corpus.files import complaint, read_corpus, write, write_each_format, write_parquet
 
 Rows = list[dict[str, str | None]]
@@ -117,7 +117,7 @@ def test_whatever_json_writes_is_read_back(rows: list[dict[str, object]], is_asc
 def test_more_rows_than_are_read_at_once_are_those_of_polars(tmp_path: Path) -> None:
     rows: Rows = [
         {"id": f"n{number}", "text": f'line {number}, "quoted"\nand broken', "size": str(number % 7)}
-        for number in range(PARQUET_ROWS + 10)
+        for number in range(ROWS_PER_READ + 10)
     ]
     frame = pl.DataFrame(rows)
     for path in write_each_format(tmp_path, rows):
