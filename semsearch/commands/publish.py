@@ -3,17 +3,22 @@
 from contextlib import closing
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
+from rich.console import Console
 
 from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.commands.places import bundle_at
 from semsearch.commands.published import AMAZON, MEGABYTE, AwsOptions, InAws, open_store, warn_of_removed
+from semsearch.engine.bundle import BundleError
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.progress import showing_progress
+
+if TYPE_CHECKING:
+    from semsearch.publishing.store import Store
 
 S3_VECTORS = "s3vectors://"
 EXAMPLES = """\
@@ -80,8 +85,17 @@ def publish(
             megabytes = f"{sent / MEGABYTE:,.1f} MB"
             console.print(f"{version[:12]} is the current version of {store.url}; {files} files were sent, {megabytes}")
         warn_of_removed(store, console)
+        _abort_old_uploads(store, console)
         if replaced is not None and not json:
             console.print(f"To undo this: {suggested('rollback', store.url)}", markup=False)
+
+
+def _abort_old_uploads(store: "Store", console: Console) -> None:
+    """Abort what killed commands have left. The version is current already, so an error is only a warning."""
+    try:
+        store.abort_old_uploads()
+    except BundleError as error:
+        console.print(f"warning: old unfinished uploads stay, and S3 bills them: {error}", markup=False)
 
 
 def _publish_vectors(bundle: Path, index: str, out: Path | None, aws: AwsOptions, *, keeps_texts: bool) -> None:

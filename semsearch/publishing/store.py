@@ -254,6 +254,13 @@ class Store:
                 freed += _bytes_of(files)
         return Pruned(deleted, freed, self._bucket.abort_uploads(f"{BUNDLES}/", oldest_young))
 
+    def abort_old_uploads(self) -> int:
+        """Abort uploads of bundles that began more than a day ago, by the clock of S3, and return their number.
+
+        A killed `publish` leaves such uploads. Raises PublishError if S3 refuses.
+        """
+        return self._bucket.abort_uploads(f"{BUNDLES}/", self._bucket.now() - self._young)
+
     def _folders(self) -> dict[str, dict[str, StoredObject]]:
         found: dict[str, dict[str, StoredObject]] = {}
         for entry in self._bucket.entries(f"{BUNDLES}/"):

@@ -11,7 +11,7 @@ import pytest
 from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.indexing.corpus import Corpus
-from semsearch.publishing.bucket import Bucket
+from semsearch.publishing.bucket import Bucket, PublishError
 from semsearch.publishing.store import Store
 from tests.command_line import error_line, export_texts, run, summary, write_texts
 from tests.stand_ins.fixtures import Publish
@@ -105,6 +105,30 @@ def test_missing_credentials_end_in_one_line(
         monkeypatch.delenv(name)
     assert main(["history", *where]) == 1
     assert "credentials" in capsys.readouterr().err
+
+
+def test_publish_aborts_its_own_old_uploads(where: list[str], url: str, s3: Any, bundle: Path) -> None:
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    for key in (f"{prefix}/bundles/0/model.ort", "others/model.ort"):
+        s3.create_multipart_upload(Bucket=bucket, Key=key)  # moto dates all uploads 2010
+    assert main(["publish", str(bundle), *where]) == 0
+    assert [upload["Key"] for upload in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == ["others/model.ort"]
+
+
+def test_a_role_that_may_not_abort_uploads_publishes_with_a_warning(
+    where: list[str],
+    store: Store,
+    bundle: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*arguments: object) -> int:
+        raise PublishError("s3://bucket: AccessDenied")
+
+    monkeypatch.setattr(Bucket, "abort_uploads", refuse)
+    assert main(["publish", str(bundle), *where]) == 0
+    assert "warning: old unfinished uploads stay" in capsys.readouterr().out
+    assert store.pointer().version is not None
 
 
 def test_an_interrupted_publish_says_how_to_go_on(
