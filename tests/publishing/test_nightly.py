@@ -119,3 +119,16 @@ def test_a_version_that_is_not_served_is_undone_and_nothing_else_is(
         assert shell(UNDO) == 0
     assert store.pointer().version == (published if is_checked else before)
     assert store.pointer().version != oldest
+
+
+def test_a_version_that_somebody_made_current_during_the_check_stays(
+    shell: Any, store: Store, publish: Publish, bundles: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundles[0])
+    (tmp_path / "bundle").symlink_to(bundles[1])
+    assert shell(PUBLISH) == 0
+    repaired = publish(bundles[2])
+    monkeypatch.setattr(Info, "content", SWITCHED)
+    assert shell(CHECK) == 1  # another version is served
+    assert shell(UNDO) == 0
+    assert store.pointer().version == repaired
