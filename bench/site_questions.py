@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if not (options.site.exists() and pagefind.exists()):
         raise Missing("site-questions needs `make docs` and `npm install --prefix build/pagefind pagefind`")
     texts, expected = zip(*(line.split("\t") for line in QUESTIONS.read_text().splitlines()), strict=True)
-    index(options.site, out=options.work / "site-questions")
+    index(options.site, out=options.work / "site-questions", mode="replace")
     search, ranked = Search(options.work / "site-questions"), {}
     for mode in MODES:
         replies = (search.search(text, mode=mode, group_by="path", group_size=1, top_k=10) for text in texts)

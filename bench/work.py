@@ -59,7 +59,7 @@ def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
             writer = csv.writer(file)
             writer.writerow(["text", "lot"] if lots else ["text"])
             writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts.texts))
-        index(corpus, bundle, column={"lot": "number"} if lots else None)
+        index(corpus, bundle, column={"lot": "number"} if lots else None, mode="replace")
         mark.write_text(made_from(), encoding="utf-8")
     return bundle
 

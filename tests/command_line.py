@@ -37,8 +37,8 @@ def run(*arguments: object) -> Run:
 
 
 def export_texts(corpus: Path, out: Path, *options: object) -> Run:
-    """Run `semsearch index`, which has to succeed without a message."""
-    done = run("index", corpus, "--out", out, "--verbose", *options)
+    """Run `semsearch index`, which replaces texts in `out` and has to succeed without a message."""
+    done = run("index", corpus, "--out", out, "--replace", "--verbose", *options)
     assert (done.code, done.err) == (0, ""), done.err
     return done
 

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -23,6 +22,7 @@ from semsearch.app.app import App
 from semsearch.app.settings import Settings, read_settings
 from semsearch.commands.main import app
 from semsearch.engine import bundle as layout
+from semsearch.indexing.bundles import take_model
 from tests.commands.test_suggestions import lacks_value
 from tests.project import ROOT
 
@@ -142,6 +142,7 @@ def paths(text: str) -> list[str]:
             layout.MANIFEST,
             layout.TOKENIZER,
             layout.RERANK_TOKENIZER,
+            layout.SOURCE,
             "function/",
         }
     )
@@ -181,7 +182,8 @@ def test_the_readme_links_to_each_page() -> None:
 def test_the_python_examples_run_one_after_the_other(
     tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(bundle, tmp_path / "bundle")  # so that `index` uses the model of the tests
+    (tmp_path / "bundle").mkdir()
+    take_model(bundle, tmp_path / "bundle")  # so that `index` uses the model of the tests
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     shown = []

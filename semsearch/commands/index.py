@@ -45,7 +45,12 @@ ON_COMMAND_LINE: dict[str, Any] = {
     "column": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
     "boost": Annotated[dict[str, Any] | None, AS_JSON],
 }
-IN_PYTHON_ALONE = ("on_progress",)
+IN_PYTHON_ALONE = ("on_progress", "mode")
+MODES = {  # an option for each mode
+    "replace": "leave out the texts of the older index that are not among the new ones.",
+    "add": "keep the texts of the older index, with the new ones at the end, whose ids must be new.",
+    "upsert": "keep the texts of the older index whose ids are not among the new ones.",
+}
 VERBOSE = inspect.Parameter(
     "verbose",
     inspect.Parameter.KEYWORD_ONLY,
@@ -73,6 +78,10 @@ def options_of_index(**changed: Any) -> dict[str, inspect.Parameter]:
             else:
                 kind = inspect.Parameter.KEYWORD_ONLY
             options[name] = parameter.replace(annotation=Annotated[hints[name], stated], kind=kind)
+        if name == "mode":
+            for mode, sentence in MODES.items():
+                flag = Annotated[bool, Parameter(group=group, negative=(), help=sentence)]
+                options[mode] = inspect.Parameter(mode, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=flag)
     return options
 
 
@@ -81,6 +90,11 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
     console = TerminalConsole()
     if options.get("column") is not None:
         options["column"] = types_of_columns(options["column"])
+    modes = [mode for mode in MODES if options.pop(mode, False)]
+    if len(modes) > 1:
+        raise OptionError(modes[1], f"contradicts --{modes[0]}; choose one")
+    if modes:
+        options["mode"] = modes[0]
     out = Path(options.get("out", inspect.signature(index).parameters["out"].default))
     try:
         with _progress(console, options.get("ray")) as on_progress, _fetched(options, on_progress) as fetched:

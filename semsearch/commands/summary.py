@@ -94,6 +94,8 @@ def _counts(made: IndexSummary) -> SummaryRows:
         yield "ids", ", ".join(ids)
     if corpus.non_finite:
         yield "metadata", f"{corpus.non_finite:,} NaN or infinite values left out"
+    if made.left_out:
+        yield "left out", f"{made.left_out:,} texts of the older index, which are not among the new ones"
     if corpus.left_out:
         yield "columns", f"left out, because JSON cannot hold their values: {', '.join(corpus.left_out)}"
     for name in corpus.numeric_strings:

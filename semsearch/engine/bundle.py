@@ -27,6 +27,7 @@ KEYWORDS = "keywords.safetensors"
 QUERY_TABLE = "queries.safetensors"  # the query table of a bundle with one
 RERANK = "rerank.ort"  # the cross-encoder of a bundle with a reranker
 RERANK_TOKENIZER = "rerank_tokenizer.txt"  # the reranker's tokenizer, unless it is equal to TOKENIZER
+SOURCE = "source.txt"  # path or address of the texts, for who made the bundle: the manifest does not list it
 TRUNCATED = "truncated.jsonl"  # truncated texts, for who made the bundle: see semsearch/indexing/vectors/indexer.py
 
 BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries

@@ -13,7 +13,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
-from semsearch.engine.bundle import BY_TABLE, NO_STEMS, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
+from semsearch.engine.bundle import (
+    BY_TABLE,
+    NO_STEMS,
+    PASSAGES,
+    SOURCE,
+    TOKENIZER,
+    BundleError,
+    Manifest,
+    read_manifest,
+)
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
 from semsearch.engine.tokenizer import read_tokenizer
@@ -25,6 +34,7 @@ from semsearch.indexing.corpus.corpus import READ
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import TableReader
 from semsearch.indexing.corpus.language import warn_of_language
+from semsearch.indexing.corpus.merging import Mode, count_left_out, merge, require_mode, resolve_place
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
 from semsearch.indexing.corpus.rows import read_rows
@@ -84,6 +94,7 @@ class IndexSummary:
     manifest: Manifest
     corpus: Corpus  # without its texts, ids and metadata, which the bundle has
     repeated_ids: int  # passages with the id of an earlier one
+    left_out: int  # texts that the index in `out` had before, and that are not in the new one
     rows: EmbeddedCorpus
     prompts: Mapping[str, str]  # text before each query and before each passage, by role
     checks: tuple[Check, ...]
@@ -145,7 +156,7 @@ def index(
     learn: bool = False,
     # How it runs
     update: str | Path | None = None,
-    remove_corpus: bool = False,
+    mode: Mode | None = None,
     ray: str | None = None,
     on_progress: OnProgress = no_progress,
 ) -> IndexSummary:
@@ -216,7 +227,10 @@ def index(
         learn: learn the query table again. Otherwise an update does so if a tenth of the passages are newer.
         update: bundle whose embeddings and options are used again, if it is not the one in `out`; s3://BUCKET/PREFIX is
             the one that was published there.
-        remove_corpus: let Python's own documentation replace texts of your own.
+        mode: what becomes of the texts of the older index: `replace` leaves out those that are not among the new ones,
+            `add` keeps them, with new texts at the end, whose ids must be new, and `upsert` keeps those whose ids are
+            not among the new ones. Without it, an index that would lose texts is refused, unless the texts come from
+            the path or address that it was made from.
         ray: embed on the Ray cluster at this address; auto takes the one that Ray finds, or starts one on this machine.
         on_progress: function that is called with the step, its share and the number of embedded texts.
 
@@ -243,7 +257,7 @@ def index(
     texts_column = None if text_column is None else str(text_column)
     table = TableOptions(texts_column, id_column, column or {}, separator, decimal_comma, title_column, language_column)
     with replacing(out) as fresh, opening_texts(data) as texts:
-        if texts.are_python and not remove_corpus:
+        if texts.are_python and mode is None:
             refuse_to_remove_texts(out)
         are_documents = texts.are_documents(table)
         if are_documents or split:  # the tokenizer measures passages, so the model comes first
@@ -258,6 +272,12 @@ def index(
         else:
             corpus = read_table(texts, fresh, table, None, on_progress)
             models = place_models(fresh, older, choice, reranker, on_progress)
+        if mode in ("add", "upsert") and older is not None:
+            corpus = choose_columns(merge(older, corpus, fresh / PASSAGES, mode), texts.path, table)
+        left_out = count_left_out(out, corpus)
+        if mode is None:
+            require_mode(out, left_out, texts.place, texts.name)
+        (fresh / SOURCE).write_text(texts.place, encoding="utf-8", errors="surrogateescape")
         title_column = title_column or first_of_several(table, corpus)
         corpus = replace(corpus, options=content_options(index, {**arguments, "title_column": title_column}))
         keyword_options = None
@@ -295,6 +315,7 @@ def index(
         manifest=manifest,
         corpus=replace(corpus, texts=(), ids=(), metadata=()),
         repeated_ids=repeated_ids,
+        left_out=left_out,
         rows=rows,
         prompts=models.prompts,
         checks=checks,
@@ -312,6 +333,7 @@ class Texts:
 
     path: Path
     name: str
+    place: str = ""  # path or address of the texts; "" for rows in memory
     are_python: bool = False
     reader: TableReader | None = None  # reads rows in memory
 
@@ -329,11 +351,11 @@ def opening_texts(data: Any) -> Iterator[Texts]:
     Raises CorpusError if an address in S3 cannot be read.
     """
     if isinstance(data, str) and data == PYTHON and not Path(PYTHON).exists():
-        yield Texts(Path(NAME), NAME, are_python=True)
+        yield Texts(Path(NAME), NAME, resolve_place(PYTHON), are_python=True)
     elif isinstance(data, str | Path):
         path = corpus_place(str(data))
         with fetching_corpus(path) as here:
-            yield Texts(here, as_text(path.name))
+            yield Texts(here, as_text(path.name), resolve_place(data))
     else:
         rows = read_rows(data)
         reader = TableReader(lambda _: enumerate(rows.data), left_out=rows.left_out, id_column=rows.id_column)
@@ -356,7 +378,7 @@ def refuse_to_remove_texts(out: Path) -> None:
         found = f"{index.rows:,} texts from {index.source}"
     raise BundleError(
         f"{out}: holds {found}; this command would remove them, expected a folder without texts; choose another folder "
-        "with --out, or add --remove-corpus"
+        "with --out, or add --replace"
     )
 
 

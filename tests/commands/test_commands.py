@@ -43,7 +43,7 @@ def run(*words: str) -> str:
 def test_an_index_that_is_there_is_updated_with_its_model_and_then_searched(folder: Path, bundle: Path) -> None:
     shutil.copytree(bundle, folder / "b")
     (folder / "texts.jsonl").write_text('{"text": "An angry goose"}\n{"text": "The ferry"}\n', encoding="utf-8")
-    assert "texts     2 from texts.jsonl" in run("index", "texts.jsonl", "--out", "b")
+    assert "texts     2 from texts.jsonl" in run("index", "texts.jsonl", "--out", "b", "--replace")
     (hit,) = json.loads(run("query", "b", "angry goose", "--num-results", "1", "--json"))["results"]
     assert hit["text"] == "An angry goose"
 

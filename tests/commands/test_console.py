@@ -18,7 +18,8 @@ from tests.project import run_in_a_shell
 def command(bundle_copy: Path, tmp_path: Path) -> str:
     """A command that replaces the texts of a bundle, from a file and with a column that ASCII cannot write."""
     (tmp_path / "żółw.csv").write_text("text,zażółć\nangry goose,1\n", encoding="utf-8")
-    return f"{sys.executable} -m semsearch index {tmp_path}/żółw.csv --text-column text --out {bundle_copy} --verbose"
+    options = f"--text-column text --out {bundle_copy} --replace --verbose"
+    return f"{sys.executable} -m semsearch index {tmp_path}/żółw.csv {options}"
 
 
 def test_an_ascii_pipe_gets_plain_lines(command: str, bundle_copy: Path) -> None:

@@ -5,13 +5,14 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from semsearch.commands.index import IN_PYTHON_ALONE, options_of_index
+from semsearch.commands.index import IN_PYTHON_ALONE, MODES, options_of_index
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.engine.errors import OptionError
+from semsearch.indexing.corpus.merging import Mode
 from semsearch.indexing.make import index
 from semsearch.indexing.options import RUN_OPTIONS, content_options, recalling_options
 from tests.command_line import run
@@ -52,7 +53,8 @@ CONTENT: dict[str, Any] = {  # values of the options that an update takes from i
 def test_every_option_is_recorded_or_about_one_run_and_is_on_the_command_line() -> None:
     parameters = inspect.signature(index).parameters
     assert parameters.keys() == CONTENT.keys() | set(RUN_OPTIONS)
-    assert options_of_index().keys() | set(IN_PYTHON_ALONE) == parameters.keys()
+    assert options_of_index().keys() - MODES.keys() | set(IN_PYTHON_ALONE) == parameters.keys()
+    assert set(MODES) == set(get_args(Mode))
 
 
 def test_every_option_is_used() -> None:

@@ -18,6 +18,7 @@ from semsearch.engine.bundle import (
     MANIFEST,
     MODEL,
     PASSAGES,
+    SOURCE,
     TOKENIZER,
     TRUNCATED,
     check_bundle,
@@ -54,7 +55,7 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
     out, done = whole
     assert (done.code, done.err) == (0, "")
     manifest, passages = check_bundle(out), Passages(out / PASSAGES)
-    assert names(out) == sorted([MANIFEST, *FILES])
+    assert names(out) == sorted([MANIFEST, SOURCE, *FILES])
     assert names(out.parent) == ["bundle"]
     assert manifest.index is not None
     assert (manifest.index.source, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
@@ -266,7 +267,7 @@ def test_texts_are_not_removed_unless_that_is_asked_for(story_bundle: Path) -> N
     before = contents(story_bundle)
     line = error_line(run("index", "python", "--model", TINY_BERT, "--out", story_bundle))
     assert f"{story_bundle}: holds 147 texts from stories.csv; this command would remove" in line
-    assert line.endswith("choose another folder with --out, or add --remove-corpus")
+    assert line.endswith("choose another folder with --out, or add --replace")
     assert contents(story_bundle) == before
     assert names(story_bundle.parent) == ["bundle"]
 
@@ -293,7 +294,7 @@ def test_pythons_own_documentation_replaces_texts_when_that_is_asked_for_and_the
 ) -> None:
     monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
     command = ("index", "python", "--model", TINY_BERT, "--out", story_bundle)
-    assert run(*command, "--remove-corpus").code == 0
+    assert run(*command, "--replace").code == 0
     assert run(*command).code == 0
 
 
@@ -302,7 +303,7 @@ def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy
     corpus.write_text(
         'name;details, in short;price;size\nCoat;"warm; of wool";1.234,50;4,2\nHat;;9,5;12\n;;7;0\n', encoding="utf-8"
     )
-    words = ("index", corpus, "--out", bundle_copy, "--separator", ";", "--decimal-comma")
+    words = ("index", corpus, "--out", bundle_copy, "--replace", "--separator", ";", "--decimal-comma")
     run(*words, "--text-column", "name,size")
     assert Passages(bundle_copy / PASSAGES).text(0) == "Coat\n4.2"
     run(*words, "--text-column", "details, in short")

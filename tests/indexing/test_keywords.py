@@ -88,7 +88,7 @@ def test_synonyms_are_found_by_each_word_of_their_line_and_kept_by_an_update(
     assert found(bundle_copy, info, "villas") == found(bundle_copy, info, "Haus") == [0, 2]
     assert found(bundle_copy, info, "looked") == [0, 1]
     file.unlink()
-    done = run("index", texts, "--out", bundle_copy)
+    done = run("index", texts, "--out", bundle_copy, "--replace")
     assert done.code == 0, done.err
     index = check_bundle(bundle_copy).index
     assert index is not None

@@ -92,7 +92,7 @@ def indexed(bundle: Path, tmp_path: Path) -> Callable[..., Search]:
 
     def make(data: Any, **options: Any) -> Search:
         shutil.copytree(bundle, tmp_path / "b")
-        index(data, out=tmp_path / "b", update=None, **options)
+        index(data, out=tmp_path / "b", mode="replace", **options)
         return Search(tmp_path / "b")
 
     return make
@@ -204,5 +204,7 @@ def test_the_index_of_a_frame_has_the_ids(frame: Any, ids: list[str], indexed: C
 def test_a_column_that_cannot_be_kept_is_left_out_and_named(bundle: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "b")
     frame = pd.DataFrame({"text": ["a goose"], "wait": [pd.Timedelta(1, "s")], "n": [1]})
-    assert index(frame, out=tmp_path / "b").corpus.left_out == ("wait",)
-    assert index(pl.DataFrame({"text": ["a"], "raw": [b"x"]}), out=tmp_path / "b").corpus.left_out == ("raw",)
+    assert index(frame, out=tmp_path / "b", mode="replace").corpus.left_out == ("wait",)
+    assert index(pl.DataFrame({"text": ["a"], "raw": [b"x"]}), out=tmp_path / "b", mode="replace").corpus.left_out == (
+        "raw",
+    )

@@ -20,7 +20,9 @@ ROWS: list[dict[str, Any]] = [
 def test_rows_are_indexed_with_their_metadata(data: Any, bundle: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "b")  # so that the tests' model embeds them
     columns = {"price": "number", "day": "date"}
-    index(data, text_column="about", id_column="name", out=tmp_path / "b", title="Animals", column=columns)
+    index(
+        data, text_column="about", id_column="name", out=tmp_path / "b", title="Animals", column=columns, mode="replace"
+    )
     found = Search(tmp_path / "b").search("goose", filter={"day": {"$lt": "2024-06-01"}})
     assert [(hit.id, hit.text, hit.metadata["price"]) for hit in found] == [("a", "An angry goose", 5.5)]
 

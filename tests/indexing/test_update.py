@@ -86,7 +86,7 @@ def test_damaged_rows_of_the_index_itself_are_embedded_again_with_a_warning(
     bundle_copy: Path, changed: Path, full: dict[str, bytes], name: str
 ) -> None:
     (bundle_copy / name).write_bytes(bytes(100))
-    done = run("index", changed, "--out", bundle_copy)
+    done = run("index", changed, "--out", bundle_copy, "--replace")
     assert done.code == 0
     (line,) = done.err.splitlines()
     assert line.startswith("warning: the older index is damaged, so all texts were embedded again: ")
@@ -96,9 +96,9 @@ def test_damaged_rows_of_the_index_itself_are_embedded_again_with_a_warning(
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER])
 def test_a_damaged_model_is_replaced_as_the_error_says(bundle_copy: Path, changed: Path, name: str) -> None:
     (bundle_copy / name).write_bytes(bytes((bundle_copy / name).stat().st_size))
-    line = error_line(run("index", changed, "--out", bundle_copy))
+    line = error_line(run("index", changed, "--out", bundle_copy, "--replace"))
     assert line.endswith("it is damaged: run `semsearch index` again, with --model")
-    assert run("index", changed, "--model", TINY_BERT, "--out", bundle_copy).code == 0
+    assert run("index", changed, "--model", TINY_BERT, "--out", bundle_copy, "--replace").code == 0
     assert run("verify", bundle_copy).code == 0
 
 

@@ -138,5 +138,5 @@ def test_a_wrong_boost_is_refused(catalogue: LoadedTexts, boost: dict[str, Any],
 
 def test_an_export_with_a_wrong_boost_ends_with_one_line(bundle_copy: Path, tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "texts.csv", ["a", "b"])
-    done = run("index", texts, "--out", bundle_copy, "--boost", '{"sold": {"log": true, "weight": 1}}')
+    done = run("index", texts, "--out", bundle_copy, "--replace", "--boost", '{"sold": {"log": true, "weight": 1}}')
     assert error_line(done).startswith("error: boost: expected the name of a column, found 'sold'")

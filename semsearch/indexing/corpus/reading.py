@@ -129,6 +129,7 @@ def read_corpus(
         skipped=skipped,
         split_texts=divided,
         is_csv=found.is_csv,
+        has_ids=found.has_ids,
         left_out=tuple(found.left_out),
     )
 
@@ -169,6 +170,7 @@ class _Found:
     is_csv: bool = False
     unnamed: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows without an id
     numbers: "array[int]" = field(default_factory=lambda: array("Q"))  # ids that can be the number of a row
+    has_ids: bool = False  # whether a row has an id
     left_out: dict[str, None] = field(default_factory=dict)  # columns whose values a bundle cannot keep
 
 
@@ -245,6 +247,7 @@ def _read_table(
             raise corpus_error(path, where, str(error), "values that JSON can hold", "leave the column out") from error
         append(passage, name, metadata)
         found.passages += 1
+    found.has_ids = found.has_ids or has_ids
     found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
 
 

@@ -74,7 +74,7 @@ def test_the_default_model_and_the_default_stems_expect_english() -> None:
 
 def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_path: Path) -> None:
     path = write_rows(tmp_path / "shop.jsonl", [(str(row), text) for row, text in enumerate(GERMAN)])
-    done = run("index", path, "--out", bundle_copy)
+    done = run("index", path, "--out", bundle_copy, "--replace")
     assert done.code == 0
     assert done.err.startswith("warning: shop.jsonl: found mostly texts in another language (50% of a sample,")
     assert done.err.endswith("index with --stem german (or --stem none)\n")

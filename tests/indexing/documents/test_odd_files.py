@@ -119,7 +119,7 @@ def test_an_odd_file_has_its_text(name: str, odd: Path, make_splitter: Callable[
 
 
 def test_no_odd_file_ends_the_export(odd: Path, bundle_copy: Path) -> None:
-    done = run("index", odd, "--out", bundle_copy, "--base-url", "https://x.org")
+    done = run("index", odd, "--out", bundle_copy, "--replace", "--base-url", "https://x.org")
     assert (done.code, done.err) == (0, "")
     listed = [each.removeprefix("in part").strip() for each in done.out.splitlines() if each.startswith("in part")]
     assert [each.partition(": ")[0] for each in listed] == sorted(PROBLEMS)

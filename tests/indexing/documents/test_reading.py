@@ -45,7 +45,7 @@ def broken(folder: Path) -> Path:
 
 
 def export(folder: Path, out: Path, *options: object) -> Run:
-    return run("index", folder, "--out", out, "--passage-tokens", 15, "--verbose", *options)
+    return run("index", folder, "--out", out, "--passage-tokens", 15, "--replace", "--verbose", *options)
 
 
 def embedded(done: Run) -> str:
@@ -168,7 +168,7 @@ def test_a_bundle_is_no_corpus(folder: Path, bundle_copy: Path) -> None:
 
 
 def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
-    done = run("index", folder, "--out", bundle_copy, "--text-column", "text")
+    done = run("index", folder, "--out", bundle_copy, "--replace", "--text-column", "text")
     assert "the suffix '.html', expected .csv" in error_line(done)
 
 

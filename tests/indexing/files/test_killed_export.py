@@ -63,7 +63,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_until(moment: int, out: Path, texts: Path) -> subprocess.CompletedProcess[str]:
-    words = [TEXTS_PER_SHARD, out, moment, "index", texts, "--out", out]
+    words = [TEXTS_PER_SHARD, out, moment, "index", texts, "--out", out, "--replace"]
     command = [sys.executable, "-c", KILLED, *map(str, words)]
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
@@ -105,7 +105,7 @@ def interrupt_after(shards: int, out: Path, texts: Path) -> Run:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embed, "save_shard", save_or_stop)
-        return run("index", texts, "--out", out)
+        return run("index", texts, "--out", out, "--replace")
 
 
 def test_an_interruption_keeps_finished_shards_and_says_where(
@@ -132,7 +132,7 @@ def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
 
 def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: Path, tmp_path: Path) -> None:
     many = write_texts(tmp_path / "many.csv", [f"story {row} of a goose" for row in range(50_000)])
-    command = [sys.executable, "-m", "semsearch", "index", str(many), "--out", str(bundle_copy)]
+    command = [sys.executable, "-m", "semsearch", "index", str(many), "--out", str(bundle_copy), "--replace"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while not list(bundle_copy.glob(f"{PARTIAL}/finished/*")):
             assert process.poll() is None

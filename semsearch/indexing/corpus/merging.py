@@ -1,0 +1,144 @@
+"""What becomes of the texts of an index that gets others: they are replaced, kept, or updated by their ids."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, read_manifest
+from semsearch.engine.tensors import TensorsError
+from semsearch.indexing.corpus.corpus import Corpus
+from semsearch.indexing.corpus.passages import stored_columns, writing_passages
+from semsearch.indexing.corpus.reading import ROW_NUMBER
+from semsearch.indexing.digests import digest_texts
+
+Mode = Literal["replace", "add", "upsert"]
+PassageRow = tuple[str, str, str]  # text, id and metadata
+NEW = "new.safetensors"  # the new passages, while those of both are written
+
+
+def resolve_place(data: object) -> str:
+    """Return the address of texts, or their path from the root."""
+    address = str(data)
+    if "://" in address:
+        return address
+    return str(Path(address).resolve())
+
+
+def is_same_place(out: Path, info: IndexInfo, place: str, name: str) -> bool:
+    """Return whether the index in `out` was made from this place; for rows in memory, "", never.
+
+    An index of older code has only the name of its source.
+    """
+    source = out / SOURCE
+    if source.exists():
+        return place != "" and source.read_text(encoding="utf-8", errors="surrogateescape") == place
+    return place != "" and info.source == name
+
+
+def texts_of(bundle: Path) -> IndexInfo | None:
+    """Return what a bundle says of its texts, None if it has none here, or is none."""
+    try:
+        info = read_manifest(bundle).index
+    except BundleError:
+        return None
+    if info is None or not (bundle / PASSAGES).exists():
+        return None
+    return info
+
+
+def count_left_out(bundle: Path, corpus: Corpus) -> int:
+    """Return how many texts of a bundle, if it has any, have neither their id nor their text in a corpus.
+
+    Row numbers are no ids here: another row can have the same one.
+    """
+    if texts_of(bundle) is None:
+        return 0
+    try:
+        texts, ids, _ = stored_columns(bundle / PASSAGES)
+    except TensorsError:  # `index` warns of a damaged index
+        return 0
+    new_ids, new_texts = set[str](), set(digest_texts(corpus.texts).tolist())
+    if corpus.has_ids:
+        new_ids = set(corpus.ids)
+    pairs = zip(ids, digest_texts(texts).tolist(), strict=True)
+    return sum(id not in new_ids and text not in new_texts for id, text in pairs)
+
+
+def require_mode(out: Path, left_out: int, place: str, name: str) -> None:
+    """Raise BundleError if texts of the index in `out` would be left out, and nobody said so.
+
+    The source that the index was made from may leave texts out: those were removed there.
+    """
+    info = texts_of(out)
+    if info is None or not left_out or is_same_place(out, info, place, name):
+        return
+    raise BundleError(
+        f"{out}: has {info.rows:,} texts, of which {left_out:,} are not among the new ones and would be left out; "
+        "choose another folder, or what becomes of them: --replace leaves them out, --add keeps them beside the new "
+        "ones, and --upsert keeps those whose ids are not among the new ones (in Python: mode)"
+    )
+
+
+def merge(older: Path, corpus: Corpus, passages: Path, mode: Mode) -> Corpus:
+    """Return the texts of an index with those of a corpus, written into `passages`, where the corpus is now.
+
+    `add` numbers texts without an id column on, and refuses ids that exist. `upsert` puts a text in the place of the
+    older one with its id, and new ones at the end. Raises BundleError if that is not possible.
+    """
+    info = texts_of(older)
+    if info is None:
+        return corpus
+    if corpus.documents or info.heading_prefix:
+        raise BundleError(
+            f"{older}: mode {mode} is for tables, and these are documents, whose ids are their paths in one folder; "
+            "index one folder that has all of them"
+        )
+    if mode == "upsert" and not corpus.has_ids:
+        raise BundleError(f"{older}: mode upsert finds texts by their ids, and these have none; name a column of ids")
+    new = passages.with_name(NEW)
+    passages.rename(new)
+    added: Iterator[PassageRow] = zip(*stored_columns(new), strict=True)
+    before: Iterator[PassageRow] = zip(*stored_columns(older / PASSAGES), strict=True)
+    known = set(stored_columns(older / PASSAGES)[1])
+    with writing_passages(passages) as append:
+        if mode == "upsert":
+            for row in _upserted(before, list(added)):
+                append(*row)
+        else:
+            for row in before:
+                append(*row)
+            for text, id, metadata in added if corpus.has_ids else _numbered(added, known):
+                if id in known:
+                    found = f"the id {id!r}, which it has already"
+                    raise BundleError(f"{older}: mode add found {found}, expected new ids; use the mode upsert")
+                append(text, id, metadata)
+    new.unlink()
+    merged = stored_columns(passages)
+    return replace(corpus, texts=merged[0], ids=merged[1], metadata=merged[2])
+
+
+def _upserted(before: Iterator[PassageRow], added: list[PassageRow]) -> Iterator[PassageRow]:
+    """Yield the older rows, or those with the same ids in their place, and then the new ones."""
+    by_id: dict[str, list[PassageRow]] = {}
+    for row in added:
+        by_id.setdefault(row[1], []).append(row)
+    replaced = set[str]()
+    for row in before:
+        if row[1] not in by_id:
+            yield row
+        elif row[1] not in replaced:
+            replaced.add(row[1])
+            yield from by_id[row[1]]
+    for row in added:
+        if row[1] not in replaced:
+            yield row
+
+
+def _numbered(added: Iterator[PassageRow], known: set[str]) -> Iterator[PassageRow]:
+    """Yield rows whose ids are row numbers with numbers after the largest known one; passages of a row share it."""
+    numbers = [int(id.partition(":")[0]) for id in known if ROW_NUMBER.fullmatch(id.partition(":")[0])]
+    first = max(numbers, default=-1) + 1
+    for text, id, metadata in added:
+        number, separator, passage = id.partition(":")
+        yield text, f"{first + int(number)}{separator}{passage}", metadata

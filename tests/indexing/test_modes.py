@@ -1,0 +1,119 @@
+"""What becomes of the texts of an index when it gets others: nothing is lost that nobody wanted to lose."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch import Search, index
+from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.indexing.bundles import take_model
+from tests.command_line import error_line, run, summary, write_texts
+
+ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(20)]
+NEW = [{"sku": "c-20", "text": "An angry goose", "price": 90}]
+CHANGED = [{"sku": "c-3", "text": "A cold goose", "price": 1}, *NEW]
+
+
+@pytest.fixture
+def coats(bundle: Path, tmp_path: Path) -> Path:
+    """An index of 20 rows with ids."""
+    (tmp_path / "b").mkdir()
+    take_model(bundle, tmp_path / "b")
+    index(ROWS, out=tmp_path / "b", id_column="sku")
+    return tmp_path / "b"
+
+
+def found(bundle: Path) -> dict[str, str]:
+    """Return all texts of an index by their ids."""
+    return {hit.id: hit.text for hit in Search(bundle).search(filter={}, top_k=100)}
+
+
+BEFORE = {row["sku"]: row["text"] for row in ROWS}
+
+
+@pytest.mark.parametrize("rows", [NEW, ROWS[:10]])
+def test_rows_that_would_push_others_out_are_refused_with_their_number(coats: Path, rows: list[Any]) -> None:
+    left = 20 if rows is NEW else 10
+    with pytest.raises(BundleError, match=f"has 20 texts, of which {left} are not among the new ones"):
+        index(rows, out=coats)
+    assert found(coats) == BEFORE
+
+
+def test_rows_that_leave_none_out_need_no_mode(coats: Path) -> None:
+    assert index([*ROWS, *NEW], out=coats).left_out == 0
+    assert found(coats) == BEFORE | {"c-20": "An angry goose"}
+
+
+def test_replace_leaves_the_others_out_and_counts_them(coats: Path) -> None:
+    assert index(NEW, out=coats, mode="replace").left_out == 20
+    assert found(coats) == {"c-20": "An angry goose"}
+
+
+def test_add_keeps_the_others_with_what_they_have_and_refuses_ids_that_exist(coats: Path) -> None:
+    made = index(NEW, out=coats, mode="add")
+    assert found(coats) == BEFORE | {"c-20": "An angry goose"}
+    assert made.rows.embedded == 1
+    assert [hit.metadata for hit in Search(coats).search(filter={"price": {"$gte": 19}})] == [
+        {"price": 19},
+        {"price": 90},
+    ]
+    with pytest.raises(BundleError, match="mode add found the id 'c-3', which it has already"):
+        index(CHANGED[:1], out=coats, mode="add")
+    assert len(found(coats)) == 21
+
+
+def test_upsert_puts_texts_in_the_place_of_those_with_their_ids(coats: Path) -> None:
+    assert index(CHANGED, out=coats, mode="upsert").left_out == 0
+    expected = BEFORE | {"c-3": "A cold goose", "c-20": "An angry goose"}
+    assert found(coats) == expected
+    assert list(found(coats)) == list(expected)
+    with pytest.raises(BundleError, match="these have none; name a column of ids"):
+        index(["a text without an id"], out=coats, mode="upsert", id_column=None)
+
+
+def test_added_texts_without_ids_are_numbered_on(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    take_model(bundle, tmp_path / "b")
+    index(["a goose", "", "a ferry"], out=tmp_path / "b")
+    index(["a judge", "a baker"], out=tmp_path / "b", mode="add")
+    assert found(tmp_path / "b") == {"0": "a goose", "2": "a ferry", "3": "a judge", "4": "a baker"}
+
+
+def test_an_index_can_be_added_to_in_another_folder(coats: Path, tmp_path: Path) -> None:
+    index(NEW, out=tmp_path / "more", update=coats, mode="add")
+    assert found(tmp_path / "more") == BEFORE | {"c-20": "An angry goose"}
+    assert found(coats) == BEFORE
+
+
+def test_the_file_that_an_index_was_made_from_may_leave_texts_out_and_another_one_may_not(
+    bundle: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "b"
+    out.mkdir()
+    take_model(bundle, out)
+    texts = write_texts(tmp_path / "texts.csv", ["a goose", "a ferry", "a judge"])
+    assert run("index", texts, "--out", out).code == 0
+    write_texts(texts, ["a goose"])
+    assert summary(run("index", texts, "--out", out), "left out").startswith("2 texts of the older index")
+    other = write_texts(tmp_path / "other.csv", ["a baker"])
+    assert "--replace leaves them out" in error_line(run("index", other, "--out", out))
+    assert run("index", other, "--out", out, "--add").code == 0
+    assert read_manifest(out).corpus.rows == 2
+    assert run("index", other, "--out", out, "--add", "--replace").code == 2
+
+
+def test_documents_are_not_added_to_an_index(coats: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Goose\n\nAn angry goose.\n", encoding="utf-8")
+    with pytest.raises(BundleError, match="mode add is for tables, and these are documents"):
+        index(tmp_path / "docs", out=coats, mode="add", id_column=None)
+
+
+def test_an_index_of_older_code_knows_its_source_by_its_name(bundle: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(bundle, tmp_path / "b"))
+    assert not (out / "source.txt").exists()
+    texts = write_texts(tmp_path / read_manifest(out).corpus.source, ["a goose"])
+    assert run("index", texts, "--out", out).code == 0
+    assert (out / "source.txt").read_text() == str(texts)
