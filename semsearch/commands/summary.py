@@ -98,6 +98,7 @@ def _counts(made: IndexSummary) -> SummaryRows:
         yield "left out", f"{made.left_out:,} texts of the older index, which are not among the new ones"
     if corpus.left_out:
         yield "columns", f"left out, because JSON cannot hold their values: {', '.join(corpus.left_out)}"
+    yield from (("mixed", sentence) for sentence in corpus.mixed.values())
     for name in corpus.numeric_strings:
         yield "numbers", _describe_numeric_strings(name, corpus.is_csv)
     truncated = int(made.rows.is_truncated.sum())

@@ -154,6 +154,7 @@ class IndexInfo:
     columns: dict[str, str]  # type of each column that filters can name; columns.safetensors has the values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
     vectors: VectorsInfo | None = None  # None if the corpus is in the bundle
+    untyped: list[str] = field(default_factory=list)  # columns that filters cannot name: values of several types
     heading_prefix: bool = False  # whether passages were embedded after the path of their headings
     title: str = ""  # title of the corpus; "" for the name of its file
     description: str = ""  # what the corpus is about; agents read it to choose a tool

@@ -11,6 +11,7 @@ import re
 import reprlib
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -22,6 +23,8 @@ from semsearch.engine.tensors import AnyArray
 from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.corpus.columns import EXACT_FLOATS, require_column
 from semsearch.indexing.corpus.corpus import corpus_error
+from semsearch.indexing.corpus.formats import compact_json
+from semsearch.indexing.corpus.passages import writing_passages
 
 NONE = "none"  # the type of a column that filters cannot name
 COLUMN_TYPES = (*EXPECTED_VALUES, NONE)
@@ -121,6 +124,60 @@ def numeric_strings(corpus: Corpus, types: Mapping[str, str]) -> list[str]:
             else:
                 found[name].add(*values)  # type: ignore[arg-type] # no bytes
     return sorted(name for name, numbers in found.items() if numbers.dtype is not None)
+
+
+def store_numbers(corpus: Corpus, passages: Path) -> None:
+    """Write numbers in place of the strings of a CSV, in the columns of numbers whose strings JSON writes the same.
+
+    A column with a number such as 1.10 or 1e3 keeps its strings, because a number would be shown in another form.
+    passages is the file of the corpus, whose columns are chosen.
+    """
+    names = {name for name, kind in corpus.columns.items() if kind == "number"}
+    for metadata in corpus.metadata:
+        if not names:
+            return
+        row = json.loads(metadata)
+        strings = {name: row[name] for name in names & row.keys() if isinstance(row[name], str)}
+        names -= {name for name, value in strings.items() if json.dumps(json.loads(value)) != value}
+    fresh = passages.with_name("numbers.safetensors")
+    with writing_passages(fresh) as append:
+        for text, id, metadata in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
+            row = json.loads(metadata)
+            row |= {name: json.loads(row[name]) for name in names & row.keys() if isinstance(row[name], str)}
+            append(text, id, compact_json(row))
+    fresh.replace(passages)
+
+
+def describe_mixed(corpus: Corpus, types: Mapping[str, str]) -> dict[str, str]:
+    """Return a sentence for each column without a type, and for each column of strings that are mostly dates.
+
+    It names the first row whose value differs from most of the others.
+    """
+    watched = {name for name, kind in types.items() if kind in (NONE, "string")}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in watched}
+    first: dict[tuple[str, str], str] = {}
+    for row, metadata in enumerate(corpus.metadata):
+        if not watched:
+            break
+        for name, value in json.loads(metadata).items():
+            if name in watched:
+                kind = _describe_kind(value)
+                counts[name][kind] += 1
+                first.setdefault((name, kind), f"row {row} (id {corpus.ids[row]}) has {reprlib.repr(value)}")
+    sentences = {}
+    for name, kinds in sorted(counts.items()):
+        ranked = kinds.most_common(2)
+        if len(ranked) > 1 and (types[name] == NONE or ranked[0][0] == "dates"):
+            (usual, count), (other, _) = ranked
+            sentences[name] = f"{name} has {usual} in {count:,} of {kinds.total():,} rows, and {first[name, other]}"
+    return sentences
+
+
+def _describe_kind(value: object) -> str:
+    kinds = _types_of(value)
+    if "date" in kinds:
+        return "dates"
+    return next((f"{kind}s" for kind in sorted(kinds)), "other values")
 
 
 def _types_of(value: object) -> frozenset[str]:

@@ -27,7 +27,7 @@ from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.cluster import Cluster
-from semsearch.indexing.columns import choose_types, numeric_strings
+from semsearch.indexing.columns import choose_types, describe_mixed, numeric_strings, store_numbers
 from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, read_corpus
 from semsearch.indexing.corpus.columns import require_column
 from semsearch.indexing.corpus.corpus import READ
@@ -417,6 +417,8 @@ def read_table(
             texts.path, passages, table.text_column, table.id_column, on_progress, split, *of_csv, texts.reader
         )
     corpus = choose_columns(corpus, texts.path, table)
+    if corpus.is_csv:
+        store_numbers(corpus, passages)
     on_progress(READ, 1)
     return corpus
 
@@ -436,7 +438,8 @@ def choose_columns(corpus: Corpus, path: Path, table: TableOptions) -> Corpus:
     if table.language_column is not None:
         require_column(path, columns, table.language_column, "--language-column")
         deque(row_languages(corpus, table.language_column, None, path), maxlen=0)  # a wrong language is an error now
-    return replace(corpus, numeric_strings=numeric, columns=columns)
+    mixed = describe_mixed(corpus, others)
+    return replace(corpus, numeric_strings=numeric, columns=columns, mixed=mixed)
 
 
 def first_of_several(table: TableOptions, corpus: Corpus) -> str | None:

@@ -91,8 +91,16 @@ REFINING = refining_fields(Query)
 SearchFunction = Callable[[Query, Lap], Awaitable["Found"]]
 
 
-def filter_error(error: "FilterError", kinds: Mapping[str, str]) -> SearchError:
-    """Return the error of a filter over columns of these types; its message lists them."""
+def filter_error(error: "FilterError", kinds: Mapping[str, str], untyped: Sequence[str] = ()) -> SearchError:
+    """Return the error of a filter over columns of these types; its message lists them.
+
+    untyped are the columns whose values are of several types.
+    """
+    if error.found in untyped:
+        return SearchError(
+            f"{error.where}: the values of {error.found!r} are of several types, so it cannot be compared; index the "
+            f"texts again with --column {error.found}=string, or with values of one type"
+        )
     known = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "none"
     found = reprlib.repr(error.found)
     if len(found) <= LONGEST_FOUND:

@@ -221,7 +221,7 @@ class BundleSearch:
         try:
             return read_boosts(boost, texts.columns.kinds)
         except FilterError as error:
-            raise filter_error(error, texts.columns.kinds) from None
+            raise filter_error(error, texts.columns.kinds, texts.manifest.corpus.untyped) from None
 
     async def _rerank(self, prepared: Prepared, ranking: Ranking, lap: Lap) -> Ranking:
         """Return a ranking whose first hits are the candidates, ordered by both scores."""
@@ -288,4 +288,4 @@ def filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> Mask:
     try:
         return allowed_rows(condition, columns)
     except FilterError as error:
-        raise filter_error(error, columns.kinds) from None
+        raise filter_error(error, columns.kinds, bundle.manifest.corpus.untyped) from None

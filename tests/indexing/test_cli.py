@@ -312,7 +312,7 @@ def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy
     run(*words, "--text-column", "name,details")
     passages, index = Passages(bundle_copy / PASSAGES), read_manifest(bundle_copy).corpus
     assert [passages.text(row) for row in range(len(passages))] == ["Coat\nwarm; of wool", "Hat"]
-    assert passages.metadata(0) == {"name": "Coat", "price": "1234.50", "size": "4.2"}
+    assert passages.metadata(0) == {"name": "Coat", "price": "1234.50", "size": 4.2}
     assert index.columns == {"name": "string", "price": "number", "size": "number"}
     assert index.options["title_column"] == "name"
     assert "expected each column once" in error_line(run(*words, "--text-column", "name,name"))

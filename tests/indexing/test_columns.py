@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semsearch import Search, index
+from semsearch.indexing.bundles import take_model
 from semsearch.indexing.columns import choose_types, column_tensors
 from semsearch.indexing.corpus import Corpus, CorpusError
 from tests.indexing.memory import peak_of
@@ -218,3 +220,34 @@ def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most
     rows = 20_000
     metadata = ({"a": values[row % len(values)]} for row in range(rows))
     assert peak_of(lambda: column_tensors(metadata, {"a": kind})) < most * rows
+
+
+def test_the_summary_and_the_error_of_a_filter_name_the_value_that_took_the_type_of_a_column(
+    bundle: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "b").mkdir()
+    take_model(bundle, tmp_path / "b")
+    rows: list[dict[str, Any]] = [
+        {"text": f"a goose {row}", "price": row, "day": f"2024-05-{row + 10}", "note": "x"} for row in range(9)
+    ]
+    rows += [{"text": "a ferry", "price": "n/a", "day": ""}, {"text": "a judge"}]
+    made = index(rows, out=tmp_path / "b")
+    assert list(made.corpus.mixed.values()) == [
+        "day has dates in 9 of 10 rows, and row 9 (id 9) has ''",
+        "price has numbers in 9 of 10 rows, and row 9 (id 9) has 'n/a'",
+    ]
+    with pytest.raises(ValueError, match="the values of 'price' are of several types, so it cannot be compared"):
+        Search(tmp_path / "b").search("goose", filter={"price": {"$lt": 3}})
+
+
+def test_numbers_of_a_csv_are_numbers_in_hits_if_they_are_written_as_they_stood(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    take_model(bundle, tmp_path / "b")
+    (tmp_path / "a.csv").write_text("text,stars,price,code\na goose,5,1.10,007\na ferry,4.5,12.5,008\na judge,,3,009\n")
+    index(tmp_path / "a.csv", out=tmp_path / "b")
+    found = Search(tmp_path / "b").search(filter={"price": {"$lt": 13}})
+    assert [hit.metadata for hit in found] == [
+        {"stars": 5, "price": "1.10", "code": "007"},
+        {"stars": 4.5, "price": "12.5", "code": "008"},
+        {"price": "3", "code": "009"},
+    ]

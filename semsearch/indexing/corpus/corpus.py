@@ -54,6 +54,7 @@ class Corpus:
     incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
     running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
+    mixed: dict[str, str] = field(default_factory=dict)  # a sentence for each column with values of several types
     left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
     options: dict[str, Any] = field(default_factory=dict)  # those that an update uses again
     heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see EmbeddedTexts

@@ -77,6 +77,7 @@ def write_index(
         source=name,
         columns=columns,
         keywords=described,
+        untyped=[column for column in corpus.mixed if column not in columns],
         heading_prefix=corpus.heading_prefix,
         title=corpus.options.get("title", ""),
         description=corpus.options.get("description", ""),

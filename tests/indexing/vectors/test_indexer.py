@@ -61,6 +61,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
             "synonyms": {},
         },
         "vectors": None,
+        "untyped": [],
         "heading_prefix": False,
         "title": "",
         "description": "",
