@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from semsearch.client import Hit, Hits, Search
     from semsearch.engine.loading import load_bundle
-    from semsearch.indexing.make import IndexSummary, index
+    from semsearch.indexing.make import IndexSummary, index, remove
 
-__all__ = ["Hit", "Hits", "IndexSummary", "Search", "index", "load_bundle"]
+__all__ = ["Hit", "Hits", "IndexSummary", "Search", "index", "load_bundle", "remove"]
 
-MODULE_OF = {"IndexSummary": "indexing.make", "index": "indexing.make", "load_bundle": "engine.loading"}
+MODULE_OF = {
+    **dict.fromkeys(("IndexSummary", "index", "remove"), "indexing.make"),
+    "load_bundle": "engine.loading",
+}
 
 
 def __getattr__(name: str) -> Any:

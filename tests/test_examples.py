@@ -5,10 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Hits, Search, index, load_bundle
+from semsearch import Hits, Search, index, load_bundle, remove
 from semsearch.indexing.bundles import take_model
 
-OBJECTS = (index, Search, Search.search, Search.embed, Hits, load_bundle)  # index makes the bundle that others open
+OBJECTS = (
+    index,
+    Search,
+    Search.search,
+    Search.embed,
+    Hits,
+    load_bundle,
+    remove,
+)  # index makes the bundle that others open
 
 
 def test_the_examples_print_what_they_say(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

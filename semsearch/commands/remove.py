@@ -1,17 +1,20 @@
-"""The command `semsearch remove`: let running functions skip texts of a published bundle, without a new bundle."""
+"""The command `semsearch remove`: remove texts of an index, or let running functions skip those of a published one."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from cyclopts import App
 
+from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole
 from semsearch.commands.published import AMAZON, InAws, open_store
 from semsearch.engine.errors import ExpectedError, OptionError
+from semsearch.indexing.progress import showing_progress
 
 EXAMPLES = """\
 Examples:
 
+    semsearch remove bundle/ faq-12
     semsearch remove s3://my-bundles/docs faq-12 faq-13
     semsearch remove s3://my-bundles/docs --ids removed.txt
 """
@@ -23,20 +26,28 @@ class IdsError(ExpectedError, ValueError):
 
 
 @command.default
-def remove(url: str, /, *id: str, ids: Path | None = None, aws: InAws = AMAZON) -> None:
-    """Remove texts of the current version: functions skip them when they next poll S3.
+def remove(place: str, /, *id: str, ids: Path | None = None, aws: InAws = AMAZON) -> None:
+    """Remove texts by their ids.
 
-    They stay removed in every version until `semsearch restore` brings them back. Leave them out of the next bundle
-    too.
+    From a bundle's folder they are removed at once. Those of a bundle that was published are skipped by functions when
+    these next poll S3, without a new bundle, and stay removed in every version until `semsearch restore` brings them
+    back. Leave them out of the next bundle too.
 
     Args:
-        url: s3://BUCKET/PREFIX
+        place: a bundle, or s3://BUCKET/PREFIX
         id: ids of the texts.
         ids: file with more ids, one in each line.
     """
     console = TerminalConsole()
     wanted = read_ids(id, ids)
-    with open_store(url, aws) as store:
+    if not place.startswith(S3):
+        from semsearch.indexing.make import remove as remove_from  # not needed for what is in S3
+
+        with showing_progress(console) as on_progress:
+            made = remove_from(wanted, place, on_progress=on_progress)
+        console.print(f"{made.left_out:,} texts are removed; {made.manifest.corpus.rows:,} are left in {place}")
+        return
+    with open_store(place, aws) as store:
         removed = store.remove(wanted)
         texts = sum(len(removed[id]) for id in set(wanted))
         console.print(f"{texts:,} texts of {store.url} are removed: functions skip them from their next poll on")

@@ -6,7 +6,7 @@ so are the options that a manifest records. An option is added to the signature,
 
 import shutil
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from semsearch.indexing.corpus.corpus import READ
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import TableReader
 from semsearch.indexing.corpus.language import warn_of_language
-from semsearch.indexing.corpus.merging import Mode, count_left_out, merge, require_mode, resolve_place
+from semsearch.indexing.corpus.merging import Kept, Mode, count_left_out, merge, require_mode, resolve_place
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
 from semsearch.indexing.corpus.rows import read_rows
@@ -327,6 +327,21 @@ def index(
     )
 
 
+def remove(
+    ids: Iterable[str | int], bundle: str | Path = "bundle", *, on_progress: OnProgress = no_progress
+) -> IndexSummary:
+    """Remove texts from an index by their ids. The others keep their embeddings, ids and metadata.
+
+    Example:
+        >>> from semsearch import remove
+        >>> remove(["c-2"], "bundle").manifest.corpus.rows
+        1
+
+    Raises BundleError, and changes nothing, if the index lacks one of the ids, or if it cannot be used.
+    """
+    return index(Kept(Path(bundle), frozenset(map(str, ids))), out=bundle, mode="replace", on_progress=on_progress)
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """Where the texts are: a path on this machine, rows in memory or Python's own documentation; and their name."""
@@ -336,10 +351,17 @@ class Texts:
     place: str = ""  # path or address of the texts; "" for rows in memory
     are_python: bool = False
     reader: TableReader | None = None  # reads rows in memory
+    kept: Kept | None = None  # texts of the older index
 
     def are_documents(self, table: TableOptions) -> bool:
         """Return whether the path is a document or has one. With a text column or an id column it is a table."""
-        if self.are_python or self.reader is not None or table.text_column is not None or table.id_column is not None:
+        if (
+            self.are_python
+            or self.reader is not None
+            or self.kept is not None
+            or table.text_column is not None
+            or table.id_column is not None
+        ):
             return False
         return is_documents(self.path)
 
@@ -352,6 +374,9 @@ def opening_texts(data: Any) -> Iterator[Texts]:
     """
     if isinstance(data, str) and data == PYTHON and not Path(PYTHON).exists():
         yield Texts(Path(NAME), NAME, resolve_place(PYTHON), are_python=True)
+    elif isinstance(data, Kept):
+        info = read_manifest(data.bundle).corpus
+        yield Texts(Path(info.source), info.source, data.place, kept=data)
     elif isinstance(data, str | Path):
         path = corpus_place(str(data))
         with fetching_corpus(path) as here:
@@ -405,7 +430,9 @@ def read_table(
     """
     on_progress(READ, 0)
     passages = fresh / PASSAGES
-    if texts.are_python:
+    if texts.kept is not None:
+        corpus = texts.kept.write(passages)
+    elif texts.are_python:
         corpus = in_own_process(python_documentation)  # its syntax trees take 200 MB
         with writing_passages(passages) as append:
             for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from semsearch import Search, index
+from semsearch import Search, index, remove
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.indexing.bundles import take_model
 from tests.command_line import error_line, run, summary, write_texts
@@ -102,6 +102,32 @@ def test_the_file_that_an_index_was_made_from_may_leave_texts_out_and_another_on
     assert run("index", other, "--out", out, "--add").code == 0
     assert read_manifest(out).corpus.rows == 2
     assert run("index", other, "--out", out, "--add", "--replace").code == 2
+
+
+def test_texts_are_removed_by_their_ids(coats: Path) -> None:
+    made = remove(["c-3", "c-19"], coats)
+    assert (made.left_out, made.rows.embedded) == (2, 0)
+    assert found(coats) == {id: text for id, text in BEFORE.items() if id not in ("c-3", "c-19")}
+    assert [hit.metadata for hit in Search(coats).search(filter={"price": {"$gte": 18}})] == [{"price": 18}]
+    with pytest.raises(BundleError, match="found no text with the id 'c-3', 1 in all"):
+        remove(["c-3", "c-4"], coats)
+    assert run("remove", coats, "c-4").code == 0
+    assert len(found(coats)) == 17
+    with pytest.raises(BundleError, match="would have no text left"):
+        remove(list(found(coats)), coats)
+
+
+def test_documents_stay_documents_when_some_of_their_passages_are_removed(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    take_model(bundle, tmp_path / "b")
+    (tmp_path / "docs").mkdir()
+    for name in ("goose", "ferry"):
+        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n\nThe old {name}.\n", encoding="utf-8")
+    index(tmp_path / "docs", out=tmp_path / "b")
+    first, second = found(tmp_path / "b")
+    made = remove([first], tmp_path / "b")
+    assert (list(found(tmp_path / "b")), made.manifest.corpus.heading_prefix) == ([second], True)
+    assert index(tmp_path / "docs", out=tmp_path / "b").manifest.corpus.rows == 2  # its source is known
 
 
 def test_documents_are_not_added_to_an_index(coats: Path, tmp_path: Path) -> None:

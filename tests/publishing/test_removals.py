@@ -139,7 +139,7 @@ def test_publish_and_rollback_warn_of_removed_ids_in_the_new_version(
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [("remove b/p story-001", "found 'b/p', expected s3://BUCKET/PREFIX"), ("remove s3://b/p", "found no ids")],
+    [("restore b/p story-001", "found 'b/p', expected s3://BUCKET/PREFIX"), ("remove s3://b/p", "found no ids")],
 )
 def test_other_arguments_are_refused(words: str, message: str) -> None:
     done = run(*words.split())

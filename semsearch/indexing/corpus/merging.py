@@ -1,7 +1,7 @@
 """What becomes of the texts of an index that gets others: they are replaced, kept, or updated by their ids."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -116,6 +116,40 @@ def merge(older: Path, corpus: Corpus, passages: Path, mode: Mode) -> Corpus:
     new.unlink()
     merged = stored_columns(passages)
     return replace(corpus, texts=merged[0], ids=merged[1], metadata=merged[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The texts of an index without those that have these ids, as the texts of the next index."""
+
+    bundle: Path
+    removed: frozenset[str]
+
+    @property
+    def place(self) -> str:
+        """What the index was made from, which stays the same."""
+        source = self.bundle / SOURCE
+        return source.read_text(encoding="utf-8", errors="surrogateescape") if source.exists() else ""
+
+    def write(self, passages: Path) -> Corpus:
+        """Write the texts into `passages`, and return them.
+
+        Raises BundleError, which names them, if the index lacks some of the ids, or if it would have no texts.
+        """
+        info = texts_of(self.bundle)
+        if info is None:
+            raise BundleError(f"{self.bundle}: holds no texts to remove; name another bundle")
+        if unknown := sorted(self.removed - set(stored_columns(self.bundle / PASSAGES)[1])):
+            shown = ", ".join(map(repr, unknown[:5]))
+            raise BundleError(f"{self.bundle}: found no text with the id {shown}, {len(unknown):,} in all; check them")
+        with writing_passages(passages) as append:
+            for row in zip(*stored_columns(self.bundle / PASSAGES), strict=True):
+                if row[1] not in self.removed:
+                    append(*row)
+        texts, ids, metadata = stored_columns(passages)
+        if not len(texts):
+            raise BundleError(f"{self.bundle}: would have no text left; delete the folder instead")
+        return Corpus(texts, ids, metadata, empty_texts=0, heading_prefix=info.heading_prefix)
 
 
 def _upserted(before: Iterator[PassageRow], added: list[PassageRow]) -> Iterator[PassageRow]:
