@@ -45,7 +45,7 @@ ON_COMMAND_LINE: dict[str, Any] = {
     "column": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
     "boost": Annotated[dict[str, Any] | None, AS_JSON],
 }
-IN_PYTHON_ALONE = ("on_progress", "mode")
+IN_PYTHON_ALONE = ("progress", "mode")
 MODES = {  # an option for each mode
     "replace": "leave out the texts of the older index that are not among the new ones.",
     "add": "keep the texts of the older index, with the new ones at the end, whose ids must be new.",
@@ -98,7 +98,7 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
     out = Path(options.get("out", inspect.signature(index).parameters["out"].default))
     try:
         with _progress(console, options.get("ray")) as on_progress, _fetched(options, on_progress) as fetched:
-            summary = index(data, **fetched, on_progress=on_progress)
+            summary = index(data, **fetched, progress=on_progress)
     except FailedChecksError as error:
         print_checks(console, error.checks)
         raise

@@ -77,10 +77,10 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
     from semsearch.indexing.make import index  # a search of unchanged documents does not need it
 
     if is_bundle(bundle):
-        index(path, bundle, mode="replace", on_progress=on_progress)
+        index(path, bundle, mode="replace", progress=on_progress)
     else:
         folder = path if path.is_dir() else path.parent
-        index(path, bundle, base_url=folder.resolve().as_uri(), on_progress=on_progress)
+        index(path, bundle, base_url=folder.resolve().as_uri(), progress=on_progress)
     if bundle == kept_index(path):
         _states_file(bundle).write_text(json.dumps(found), encoding="utf-8")
 

@@ -44,7 +44,7 @@ def remove(place: str, /, *id: str, ids: Path | None = None, aws: InAws = AMAZON
         from semsearch.indexing.make import remove as remove_from  # not needed for what is in S3
 
         with showing_progress(console) as on_progress:
-            made = remove_from(wanted, place, on_progress=on_progress)
+            made = remove_from(wanted, place, progress=on_progress)
         console.print(f"{made.left_out:,} texts are removed; {made.manifest.corpus.rows:,} are left in {place}")
         return
     with open_store(place, aws) as store:

@@ -46,7 +46,7 @@ from semsearch.indexing.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions,
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
 from semsearch.indexing.options import content_options, recalling_options
 from semsearch.indexing.processes import in_own_process
-from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.questions import read_questions
 from semsearch.indexing.vectors.embed import (
     EmbeddedCorpus,
@@ -158,7 +158,7 @@ def index(
     update: str | Path | None = None,
     mode: Mode | None = None,
     ray: str | None = None,
-    on_progress: OnProgress = no_progress,
+    progress: bool | OnProgress = True,
 ) -> IndexSummary:
     """Make an index of texts, or update it, and return a summary.
 
@@ -232,7 +232,8 @@ def index(
             not among the new ones. Without it, an index that would lose texts is refused, unless the texts come from
             the path or address that it was made from.
         ray: embed on the Ray cluster at this address; auto takes the one that Ray finds, or starts one on this machine.
-        on_progress: function that is called with the step, its share and the number of embedded texts.
+        progress: display bars on a terminal and in a notebook; or a function that is called with the step, its share
+            and the number of embedded texts.
 
     Raises:
         OptionError: an option has a wrong value, or has no effect without another one.
@@ -256,7 +257,7 @@ def index(
     assert not isinstance(synonyms, str | Path)  # `recalling_options` has read the file
     texts_column = None if text_column is None else str(text_column)
     table = TableOptions(texts_column, id_column, column or {}, separator, decimal_comma, title_column, language_column)
-    with replacing(out) as fresh, opening_texts(data) as texts:
+    with chosen_progress(progress) as on_progress, replacing(out) as fresh, opening_texts(data) as texts:
         if texts.are_python and mode is None:
             refuse_to_remove_texts(out)
         are_documents = texts.are_documents(table)
@@ -328,7 +329,7 @@ def index(
 
 
 def remove(
-    ids: Iterable[str | int], bundle: str | Path = "bundle", *, on_progress: OnProgress = no_progress
+    ids: Iterable[str | int], bundle: str | Path = "bundle", *, progress: bool | OnProgress = True
 ) -> IndexSummary:
     """Remove texts from an index by their ids. The others keep their embeddings, ids and metadata.
 
@@ -339,7 +340,7 @@ def remove(
 
     Raises BundleError, and changes nothing, if the index lacks one of the ids, or if it cannot be used.
     """
-    return index(Kept(Path(bundle), frozenset(map(str, ids))), out=bundle, mode="replace", on_progress=on_progress)
+    return index(Kept(Path(bundle), frozenset(map(str, ids))), out=bundle, mode="replace", progress=progress)
 
 
 @dataclass(frozen=True, slots=True)

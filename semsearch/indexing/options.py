@@ -25,7 +25,7 @@ Arguments = Mapping[str, Any]
 
 LONGEST_LINE = 1_000  # maximum characters of title and description
 RUN_OPTIONS = (  # no manifest records these: places, models, and what is about one call alone
-    *("data", "out", "update", "mode", "ray", "strict", "learn", "cache", "on_progress"),
+    *("data", "out", "update", "mode", "ray", "strict", "learn", "cache", "progress"),
     *("calibration", "calibration_column", "questions"),  # an update has texts of its own
     *("model", "rerank", "rerank_revision", "rerank_weight"),  # an update takes both models from the bundle
     "similarity",  # accepts the cosine for one model alone

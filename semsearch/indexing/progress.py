@@ -30,9 +30,29 @@ def no_progress(step: str, share: float, texts: int = 0) -> None:
 
 
 @contextmanager
+def chosen_progress(chosen: "bool | OnProgress") -> Iterator[OnProgress]:
+    """Yield the function that displays the progress of `index` as its caller has chosen.
+
+    True displays bars on standard error, if that is a terminal, or in a notebook.
+    """
+    if not isinstance(chosen, bool):
+        yield chosen
+        return
+    if chosen:
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        if console.is_jupyter or console.file.isatty():
+            with showing_progress(console) as on_progress:
+                yield on_progress
+            return
+    yield no_progress
+
+
+@contextmanager
 def showing_progress(console: "Console") -> Iterator[OnProgress]:
     """Yield a function that displays progress on this console until the block ends."""
-    if not (console.is_interactive and console.file.isatty()):
+    if not (console.is_jupyter or (console.is_interactive and console.file.isatty())):
         yield ProgressLines(console)
         return
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn

@@ -30,3 +30,15 @@ def test_rows_are_indexed_with_their_metadata(data: Any, bundle: Path, tmp_path:
 def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nothing\.csv"):
         index(tmp_path / "nothing.csv", out=tmp_path / "b")
+
+
+def test_the_progress_goes_to_a_function_or_to_nobody_where_there_is_no_terminal(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(bundle, tmp_path / "b")
+    steps: list[str] = []
+    index(["a goose"], out=tmp_path / "b", mode="replace", progress=lambda step, share, texts=0: steps.append(step))
+    assert {"read texts", "embed texts", "check files"} <= set(steps)
+    for progress in (True, False):
+        index(["a goose"], out=tmp_path / "b", mode="replace", progress=progress)
+    assert capsys.readouterr() == ("", "")
