@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.error import HTTPError
 import numpy as np
 import pytest
 
-from semsearch import Search
+from semsearch import Hit, Hits, Search
 from semsearch.app.app import App
 from semsearch.app.http import Receive, Scope, Send, header
 from semsearch.app.settings import ApiKey, Settings, hash_key
@@ -74,13 +75,47 @@ def test_a_wrong_key_is_an_error_of_the_server(remote: Search, make_app: Callabl
     assert (raised.value.code, "API keys" in json.load(raised.value)["error"]) == (401, True)
 
 
-def test_hits_become_a_table(local: Search) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed with this project")
-    hits = local.search("the baker", top_k=2)
-    table = hits.to_pandas()
-    assert isinstance(table, pandas.DataFrame)
-    assert list(table["id"]) == [hit.id for hit in hits]
-    assert table["chapter"][0] == hits[0].metadata["chapter"]
+METADATA = {"score": 5, "score_metadata": 6, "id": "x", "brand": "North", "index": 7}
+RESULT = {"index": 3, "id": "c-1", "score": 0.5, "text": "A warm <b>coat</b>", "metadata": METADATA}
+REPLY: dict[str, Any] = {"results": [RESULT, {**RESULT, "id": "c-2", "metadata": {"brand": 1}}], "truncated": False}
+REPLY |= {"facets": {"brand": [{"value": "North", "count": 2}]}, "total": 2}
+EMPTY = Hits({"results": [], "truncated": False})
+ALWAYS = ["id", "score", "text", "index"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_hits_become_a_table(library: str) -> None:
+    frame = pytest.importorskip(library, reason=f"{library} is not installed with this project")
+    table, empty = getattr(Hits(REPLY), f"to_{library}")(), getattr(EMPTY, f"to_{library}")()
+    assert isinstance(table, frame.DataFrame)
+    assert [*table.columns][:4] == [*empty.columns] == ALWAYS
+    assert [*table["score"]] == [0.5, 0.5]
+    assert table["score_metadata_metadata"][0] == 5  # the metadata's score; its score_metadata keeps its name
+    assert table["score_metadata"][0] == 6
+    assert ([*table["id"]], table["id_metadata"][0], table["index_metadata"][0]) == (["c-1", "c-2"], "x", 7)
+
+
+def test_hits_become_dicts_with_what_the_search_requested(local: Search) -> None:
+    (first, *_) = local.search("an angry goose", group_by="who", highlights=True, top_k=2).to_dicts()
+    assert [*first][:6] == [*ALWAYS, "group", "snippet"]
+    assert (first["group"], first["who"]) == ("an angry goose", "an angry goose")
+    assert [*local.search("goose", mode="semantic", top_k=1).to_dicts()[0]][:5] == [*ALWAYS, "chapter"]
+
+
+def test_a_slice_of_hits_keeps_facets_and_total() -> None:
+    hits = Hits(REPLY)
+    part = hits[1:]
+    assert isinstance(part, Hits)
+    assert ([hit.id for hit in part], part.total, part.facets, len(hits)) == (["c-2"], 2, hits.facets, 2)
+    assert isinstance(hits[0], Hit)
+    assert pickle.loads(pickle.dumps(part)).total == 2
+
+
+def test_a_notebook_displays_hits_as_a_table() -> None:
+    shown = Hits(REPLY)._repr_html_()
+    assert "<th>score_metadata_metadata</th>" in shown
+    assert "<td>A warm &lt;b&gt;coat&lt;/b&gt;</td>" in shown
+    assert EMPTY._repr_html_().count("<th>") == len(ALWAYS)
 
 
 def test_a_request_with_a_region_is_signed_with_the_credentials_of_the_environment(

@@ -16,6 +16,7 @@ OBJECTS = (
     Hits,
     load_bundle,
     remove,
+    Hits.to_dicts,
 )  # index makes the bundle that others open
 
 

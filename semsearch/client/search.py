@@ -1,61 +1,18 @@
-"""The class `Search`, which searches a bundle in this process, or a running function or server by its URL."""
+"""The class `Search`, which searches a bundle in this process, or a running function or server by its address."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from semsearch.client.hits import Hits
 from semsearch.engine.bundle import check_files
 from semsearch.engine.quantization import Embeddings
 
 REPLY_SECONDS = 60.0  # timeout of a request to a function or server
 Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a route, and returns the parsed JSON of the reply
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A text that a search found. Fields that the search did not request are empty."""
-
-    id: str
-    score: float | None  # None if texts were listed without a query
-    text: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    index: int = 0  # number of the text's row in the corpus
-    scores: dict[str, float] | None = None
-    highlights: list[list[int]] = field(default_factory=list)
-    snippet: dict[str, Any] | None = None
-    group: str | None = None
-    other_passages: list["Hit"] = field(default_factory=list)
-
-
-class Hits(list[Hit]):
-    """The hits of a search, best first. `facets`, `total`, `corrected` and `truncated` are those of the reply.
-
-    Example:
-        >>> from semsearch import Search
-        >>> found = Search("bundle").search("coat", top_k=1, facets=["brand"])
-        >>> len(found), found.total, found.facets["brand"]
-        (1, 2, [{'value': 'North', 'count': 2}])
-    """
-
-    def __init__(self, reply: Mapping[str, Any]) -> None:
-        """Take a reply of /similar."""
-        for result in reply["results"]:
-            others = [Hit(**other) for other in result.get("other_passages", ())]
-            self.append(Hit(**{**result, "other_passages": others}))
-        self.truncated: bool = reply["truncated"]
-        self.facets: dict[str, list[dict[str, Any]]] = reply.get("facets") or {}
-        self.total: int | None = reply.get("total")
-        self.corrected: dict[str, list[str]] = reply.get("corrected") or {}
-
-    def to_pandas(self) -> Any:
-        """Return a pandas.DataFrame with a row for each hit, and columns for its metadata, id, score and text."""
-        import pandas
-
-        return pandas.DataFrame([{**hit.metadata, "id": hit.id, "score": hit.score, "text": hit.text} for hit in self])
 
 
 class Search:

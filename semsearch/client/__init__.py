@@ -1,0 +1,6 @@
+"""`from semsearch import Search`: search a bundle in this process, or a running function or server by its address."""
+
+from semsearch.client.hits import Hit, Hits
+from semsearch.client.search import Search
+
+__all__ = ["Hit", "Hits", "Search"]

@@ -1,0 +1,144 @@
+"""What `Search` returns: hits, and their tables for pandas, polars and notebooks."""
+
+import html
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+TABLE_COLUMNS = ("id", "score", "text", "index")  # columns that each table has, also without hits
+REQUESTED_COLUMNS = ("group", "snippet")  # columns of tables whose hits have them
+COLLISION_SUFFIX = "_metadata"  # follows the name of a field of the metadata that is one of these columns
+LONGEST_CELL = 200  # maximum characters of a value that a notebook displays
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A text that a search found. Fields that the search did not request are empty."""
+
+    id: str
+    score: float | None  # None if texts were listed without a query
+    text: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    index: int = 0  # number of the text's row in the corpus
+    scores: dict[str, float] | None = None
+    highlights: list[list[int]] = field(default_factory=list)
+    snippet: dict[str, Any] | None = None
+    group: str | None = None
+    other_passages: list["Hit"] = field(default_factory=list)
+
+
+class Hits(list[Hit]):
+    """The hits of a search, best first. `facets`, `total`, `corrected` and `truncated` are those of the reply.
+
+    A slice of them is `Hits` with the same attributes.
+
+    Example:
+        >>> from semsearch import Search
+        >>> found = Search("bundle").search("coat", top_k=1, facets=["brand"])
+        >>> len(found), found.total, found.facets["brand"]
+        (1, 2, [{'value': 'North', 'count': 2}])
+    """
+
+    def __init__(self, reply: Mapping[str, Any]) -> None:
+        """Take a reply of /similar."""
+        for result in reply["results"]:
+            others = [Hit(**other) for other in result.get("other_passages", ())]
+            self.append(Hit(**{**result, "other_passages": others}))
+        self.truncated: bool = reply["truncated"]
+        self.facets: dict[str, list[dict[str, Any]]] = reply.get("facets") or {}
+        self.total: int | None = reply.get("total")
+        self.corrected: dict[str, list[str]] = reply.get("corrected") or {}
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> Hit | Self:
+        """Return one hit, or `Hits` with some of them."""
+        if not isinstance(place, slice):
+            return super().__getitem__(place)
+        part = copy(self)
+        part[:] = super().__getitem__(place)
+        return part
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dict for each hit, with its id, score, text, index (the row) and metadata.
+
+        `group` and `snippet` are there if the search requested them. A field of the metadata with one of
+        these names gets the suffix `_metadata`.
+
+        Example:
+            >>> from semsearch import Search
+            >>> Search("bundle").search("warm coat", top_k=1).to_dicts()[0]["brand"]
+            'North'
+        """
+        columns = self._columns()
+        names = _free_names([name for hit in self for name in hit.metadata], columns)
+        return [
+            {column: getattr(hit, column) for column in columns}
+            | {names[name]: value for name, value in hit.metadata.items()}
+            for hit in self
+        ]
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a pandas.DataFrame with a row for each hit, and the columns of `to_dicts`."""
+        import pandas
+
+        rows = self.to_dicts()
+        return pandas.DataFrame(rows, columns=_names(rows, self._columns()))
+
+    def to_polars(self) -> "polars.DataFrame":
+        """Return a polars.DataFrame with a row for each hit, and the columns of `to_dicts`."""
+        import polars
+
+        types = {"id": polars.String, "score": polars.Float64, "text": polars.String, "index": polars.Int64}
+        rows = self.to_dicts()
+        schema = {name: types.get(name) for name in _names(rows, self._columns())}
+        return polars.DataFrame(rows, schema, strict=False, infer_schema_length=None)
+
+    def _columns(self) -> list[str]:
+        requested = (name for name in REQUESTED_COLUMNS if any(getattr(hit, name) is not None for hit in self))
+        return [*TABLE_COLUMNS, *requested]
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook displays."""
+        rows = self.to_dicts()
+        names = _names(rows, self._columns())
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(f"<tr>{''.join(_cell(row.get(name)) for name in names)}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _names(rows: Iterable[Mapping[str, Any]], first: Iterable[str]) -> list[str]:
+    """Return the names of all columns, each once, beginning with the first ones."""
+    return list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
+
+
+def _free_names(fields: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """Return the column of each field of the metadata: its name, with a suffix if that is another column."""
+    taken = {*columns, *fields}
+    names = {}
+    for name in dict.fromkeys(fields):
+        names[name] = name
+        if name in columns:
+            while names[name] in taken:
+                names[name] += COLLISION_SUFFIX
+            taken.add(names[name])
+    return names
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        text = f"{value:.4g}"
+    elif value is None:
+        text = ""
+    else:
+        text = str(value)
+    if len(text) > LONGEST_CELL:
+        text = f"{text[:LONGEST_CELL]}…"
+    return f"<td>{html.escape(text)}</td>"
