@@ -5,8 +5,7 @@ Under /v1/ that is OpenAI's format; /v1/rerank and /v2/rerank have those of Jina
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from reprlib import Repr
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -25,8 +24,6 @@ ERROR_TYPES = {
     429: "overloaded",
     503: "unhealthy",
 }
-MOST_DESCRIBED = 3  # maximum errors of one body that are described
-LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
 OPENAI_PATHS = "/v1/"  # prefix of the paths whose clients read OpenAI's errors
 # names of the only field of Jina's and Cohere's errors
@@ -35,10 +32,6 @@ TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize", "/rerank")  # paths that
 EMPTY_TYPES = ("too_short", "string_too_short")
 OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
-
-
-_SHORT = Repr()
-_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, LONGEST_ECHO, LONGEST_ECHO
 
 
 class ErrorReply(BaseModel):
@@ -101,38 +94,3 @@ def reply_to(error: HttpError, path: str) -> Reply:
 
 def _json_reply(content: dict[str, Any], status: int) -> Reply:
     return Reply(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(), status)
-
-
-def union_tag(form: str) -> str:
-    """Return the tag of one form of a value; `_describe` distinguishes it from a field's name."""
-    return f"<{form}>"
-
-
-def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:
-    """Return a description of pydantic's first errors in one line. `whole` names the value that has the fields."""
-    described = [_describe(one, whole) for one in errors[:MOST_DESCRIBED]]
-    if len(errors) > MOST_DESCRIBED:
-        described.append(f"and {len(errors) - MOST_DESCRIBED} more")
-    return "; ".join(described)
-
-
-def _describe(error: dict[str, Any], whole: str) -> str:
-    place = error["loc"][1:] if whole == "body" else error["loc"]  # FastAPI puts "body" or "query" before it
-    parts = [str(part) for part in place]
-    field = truncate(".".join(part for part in parts if part != union_tag(part[1:-1]))) or whole
-    message = error["msg"][:1].lower() + error["msg"][1:]
-    if error["type"] in ("missing", "extra_forbidden"):
-        return f"{field}: {message}"
-    return f"{field}: {message}, found {echo(error['input'])}"
-
-
-def truncate(text: str) -> str:
-    """Return a text, or its first LONGEST_ECHO characters and an ellipsis if it is longer."""
-    if len(text) <= LONGEST_ECHO:
-        return text
-    return text[:LONGEST_ECHO] + "…"
-
-
-def echo(value: object) -> str:
-    """Return the repr of a JSON value; of a long or deep one only some of it, in about LONGEST_ECHO characters."""
-    return truncate(_SHORT.repr(value))

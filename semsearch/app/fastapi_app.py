@@ -20,11 +20,8 @@ from semsearch.app.errors import (
     RIGHT_BODY,
     TEI_PATHS,
     Replies,
-    describe_errors,
-    echo,
     error_reply,
     reply_to,
-    truncate,
 )
 from semsearch.app.http import HttpError, Reply
 from semsearch.app.mcp.messages import add_mcp
@@ -38,6 +35,7 @@ from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.status import add_info
 from semsearch.engine.loading import Loaded
 from semsearch.search.query import SearchFunction
+from semsearch.search.request import describe_errors, echo, truncate
 
 TAGS = {  # groups of routes; generators make a module of each
     "search": "Search the corpus, and read its texts.",

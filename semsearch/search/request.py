@@ -1,5 +1,10 @@
-"""The request of a search, as /similar, MCP and `semsearch.Search` take it. pydantic checks its values."""
+"""The request of a search, as /similar, MCP and `semsearch.Search` take it. pydantic checks its values.
 
+`describe_errors` turns the errors of pydantic into one line.
+"""
+
+from collections.abc import Sequence
+from reprlib import Repr
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -9,6 +14,11 @@ from semsearch.engine.hits import MOST_HITS
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query
 
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
+MOST_DESCRIBED = 3  # maximum errors of one body that are described
+LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, LONGEST_ECHO, LONGEST_ECHO
 
 
 class StrictRequest(BaseModel):
@@ -156,3 +166,38 @@ class SimilarRequest(StrictRequest):
         return Query(
             **dict(self) | {"rerank": rerank, "facets": tuple(self.facets)}
         )  # their fields have the same names
+
+
+def union_tag(form: str) -> str:
+    """Return the tag of one form of a value; `_describe` distinguishes it from a field's name."""
+    return f"<{form}>"
+
+
+def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:
+    """Return a description of pydantic's first errors in one line. `whole` names the value that has the fields."""
+    described = [_describe(one, whole) for one in errors[:MOST_DESCRIBED]]
+    if len(errors) > MOST_DESCRIBED:
+        described.append(f"and {len(errors) - MOST_DESCRIBED} more")
+    return "; ".join(described)
+
+
+def _describe(error: dict[str, Any], whole: str) -> str:
+    place = error["loc"][1:] if whole == "body" else error["loc"]  # FastAPI puts "body" or "query" before it
+    parts = [str(part) for part in place]
+    field = truncate(".".join(part for part in parts if part != union_tag(part[1:-1]))) or whole
+    message = error["msg"][:1].lower() + error["msg"][1:]
+    if error["type"] in ("missing", "extra_forbidden"):
+        return f"{field}: {message}"
+    return f"{field}: {message}, found {echo(error['input'])}"
+
+
+def truncate(text: str) -> str:
+    """Return a text, or its first LONGEST_ECHO characters and an ellipsis if it is longer."""
+    if len(text) <= LONGEST_ECHO:
+        return text
+    return text[:LONGEST_ECHO] + "…"
+
+
+def echo(value: object) -> str:
+    """Return the repr of a JSON value; of a long or deep one only some of it, in about LONGEST_ECHO characters."""
+    return truncate(_SHORT.repr(value))

@@ -16,12 +16,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from semsearch.app.errors import ERROR_REPLIES, ErrorReply, Replies, describe_errors, echo
+from semsearch.app.errors import ERROR_REPLIES, ErrorReply, Replies
 from semsearch.app.mcp.tools import Object, Tools, failed, text_tools
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import whole_number
+from semsearch.search.request import describe_errors, echo, whole_number
 
 VERSION = "0.1.0"  # version of this server in pyproject.toml, which clients can show
 MODERN = "2026-07-28"

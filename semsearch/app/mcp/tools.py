@@ -14,7 +14,6 @@ from unicodedata import normalize
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationError
 
-from semsearch.app.errors import describe_errors, echo
 from semsearch.app.http import HttpError
 from semsearch.app.routes.fields import refuse_texts
 from semsearch.app.routes.similar import refuse_large_reply
@@ -28,7 +27,15 @@ from semsearch.engine.metadata.filters import STRING_TYPES
 from semsearch.search.executor import Executor
 from semsearch.search.query import BackendError, Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes, json_text
-from semsearch.search.request import RequestText, RerankOptions, SimilarRequest, StrictRequest, whole_number
+from semsearch.search.request import (
+    RequestText,
+    RerankOptions,
+    SimilarRequest,
+    StrictRequest,
+    describe_errors,
+    echo,
+    whole_number,
+)
 from semsearch.search.results import PATH, document_rows
 
 Object = dict[str, Any]

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from semsearch.app.errors import Replies, reply_to, truncate
+from semsearch.app.errors import Replies, reply_to
 from semsearch.app.http import ASGIApp, HttpError, Receive, Reply, Scope, Send, header, replay
 from semsearch.app.telemetry import Stopwatch
+from semsearch.search.request import truncate
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 
-from semsearch.app.errors import MISSING, ErrorReply, Replies, echo
+from semsearch.app.errors import MISSING, ErrorReply, Replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.search.executor import Executor
 from semsearch.search.reply import json_bytes
+from semsearch.search.request import echo
 from semsearch.search.results import PATH, document_rows, show_passage
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply

@@ -5,12 +5,11 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from semsearch.app.errors import union_tag
 from semsearch.app.http import HttpError
 from semsearch.app.settings import Settings
 from semsearch.engine.embedder import TokenIds
 from semsearch.search.query import CHARACTERS_PER_TEXT
-from semsearch.search.request import check_unicode, whole_number
+from semsearch.search.request import check_unicode, union_tag, whole_number
 
 TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
 

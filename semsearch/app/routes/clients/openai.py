@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from semsearch.app.errors import CLIENT_FAILED, CLIENT_REFUSED, describe_replies, echo
+from semsearch.app.errors import CLIENT_FAILED, CLIENT_REFUSED, describe_replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.fields import ClientRequest, ClientText, Count, OneOrSeveral, as_list, describe_limits
 from semsearch.app.routes.predict import TextEmbedding
@@ -21,6 +21,7 @@ from semsearch.app.routes.replies import json_reply, text_reply
 from semsearch.app.telemetry import stopwatch_of
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.reply import json_text
+from semsearch.search.request import echo
 
 INPUT = "input"  # the field whose limits are passed
 

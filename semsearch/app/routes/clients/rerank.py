@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 from pydantic import Discriminator, Tag
 
-from semsearch.app.errors import BACKEND, CLIENT_REFUSED, REFUSED, describe_replies, union_tag
+from semsearch.app.errors import BACKEND, CLIENT_REFUSED, REFUSED, describe_replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.fields import (
     ClientRequest,
@@ -34,6 +34,7 @@ from semsearch.engine.loading import Loaded
 from semsearch.engine.rerank.reranker import Logits, Reranker, probabilities
 from semsearch.search.executor import Executor
 from semsearch.search.reply import json_bytes
+from semsearch.search.request import union_tag
 
 STRING, OBJECT = union_tag("string"), union_tag("object")  # the forms of a document
 

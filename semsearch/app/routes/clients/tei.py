@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import FastAPI, Request, Response
 from pydantic import Discriminator, RootModel, Tag
 
-from semsearch.app.errors import REFUSED, union_tag
+from semsearch.app.errors import REFUSED
 from semsearch.app.routes.fields import (
     ClientRequest,
     ClientText,
@@ -29,6 +29,7 @@ from semsearch.app.telemetry import stopwatch_of
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.tokenizer import spell
 from semsearch.search.reply import json_text
+from semsearch.search.request import union_tag
 
 EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
