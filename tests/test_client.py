@@ -1,13 +1,13 @@
 """Search: the same objects from a folder and from a URL."""
 
 import inspect
-import json
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
-from urllib.error import HTTPError
 
 import numpy as np
 import pytest
@@ -16,9 +16,12 @@ from semsearch import Hit, Hits, Search
 from semsearch.app.app import App
 from semsearch.app.http import Receive, Scope, Send, header
 from semsearch.app.settings import ApiKey, Settings, hash_key
+from semsearch.client.server import ServerError
+from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 from tests.bundle_files import damage
+from tests.world import write_bundle
 
 KEY = "0123456789abcdef"
 CLOSED = Settings(api_keys=(ApiKey("test", hash_key(KEY)),))
@@ -44,7 +47,8 @@ def test_a_folder_and_a_url_return_the_same(local: Search, remote: Search) -> No
     assert found[0].text.startswith("The baker")
     assert found[0].snippet is not None
     assert local.similar_to("story-007", top_k=2) == remote.similar_to("story-007", top_k=2)
-    np.testing.assert_array_equal(local.embed(["the baker"]), remote.embed(["the baker"]))
+    texts = ["the baker", "an angry goose"]
+    np.testing.assert_array_equal(local.embed(texts, "query"), remote.embed(texts, "query"))
 
 
 def test_facets_of_results_count_the_best_hundred_texts(local: Search) -> None:
@@ -60,19 +64,128 @@ async def test_groups_have_their_other_texts(local: Search) -> None:
     assert {other.metadata["who"] for other in hits[0].other_passages} == {"an angry goose"}
 
 
-@pytest.mark.parametrize("place", ["local", "remote"])
-def test_an_argument_that_cannot_be_used_is_a_value_error(place: str, request: pytest.FixtureRequest) -> None:
-    search: Search = request.getfixturevalue(place)
-    with pytest.raises(ValueError, match="found 'year'"):
-        search.search("goose", filter={"year": 1})
-    with pytest.raises(ValueError, match=r"top_k|num_results"):
-        search.search("goose", top_k=0)
+@pytest.fixture(params=["local", "remote"])
+def either(request: pytest.FixtureRequest) -> Search:
+    """A Search of a folder, and one of a server."""
+    search: Search = request.getfixturevalue(request.param)
+    return search
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"filter": {"year": 1}},
+            r"filter: expected the name of a column, .*, found 'year'; the columns are: .*",
+        ),
+        ({"filter": {"told": {"$lt": b"x"}}}, r"filter\.told\.\$lt: found bytes .*"),
+        ({"filter": {"chapter": float("nan")}}, r"filter\.chapter: found nan, expected a finite number"),
+        ({"top_k": 0}, "top_k: input should be greater than or equal to 1, found 0"),
+        ({"offset": -1, "top_k": 101}, "top_k: .*, found 101; offset: .*, found -1"),
+        ({"rerank": 0}, "rerank: input should be greater than or equal to 1, found 0"),
+        ({"rerank": 2}, "rerank: found 2 candidates, but this bundle has no reranker; .*"),
+        ({"id": "nobody", "text": None}, "id: .*nobody.*"),
+        ({"text": "\ud800"}, "text: expected valid Unicode, not half a surrogate pair, found .*"),
+        ({"text": " "}, "text: expected words, not an empty or blank text, found ' '"),
+        ({"text": "a " * 40_000}, "text: a text of 80000 characters, at most 65536; split it"),
+        ({"facets": "who"}, "facets: input should be a valid list, found 'who'"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_a_value_error(
+    either: Search, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        either.search(**{"text": "goose"} | arguments)
+
+
+@pytest.mark.parametrize(
+    ("value", "same"),
+    [
+        ({"chapter": {"$lt": np.int64(19)}}, {"chapter": {"$lt": 19}}),
+        ({"chapter": {"$lt": np.float32(19.5)}}, {"chapter": {"$lt": 19.5}}),
+        ({"chapter": {"$in": {3, 5}}}, {"chapter": {"$in": [3, 5]}}),
+        ({"chapter": {"$in": np.array([3, 5])}}, {"chapter": {"$in": [3, 5]}}),
+        ({"chapter": Decimal("3.0")}, {"chapter": 3}),
+        ({"chapter": {"$gt": Decimal("2.5")}}, {"chapter": {"$gt": 2.5}}),
+        ({"told": {"$lt": date(2025, 6, 1)}}, {"told": {"$lt": "2025-06-01"}}),
+        ({"told": {"$lt": datetime(2025, 6, 1, 12, tzinfo=UTC)}}, {"told": {"$lt": "2025-06-01T12:00:00+00:00"}}),
+        ({"told": {"$lt": np.datetime64("2025-06-01T00:00:00.000000000")}}, {"told": {"$lt": "2025-06-01"}}),
+        ({"true": np.bool_(True)}, {"true": True}),
+    ],
+    ids=str,
+)
+def test_values_of_filters_are_those_that_data_frames_hold(
+    either: Search, value: dict[str, Any], same: dict[str, Any]
+) -> None:
+    found = either.search(filter=value, top_k=np.int64(100), facets=("who",))
+    assert found == either.search(filter=same, top_k=100)
+    assert len(found) > 0
+    assert found.total == either.search(filter=same, facets=["who"]).total
+
+
+def test_a_time_that_microseconds_do_not_hold_is_refused(local: Search) -> None:
+    with pytest.raises(ValueError, match=r"filter\.told: .* expected a time in whole microseconds"):
+        local.search(filter={"told": np.datetime64("2025-06-01T00:00:00.000000001")})
+
+
+def test_an_id_can_be_a_whole_number(numbered: Search) -> None:
+    assert numbered.similar_to(1, top_k=1) == numbered.similar_to("1", top_k=1)
+    assert numbered.get(np.int64(1)) == numbered.get("1")
+    for condition in ({"id": 1}, {"id": {"$in": [1]}}, {"$or": [{"id": {"$in": {np.int64(1)}}}, {"id": 1}]}):
+        assert [hit.id for hit in numbered.search(filter=condition)] == ["1"]
+
+
+@pytest.fixture(params=[False, True], ids=["local", "remote"])
+def numbered(request: pytest.FixtureRequest, tmp_path: Path, make_app: Callable[..., App]) -> Iterator[Search]:
+    """A Search of three texts whose ids are 0, 1 and 2."""
+    texts = ["a warm coat", "an angry goose", "a red shirt"]
+    corpus = Corpus(texts, ["0", "1", "2"], ["{}"] * 3, empty_texts=0, columns={})
+    bundle = write_bundle(tmp_path / "bundle", corpus)
+    if not request.param:
+        yield Search(bundle)
+        return
+    with serving(make_app(bundle=bundle)) as address:
+        yield Search(address)
+
+
+def test_a_string_is_embedded_as_one_text(either: Search) -> None:
+    embedding = either.embed("the baker")
+    assert embedding.ndim == 1
+    np.testing.assert_array_equal(either.embed(("the baker",)), [embedding])
+
+
+@pytest.mark.parametrize(
+    ("texts", "role", "message"),
+    [
+        (["the lion"], "passage", "role: found 'passage', expected 'query' or 'document', or None for no prompt"),
+        ([], None, "texts: found .*, expected a text or a list with at least one"),
+        (["a", ""], None, r"texts\.1: found '', expected words.*"),
+        ([" "], None, r"texts\.0: found ' ', expected words.*"),
+        (["a", None], None, r"texts\.1: found None, expected words.*"),
+        ([3], None, r"texts\.0: found 3, expected words.*"),
+        (["\ud800"], None, r"texts\.0: found half a surrogate pair.*"),
+        (["a " * 70_000], None, r"texts\.0: a text of 140000 characters, at most 65536; split it"),
+    ],
+)
+def test_texts_that_cannot_be_embedded_are_a_value_error(either: Search, texts: Any, role: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        either.embed(texts, role)
+
+
+@pytest.mark.parametrize("limits", [{"max_texts": 2}, {"max_tokens": 24}, {"max_body_bytes": 160}], ids=str)
+def test_many_texts_are_embedded_in_requests_within_the_limits_of_a_server(
+    local: Search, make_app: Callable[..., App], limits: dict[str, int]
+) -> None:
+    texts = [f"the baker and {number} geese" for number in range(7)]
+    with serving(make_app(settings=Settings(**limits))) as address, Search(address) as search:
+        embeddings = search.embed(texts)
+    np.testing.assert_array_equal(embeddings, local.embed(texts))
 
 
 def test_a_wrong_key_is_an_error_of_the_server(remote: Search, make_app: Callable[..., App]) -> None:
-    with serving(make_app(settings=CLOSED)) as address, pytest.raises(HTTPError) as raised:
+    with serving(make_app(settings=CLOSED)) as address, pytest.raises(ServerError, match="API keys") as raised:
         Search(address, key="f" * 16).search("goose")
-    assert (raised.value.code, "API keys" in json.load(raised.value)["error"]) == (401, True)
+    assert raised.value.status == 401
 
 
 METADATA = {"score": 5, "score_metadata": 6, "id": "x", "brand": "North", "index": 7}

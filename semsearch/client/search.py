@@ -1,22 +1,40 @@
 """The class `Search`, which searches a bundle in this process, or a running function or server by its address."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self, Unpack
 
-import numpy as np
-
-from semsearch.client.hits import Hits
-from semsearch.engine.bundle import check_files
+from semsearch.client.hits import Hit, Hits
+from semsearch.client.requests import (
+    ID,
+    Contents,
+    Role,
+    SearchArguments,
+    Source,
+    check_role,
+    checked_texts,
+    id_text,
+    search_body,
+    with_ids_as_text,
+)
 from semsearch.engine.quantization import Embeddings
 
-REPLY_SECONDS = 60.0  # timeout of a request to a function or server
-Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a route, and returns the parsed JSON of the reply
+REPLY_SECONDS = 60.0  # default of `timeout`
+PAGE = 100  # default hits of a page
+KEY_VARIABLE = "SEMSEARCH_KEY"  # environment variable with the key of a Search that was pickled
+S3 = "s3://"
+VERSION_SHOWN = 12  # characters of a version that `repr` shows
+ADDRESS = re.compile(r"(localhost|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+)(/.*)?", re.ASCII)  # without a scheme
+LOCAL_MACHINE = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])([:/]|$)")
+VISIBLE = re.compile(r"[!-~]+")
 
 
 class Search:
-    """Search a bundle in this process, or a function or server by its URL. Both return the same objects.
+    """Search a bundle in this process, or a function or server by its address. Both return the same objects.
+
+    Several threads can use it. `len` is the number of texts.
 
     Example:
         >>> from semsearch import Search
@@ -24,25 +42,32 @@ class Search:
         >>> for hit in coats.search("something against the cold", top_k=1):
         ...     print(hit.id, hit.text)
         c-1 A warm coat
+        >>> len(coats), coats.columns["price"], coats.get("c-1").text
+        (3, 'number', 'A warm coat')
     """
 
     def __init__(
-        self, place: str | Path, *, key: str | None = None, region: str | None = None, verify: bool = False
+        self,
+        place: str | Path,
+        *,
+        key: str | None = None,
+        region: str | None = None,
+        verify: bool = False,
+        timeout: float = REPLY_SECONDS,
     ) -> None:
-        """Open a bundle's folder, or take an address that begins with http:// or https://.
+        """Open a bundle's folder or s3://BUCKET/PREFIX, or take an address such as https://HOST or localhost:8000.
 
         key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
         Authorization=IAM requires. With verify, each file of the folder is compared with its SHA-256 first, which reads
-        all of it. Raises BundleError or TensorsError if the folder cannot be used.
+        all of it. timeout is how many seconds a server can be silent.
+        Raises BundleError or TensorsError if the bundle cannot be used, and ValueError for other arguments.
         """
-        if "://" in str(place):
-            if verify:
-                raise ValueError(f"verify: {place} is an address; `semsearch serve --verify` checks the files there")
-            self._post = _remote(str(place).rstrip("/"), key, region)
-        else:
-            if verify:
-                check_files(Path(place))
-            self._post = _local(Path(place))
+        self._place = str(place)
+        if key is not None and not VISIBLE.fullmatch(key):  # the error of http.client would hold it
+            raise ValueError("key: found blanks or characters that are not ASCII, expected an API key; remove them")
+        self._open = opener(place, key, region, verify, timeout)
+        self._reopened = (_whole(place), region, verify, timeout, key is not None)  # what a pickle has
+        self._source: Source | None = self._open()
 
     def search(
         self,
@@ -67,11 +92,12 @@ class Search:
         boost: Mapping[str, Any] | None = None,
         rerank: int | None = None,
         exact: bool = False,
-        id: str | None = None,
+        id: str | int | None = None,
     ) -> Hits:
         """Return the texts that are closest to `text`, or to the text with the id `id`; without both, list texts.
 
         docs/api.md explains the arguments: top_k is `num_results` of /similar, and rerank the number of its candidates.
+        Values of `filter` can be scalars of NumPy, dates, Decimals and any collection.
 
         Example:
             >>> from semsearch import Search
@@ -79,83 +105,203 @@ class Search:
             >>> cheap[0].metadata["price"], cheap.total, cheap.facets["brand"]
             (90, 1, [{'value': 'North', 'count': 1}])
 
-        Raises ValueError for an argument that the bundle cannot use, and OSError for any other error of a server.
+        Raises ValueError for an argument that the bundle cannot use, and ServerError, an OSError, if a server fails.
         """
-        named = {name: value for name, value in locals().items() if name not in ("self", "top_k", "rerank")}
-        candidates = None if rerank is None else {"candidates": rerank}
-        return Hits(self._post("/similar", {**named, "num_results": top_k, "rerank": candidates}))
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "text", "id")}
+        return Hits(self._opened.search(self._body(text, id, arguments)))
 
-    def similar_to(self, id: str, **arguments: Any) -> Hits:
+    def similar_to(self, id: str | int, **arguments: Unpack[SearchArguments]) -> Hits:
         """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
         return self.search(id=id, **arguments)
 
-    def embed(self, texts: Sequence[str], role: Literal["query", "document"] | None = None) -> Embeddings:
-        """Return the embeddings of texts, (texts, dim) float32, of unit length; role selects the model's prompt.
+    async def asearch(
+        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchArguments]
+    ) -> Hits:
+        """Return what `search` returns. The search runs in a thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.search, text, id=id, **arguments)
+
+    def search_many(self, texts: Sequence[str], **arguments: Unpack[SearchArguments]) -> list[Hits]:
+        """Return the hits of each text, as `search` returns them, in less time: the texts are embedded together.
+
+        Example:
+            >>> from semsearch import Search
+            >>> [hits[0].id for hits in Search("bundle").search_many(["warm coat", "angry goose"], top_k=1)]
+            ['c-1', 'c-3']
+
+        Raises ValueError if one of the texts or an argument cannot be used.
+        """
+        defaults = Search.search.__kwdefaults__
+        if unknown := arguments.keys() - defaults.keys() | arguments.keys() & {ID}:
+            raise TypeError(f"search_many() got an unexpected keyword argument {min(unknown)!r}")
+        filled = {name: arguments.get(name, default) for name, default in defaults.items() if name != ID}
+        bodies = [self._body(text, None, filled) for text in checked_texts(texts)]
+        return [Hits(reply) for reply in self._opened.search_many(bodies)]
+
+    def pages(
+        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchArguments]
+    ) -> Iterator[Hits]:
+        """Yield the hits of a search in pages of `top_k`, 100 if it is not given.
+
+        The arguments are those of `search`. Raises ValueError after the 10,000 hits that `offset` can skip.
+
+        Example:
+            >>> from semsearch import Search
+            >>> [hit.id for page in Search("bundle").pages(sort={"price": "asc"}, top_k=2) for hit in page]
+            ['c-3', 'c-1', 'c-2']
+        """
+        size = arguments["top_k"] = arguments.get("top_k", PAGE)
+        arguments["offset"] = arguments.get("offset", 0)
+        while True:
+            page = self.search(text, id=id, **arguments)
+            yield page
+            if len(page) < size:
+                return
+            arguments["offset"] += size
+
+    def embed(self, texts: str | Sequence[str], role: Role | None = None) -> Embeddings:
+        """Return the embeddings of texts, (texts, dim) float32, of unit length; that of one string is (dim,).
+
+        role selects the model's prompt. A server gets many texts in several requests.
 
         Example:
             >>> from semsearch import Search
             >>> warm, light = Search("bundle").embed(["a warm coat", "a light coat"])
             >>> bool(-1 <= warm @ light <= 1)  # their cosine similarity
             True
+
+        Raises ValueError for a blank text, another type, or a role that the model does not have.
         """
-        return np.array(self._post("/predict", {"text": list(texts), "prompt_name": role})["embeddings"], np.float32)
+        check_role(role)
+        if isinstance(texts, str):
+            embedding: Embeddings = self._opened.embed(checked_texts([texts]), role)[0]
+            return embedding
+        return self._opened.embed(checked_texts(texts), role)
 
-    async def asearch(self, text: str | None = None, **arguments: Any) -> Hits:
-        """Return what `search` returns. The search runs in a thread."""
-        import asyncio
+    def get(self, id: str | int) -> Hit | None:
+        """Return the text with an id, without a score, or None if there is none."""
+        found = self._opened.get(id_text(id) or "")
+        if found is None:
+            return None
+        return Hit(score=None, **found)
 
-        return await asyncio.to_thread(self.search, text, **arguments)
+    @property
+    def columns(self) -> dict[str, str]:
+        """The type of each column that filters can name: string, list, number, date or boolean."""
+        return self._opened.contents().columns
 
+    def reload(self) -> None:
+        """Open the bundle again, to search what `index` or `publish` has put in its place meanwhile."""
+        before, self._source = self._source, self._open()
+        if before is not None:
+            before.close()
 
-def _local(folder: Path) -> Post:
-    """Open a bundle, and return the function that answers requests from it as the routes of a server do."""
-    from semsearch.aws.search import make_search
-    from semsearch.engine.loading import load_bundle
-    from semsearch.search.executor import Executor, finish
-    from semsearch.search.reply import json_bytes
-    from semsearch.search.request import SimilarRequest
+    def close(self) -> None:
+        """Release the bundle or the connections; later searches raise ValueError."""
+        before, self._source = self._source, None
+        if before is not None:
+            before.close()
 
-    bundle = load_bundle(folder)
-    bundle.open_all()  # now, because several threads can search and `index` can replace the folder later
-    search = make_search(bundle, Executor(bundle.embedder))
+    @property
+    def _opened(self) -> Source:
+        if self._source is None:
+            raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
+        return self._source
 
-    def post(path: str, body: Mapping[str, Any]) -> Any:
-        if path == "/predict":
-            tokens = bundle.embedder.tokenize(body["text"], role=body["prompt_name"] or "")
-            return {"embeddings": bundle.embedder.embed(tokens)}
-        request = SimilarRequest.model_validate_json(json.dumps(body))  # by way of JSON, which turns tuples into lists
-        return json.loads(json_bytes(finish(search(request.query(), lambda phase: None)).reply()))
+    def _body(self, text: str | None, id: str | int | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        body = search_body(text, id, arguments)
+        changed = with_ids_as_text(body["filter"])
+        # a column of the metadata can have the name `id`, and then its own type
+        if changed != body["filter"] and self.columns.get(ID, "string") == "string":
+            body["filter"] = changed
+        return body
 
-    return post
+    def __len__(self) -> int:
+        return self._opened.contents().rows
 
+    def __bool__(self) -> bool:
+        return True  # instead of whether there are texts, which a server would be asked for
 
-def _remote(url: str, key: str | None, region: str | None) -> Post:
-    """Return the function that sends requests to a function or server on the network."""
-    import os
-    from datetime import UTC, datetime
-    from urllib.error import HTTPError
-    from urllib.parse import urlsplit
-    from urllib.request import Request, urlopen
+    def __enter__(self) -> Self:
+        return self
 
-    from semsearch.aws.requests import CredentialSource, sign
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
-    address, credentials = urlsplit(url), CredentialSource(os.environ)
-    service = "execute-api"
-    if ".lambda-url." in address.netloc:
-        service = "lambda"
-
-    def post(path: str, body: Mapping[str, Any]) -> Any:
-        content, headers = json.dumps(body).encode(), {"content-type": "application/json"}
-        if region is not None:
-            now, place = datetime.now(UTC), (address.netloc, address.path + path)
-            headers = sign("POST", *place, headers, content, credentials.get(now), region, service, now)
-        if key is not None:
-            headers["authorization"] = f"Bearer {key}"
+    def __repr__(self) -> str:
+        """Return the place, and what it holds unless it is closed or a server does not answer."""
         try:
-            with urlopen(Request(url + path, content, headers), timeout=REPLY_SECONDS) as reply:  # noqa: S310  the user's URL
-                return json.load(reply)
-        except HTTPError as error:
-            is_named = error.code in (404, 413, 422)  # with these, the reply names the argument that cannot be used
-            raise (ValueError(json.load(error)["error"]) if is_named else error) from None
+            held = self._opened.contents()
+        except (OSError, ValueError):
+            return f"Search({self._place!r})"
+        return f"Search({self._place!r}, {_describe(held)})"
 
-    return post
+    def __reduce__(self) -> tuple[Callable[..., "Search"], tuple[object, ...]]:
+        """Pickle the place. A key is not in the pickle."""
+        return _reopen, self._reopened
+
+
+def opener(
+    place: str | Path, key: str | None, region: str | None, verify: bool, timeout: float
+) -> Callable[[], Source]:
+    """Return the function that opens the place of a Search. Raises ValueError for an address that cannot be used."""
+    if str(place).startswith(S3):
+        from semsearch.client.folder import open_published
+
+        return lambda: open_published(str(place))
+    url = address_of(place)
+    if url is None:
+        from semsearch.client.folder import open_folder  # a client of a server needs neither this nor the engine
+
+        return lambda: open_folder(Path(place).expanduser(), verify=verify)
+    if verify:
+        raise ValueError(f"verify: {place} is an address; `semsearch serve --verify` checks the files there")
+    from semsearch.client.server import Server
+
+    return lambda: Server(url, key, region, timeout)
+
+
+def address_of(place: str | Path) -> str | None:
+    """Return the URL that a place names, None for a folder. localhost:8000 is http://, any other HOST:PORT https://.
+
+    Raises ValueError for another scheme, and for a user or a password in it.
+    """
+    text = str(place)
+    if "://" not in text:
+        if not ADDRESS.fullmatch(text) or Path(text).exists():
+            return None
+        if LOCAL_MACHINE.match(text):
+            return f"http://{text}"
+        return f"https://{text}"
+    scheme, _, rest = text.partition("://")
+    if scheme not in ("http", "https"):
+        raise ValueError(f"place: found {scheme}://, expected a folder, http://, https:// or s3://BUCKET/PREFIX")
+    if "@" in rest.partition("/")[0]:
+        raise ValueError(
+            "place: found a user or a password in the address; leave them out, and pass an API key as `key`"
+        )
+    return text
+
+
+def _whole(place: str | Path) -> str:
+    """Return a place that means the same in another process: a folder with its whole path."""
+    if str(place).startswith(S3) or address_of(place) is not None:
+        return str(place)
+    return str(Path(place).expanduser().resolve())
+
+
+def _reopen(place: str, region: str | None, verify: bool, timeout: float, has_key: bool) -> Search:
+    """Return a Search that was pickled. Its key is that of the environment. Raises ValueError if there is none."""
+    key = None
+    if has_key:
+        key = os.environ.get(KEY_VARIABLE)
+        if not key:
+            found = f"{KEY_VARIABLE}: is not set, and a pickled Search does not hold its key"
+            raise ValueError(f"{found}; set it to the API key for {place}")
+    return Search(place, key=key, region=region, verify=verify, timeout=timeout)
+
+
+def _describe(held: Contents) -> str:
+    version = "" if held.version is None else held.version[:VERSION_SHOWN]
+    return f"model={held.model!r}, version={version!r}, rows={held.rows}, columns={held.columns}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from semsearch.app.reloading.s3 import without_rows
+from semsearch.aws.s3.fetch import without_rows
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.loading import LoadedBundle
 from semsearch.search.query import Query, UnknownIdError

@@ -12,24 +12,22 @@ finished continues during later requests. It opens new connections in place of t
 import math
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
 from time import monotonic, perf_counter
 
-import numpy as np
-
 from semsearch.app.reloading.reloader import ActiveBundle, Reloader, Status, is_final, reason_of
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import make_metrics
-from semsearch.aws.s3.fetch import fetch
+from semsearch.aws.s3.fetch import fetch, without_rows
 from semsearch.aws.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
 from semsearch.aws.s3.objects import TIMEOUT, Objects, RemoteError
 from semsearch.aws.s3.published import POINTER, Pointer, parse_pointer
 from semsearch.aws.search import make_search
-from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.bundle import read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
 
@@ -195,20 +193,6 @@ class BundleReloader(Reloader):
         metrics = make_metrics(self._settings)
         metrics.add_metric("SwitchFailed", "Count", float(status.error is not None))
         metrics.flush_metrics()
-
-
-def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:
-    """Return the bundle without some rows, which no search finds or counts, with the parts that are open already.
-
-    Raises BundleError if the bundle does not have all of them.
-    """
-    texts = bundle.texts
-    count = 0 if texts is None else len(texts.passages)
-    if texts is None or max(rows) >= count:
-        raise BundleError(f"{bundle.folder}: row {max(rows)} was removed, expected one of {count} rows; publish again")
-    allowed = np.ones(count, np.bool_)
-    allowed[list(rows)] = False
-    return texts.among(allowed)
 
 
 def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:

@@ -1,12 +1,17 @@
-"""Fetch the files of a published bundle into a local folder, and verify them before anything reads them."""
+"""Fetch the files of a published bundle into a local folder, and verify them before anything reads them.
+
+`without_rows` leaves out the rows that were removed after it was published.
+"""
 
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+
+import numpy as np
 
 from semsearch.aws.s3.objects import Objects, RemoteError
 from semsearch.aws.s3.published import BUNDLES
@@ -23,6 +28,7 @@ from semsearch.engine.bundle import (
     read_manifest,
 )
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import Loaded
 
 PART_BYTES = 8 * 1024 * 1024  # bytes that one request fetches
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # no path, and nothing that a URL or a folder changes
@@ -74,6 +80,20 @@ def fetch(
         raise RemoteError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:
+    """Return the bundle without some rows, which no search finds or counts, with the parts that are open already.
+
+    Raises BundleError if the bundle does not have all of them.
+    """
+    texts = bundle.texts
+    count = 0 if texts is None else len(texts.passages)
+    if texts is None or max(rows) >= count:
+        raise BundleError(f"{bundle.folder}: row {max(rows)} was removed, expected one of {count} rows; publish again")
+    allowed = np.ones(count, np.bool_)
+    allowed[list(rows)] = False
+    return texts.among(allowed)
 
 
 def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) -> Manifest:

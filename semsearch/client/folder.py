@@ -1,0 +1,171 @@
+"""A bundle that `Search` searches in this process: one in a folder, or one that was published to S3."""
+
+import json
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from semsearch.aws.s3.fetch import fetch, without_rows
+from semsearch.aws.s3.folders import closed_if_failed, open_shared, own_folder, remove_unused
+from semsearch.aws.s3.objects import Objects
+from semsearch.aws.s3.published import POINTER, parse_pointer
+from semsearch.aws.search import make_search
+from semsearch.client.requests import Body, Contents, Role, as_written
+from semsearch.engine.bundle import MANIFEST, check_files
+from semsearch.engine.embedder import Embedder, RunBatches, TokenIds
+from semsearch.engine.loading import Loaded, load
+from semsearch.engine.quantization import Embeddings
+from semsearch.search.executor import Executor, finish
+from semsearch.search.query import Query, SearchError, SearchFunction
+from semsearch.search.reply import json_bytes
+from semsearch.search.request import SimilarRequest, describe_errors
+from semsearch.search.results import show_passage
+
+AT_ONCE = 8  # requests to S3 at the same time
+
+
+class OpenBundle:
+    """A bundle that is open in this process. Several threads can use it."""
+
+    def __init__(self, bundle: Loaded, version: str, release: Callable[[], object] = lambda: None) -> None:
+        """Open all parts of a bundle now, because `index` can replace its folder later. `close` calls `release`."""
+        bundle.open_all()
+        self._bundle, self._version = bundle, version
+        self._release = weakref.finalize(self, release)  # also when nothing refers to this object any more
+        self._search = make_search(bundle, Executor(bundle.embedder))
+
+    def search(self, body: Body) -> Body:
+        """Return the reply of /similar. Raises ValueError for what the bundle cannot use."""
+        return _answer(self._search, _query(body))
+
+    def search_many(self, bodies: Sequence[Body]) -> list[Body]:
+        """Return the reply of /similar to each body. The texts are embedded together, on all cores."""
+        queries = [_query(body) for body in bodies]
+        texts = [query.text for query in queries if query.text is not None and self._needs_model(query)]
+        with _threads() as pool:
+            executor = BatchedExecutor(self._bundle.embedder, texts, pool.map)
+            search = make_search(self._bundle, executor)
+            return list(pool.map(lambda query: _answer(search, query), queries))
+
+    def _needs_model(self, query: Query) -> bool:
+        has_table = self._bundle.table is not None and query.queries is None
+        return query.mode != "keyword" and not has_table
+
+    def embed(self, texts: Sequence[str], role: Role | None) -> Embeddings:
+        """Return the embeddings of texts, (texts, dim) float32; several texts are embedded on all cores."""
+        embedder = self._bundle.embedder
+        if role == "document" and embedder.model.documents:
+            raise ValueError("role: found document, expected query: the model for documents is not in this bundle")
+        tokens = embedder.tokenize(texts, role=role or "")
+        if len(tokens) == 1:
+            return embedder.embed(tokens)
+        with _threads() as pool:
+            return embedder.embed(tokens, pool.map)
+
+    def get(self, id: str) -> Body | None:
+        """Return a text by its id. Raises ValueError if the texts are in S3 Vectors."""
+        texts = self._bundle.texts
+        if texts is None:
+            raise ValueError("corpus: found in S3 Vectors, expected in the bundle; search for the texts")
+        row = texts.find(id)
+        if row is None:
+            return None
+        return show_passage(texts, row)
+
+    def contents(self) -> Contents:
+        """Return what the bundle holds, without removed texts."""
+        corpus, rows = self._bundle.manifest.corpus, self._bundle.rows
+        texts = self._bundle.texts
+        if texts is not None and texts.allowed is not None:
+            rows = int(texts.allowed.sum())
+        return Contents(self._bundle.manifest.model.name, self._version, rows, dict(corpus.columns))
+
+    def close(self) -> None:
+        """Let other programs remove the files; they stay readable to searches that are running."""
+        self._release()
+
+
+class BatchedExecutor(Executor):
+    """Embeds the texts of several searches together, before the searches ask for them one by one."""
+
+    def __init__(self, embedder: Embedder, texts: Sequence[str], run: RunBatches) -> None:
+        """Embed the texts of queries; `run` is that of `Embedder.embed`."""
+        super().__init__(embedder)
+        different = list(dict.fromkeys(texts))
+        tokens = embedder.tokenize(different, role="query") if different else []
+        self._tokens = dict(zip(different, tokens, strict=True))
+        self._embeddings = dict(zip(map(_key, tokens), embedder.embed(tokens, run), strict=True))
+
+    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
+        """Return the tokens of texts, which are known for those of the queries."""
+        if all(text in self._tokens for text in texts):
+            return [self._tokens[text] for text in texts]
+        return await super().tokenize(texts, role)
+
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        """Return embeddings, (n, dim) float32, which are known for the texts of the queries."""
+        if all(_key(text) in self._embeddings for text in tokens):
+            return np.stack([self._embeddings[_key(text)] for text in tokens])
+        return await super().embed(tokens)
+
+
+def open_folder(folder: Path, *, verify: bool) -> OpenBundle:
+    """Open the bundle in a folder. Raises BundleError or TensorsError if it cannot be used."""
+    if verify:
+        check_files(folder)
+    bundle = load(folder)
+    return OpenBundle(bundle, sha256((folder / MANIFEST).read_bytes()).hexdigest())
+
+
+def open_published(url: str) -> OpenBundle:
+    """Fetch the bundle that is current under s3://BUCKET/PREFIX, and open it.
+
+    Its files are in a folder that the programs of this user share, and the last one that closes it removes it.
+    Raises BundleError or TensorsError if it cannot be used, RemoteError if S3 does not answer.
+    """
+    objects, folders = Objects(url, os.environ), own_folder(os.environ)
+    remove_unused(folders)
+    try:
+        answer = objects.read(POINTER)
+        assert answer is not None  # only a conditional request returns None
+        pointer = parse_pointer(answer[0], f"{objects.url}/{POINTER}")
+        version = pointer.version
+        shared = open_shared(folders / version, lambda part: fetch(objects, version, part, folders, AT_ONCE))
+    finally:
+        objects.close()
+    with closed_if_failed(shared):
+        bundle = load(shared.path)
+        if pointer.removed_rows:
+            bundle = without_rows(bundle, pointer.removed_rows)
+        return OpenBundle(bundle, version, shared.close)
+
+
+def _query(body: Body) -> Query:
+    """Return the query of a body of /similar, by way of JSON, as a server reads it."""
+    try:
+        return SimilarRequest.model_validate(json.loads(json.dumps(body))).query()
+    except ValidationError as error:
+        raise ValueError(as_written(describe_errors(error.errors(), "search"))) from None
+
+
+def _answer(search: SearchFunction, query: Query) -> Body:
+    try:
+        found = finish(search(query, lambda phase: None))
+    except SearchError as error:
+        raise ValueError(as_written(str(error))) from None
+    reply: Body = json.loads(json_bytes(found.reply()))
+    return reply
+
+
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)), "search")
+
+
+def _key(tokens: TokenIds) -> tuple[int, ...]:
+    return tuple(tokens.ids)

@@ -1,0 +1,203 @@
+"""What `Search` sends, to a bundle in this process or to a server: typed arguments, as the JSON that both read."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
+from typing import Any, Literal, Protocol, TypedDict
+
+import numpy as np
+
+from semsearch.engine.quantization import Embeddings
+from semsearch.search.query import CHARACTERS_PER_TEXT
+
+ROLES = ("query", "document")
+ID = "id"  # the column of the ids, in filters
+# the arguments' names of the fields that have others
+NAMES = {"num_results": "top_k", "rerank.candidates": "rerank", "prompt_name": "role"}
+FIELD = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in NAMES))
+
+Role = Literal["query", "document"]
+Body = dict[str, Any]
+
+
+class SearchArguments(TypedDict, total=False):
+    """The arguments of `Search.search` besides the text and the id, for methods that pass them on."""
+
+    top_k: int
+    mode: Literal["semantic", "keyword", "hybrid"] | None
+    filter: Mapping[str, Any] | None
+    sort: Mapping[str, Literal["asc", "desc"]] | None
+    facets: Sequence[str]
+    facets_of: Literal["matching", "results"]
+    offset: int
+    min_score: float | None
+    group_by: str | None
+    group_size: int
+    highlights: bool
+    include: Sequence[Literal["text", "metadata"]]
+    fusion_weight: float | None
+    prefix: bool
+    correct: bool
+    queries: Literal["model"] | None
+    boost: Mapping[str, Any] | None
+    rerank: int | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a bundle holds. `version` is the SHA-256 of its manifest.json, None if the server does not show it."""
+
+    model: str
+    version: str | None
+    rows: int
+    columns: dict[str, str]
+
+
+class Source(Protocol):
+    """What answers a Search: a bundle in this process, or a server. Each raises ValueError for what it cannot use."""
+
+    def search(self, body: Body) -> Body:
+        """Return the reply of /similar."""
+        ...
+
+    def search_many(self, bodies: Sequence[Body]) -> list[Body]:
+        """Return the reply of /similar to each body."""
+        ...
+
+    def embed(self, texts: Sequence[str], role: Role | None) -> Embeddings:
+        """Return the embeddings of texts, (texts, dim) float32."""
+        ...
+
+    def get(self, id: str) -> Body | None:
+        """Return the reply of /passages/ID, None if there is no such text."""
+        ...
+
+    def contents(self) -> Contents:
+        """Return what the bundle holds."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections."""
+        ...
+
+
+def json_value(value: object, where: str) -> Any:
+    """Return a value as JSON can hold it: scalars of NumPy as Python's, dates as text, any other collection as a list.
+
+    A Decimal is a number. Raises ValueError, which begins with `where`, for a value that is none of these.
+    """
+    if value is None or type(value) in (str, int, bool):
+        return value
+    if isinstance(value, np.datetime64):
+        return _moment(value, where)
+    if isinstance(value, np.generic):
+        return json_value(value.item(), where)
+    if isinstance(value, Decimal | float):
+        return _number(value, where)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, str | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): json_value(each, f"{where}.{name}") for name, each in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return [json_value(each, where) for each in value]
+    found = f"{type(value).__name__} {str(value)[:60]!r}"
+    raise ValueError(
+        f"{where}: found {found}, expected text, a number, a date, True, False, None or a list; convert it"
+    )
+
+
+def _moment(value: np.datetime64, where: str) -> str:
+    moment = value.astype("datetime64[us]")
+    if moment != value:  # also NaT
+        raise ValueError(f"{where}: found {value}, expected a time in whole microseconds; round it")
+    return str(moment.item().isoformat())
+
+
+def _number(value: Decimal | float, where: str) -> int | float:
+    if not math.isfinite(value):
+        raise ValueError(f"{where}: found {value}, expected a finite number")
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return int(value)
+    return float(value)
+
+
+def with_ids_as_text(condition: Any, *, is_id: bool = False) -> Any:
+    """Return a filter in JSON with text in place of whole numbers for the column `id`: `index` made text of them."""
+    if isinstance(condition, list):
+        return [with_ids_as_text(each, is_id=is_id) for each in condition]
+    if isinstance(condition, dict):
+        return {name: with_ids_as_text(each, is_id=is_id or name == ID) for name, each in condition.items()}
+    if is_id and type(condition) is int:
+        return str(condition)
+    return condition
+
+
+def search_body(text: str | None, id: str | int | None, arguments: Mapping[str, Any]) -> Body:
+    """Return the JSON of /similar for the arguments of a search.
+
+    Raises ValueError for a value that JSON cannot hold, and for a text that is too long.
+    """
+    body = {name: json_value(value, name) for name, value in arguments.items()}
+    body |= {"text": json_value(text, "text"), "id": id_text(id), "num_results": body.pop("top_k")}
+    if body["rerank"] is not None:
+        body["rerank"] = {"candidates": body["rerank"]}
+    for name in ("text", "id"):
+        if isinstance(body[name], str):
+            _check_length(body[name], name)
+    return body
+
+
+def id_text(id: object) -> str | None:
+    """Return an id as text, as `index` stores it. Raises ValueError for another type."""
+    found = json_value(id, ID)
+    if type(found) is int:
+        return str(found)
+    if found is None or isinstance(found, str):
+        return found
+    raise ValueError(f"id: found {found!r:.60}, expected text or a whole number")
+
+
+def checked_texts(texts: object) -> list[str]:
+    """Return the texts to embed. Raises ValueError, which names the first one that is blank, too long or no text."""
+    several = json_value(texts, "texts")
+    if not isinstance(several, list) or not several:
+        raise ValueError(f"texts: found {texts!r:.60}, expected a text or a list with at least one")
+    for number, text in enumerate(several):
+        where = f"texts.{number}"
+        if not isinstance(text, str) or not text or text.isspace():
+            raise ValueError(f"{where}: found {text!r:.60}, expected words, not a blank text or another type")
+        if not _is_unicode(text):
+            raise ValueError(f"{where}: found half a surrogate pair, expected valid Unicode")
+        _check_length(text, where)
+    return several
+
+
+def check_role(role: object) -> None:
+    """Raise ValueError unless this is a role of `embed`."""
+    if role is not None and role not in ROLES:
+        raise ValueError(f"role: found {role!r}, expected {' or '.join(map(repr, ROLES))}, or None for no prompt")
+
+
+def as_written(message: str) -> str:
+    """Return an error about fields of a request with the names of the arguments."""
+    return FIELD.sub(lambda found: NAMES[found[0]], message)
+
+
+def _check_length(text: str, where: str) -> None:
+    if len(text) > CHARACTERS_PER_TEXT:
+        found = f"a text of {len(text)} characters"
+        raise ValueError(f"{where}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

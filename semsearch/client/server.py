@@ -1,0 +1,236 @@
+"""A function or server that `Search` asks over kept connections."""
+
+import json
+import os
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from http.client import HTTPException
+from time import sleep
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+
+from semsearch.aws.requests import CredentialSource, Endpoint, sign
+from semsearch.client.requests import Body, Contents, Role, as_written
+from semsearch.engine.errors import ExpectedError
+from semsearch.engine.quantization import Embeddings
+
+ASKED = 4  # times that a request is sent to a server that is overloaded
+BUSY = (429, 503)
+FIRST_PAUSE = 0.25  # seconds before the second try if the server names none; doubled before each further one
+LONGEST_WAIT = 30.0  # maximum seconds that a server can let the client wait before the next try
+AT_ONCE_TO_SERVER = 8  # requests of `search_many` at the same time
+UNUSABLE = (404, 413, 422)  # statuses of replies that name the argument that cannot be used
+TOO_LARGE = 413
+REFUSED_STATUSES = (401, 403)
+LONGEST_SHOWN = 200  # maximum characters of a reply that an error shows
+BODY_BYTES = 100  # bytes of a body of /predict besides its texts, at most
+
+
+class ServerError(ExpectedError, OSError):
+    """A server that did not answer, or with an error. `status` is that of HTTP, None if there was no answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _TooLargeError(ValueError):
+    """A request that the server finds too large."""
+
+
+class _Reply(NamedTuple):
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    content: bytes
+
+    @property
+    def json(self) -> Body | None:
+        """The object of JSON in the body, None if it is something else."""
+        try:
+            found = json.loads(self.content)
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) else None
+
+
+class Server:
+    """A function or server at an address. Several threads can use it."""
+
+    def __init__(self, url: str, key: str | None, region: str | None, timeout: float) -> None:
+        """Take a URL that begins with http:// or https://. The first request connects."""
+        self._url = url.rstrip("/")
+        self._key, self._region = key, region
+        self._timeout = timeout
+        self._endpoint = Endpoint(self._url, timeout)
+        self._credentials = CredentialSource(os.environ)
+        self._service = "execute-api"
+        if ".lambda-url." in self._endpoint.host:
+            self._service = "lambda"
+        self._info: Body | None = None
+
+    def search(self, body: Body) -> Body:
+        """Return the reply of /similar. Raises ValueError for what the server cannot use, otherwise ServerError."""
+        return self._ask("POST", "/similar", body, "results")
+
+    def search_many(self, bodies: Sequence[Body]) -> list[Body]:
+        """Return the reply of /similar to each body. Several requests are sent at the same time."""
+        with ThreadPoolExecutor(AT_ONCE_TO_SERVER, "search") as pool:
+            return list(pool.map(self.search, bodies))
+
+    def embed(self, texts: Sequence[str], role: Role | None) -> Embeddings:
+        """Return the embeddings of texts, (texts, dim) float32, in as many requests as the server's limits need."""
+        if len(texts) == 1:
+            return self._embed(texts, role)
+        return np.concatenate([self._embed_halves(batch, role) for batch in self._batches(texts)])
+
+    def _batches(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return the texts in batches within the limits of texts, characters and bytes that GET /info shows."""
+        limits = self.info()["limits"]
+        batches: list[list[str]] = []
+        characters = size = 0
+        for text in texts:
+            characters += len(text)
+            size += len(json.dumps(text)) + 2
+            is_full = characters > limits["characters"] or size > limits["body_bytes"] - BODY_BYTES
+            if not batches or is_full or len(batches[-1]) == limits["texts"]:
+                batches.append([])
+                characters, size = len(text), len(json.dumps(text)) + 2
+            batches[-1].append(text)
+        return batches
+
+    def _embed_halves(self, texts: Sequence[str], role: Role | None) -> Embeddings:
+        """Return embeddings, (texts, dim) float32. Texts with too many tokens for a request are sent in halves."""
+        try:
+            return self._embed(texts, role)
+        except _TooLargeError:
+            if len(texts) == 1:
+                raise
+        half = len(texts) // 2
+        return np.concatenate([self._embed_halves(part, role) for part in (texts[:half], texts[half:])])
+
+    def _embed(self, texts: Sequence[str], role: Role | None) -> Embeddings:
+        reply = self._ask("POST", "/predict", {"text": list(texts), "prompt_name": role}, "embeddings")
+        return np.array(reply["embeddings"], np.float32)
+
+    def get(self, id: str) -> Body | None:
+        """Return a text by its id, None if there is none. Raises ValueError if the texts are in S3 Vectors."""
+        try:
+            return self._ask("GET", f"/passages/{quote(id, safe='')}", None, "metadata")
+        except ValueError as error:
+            if str(error).startswith("id: "):
+                return None
+            raise
+
+    def contents(self) -> Contents:
+        """Return what the bundle there holds, without removed texts."""
+        info = self.info()
+        index, bundle = info["index"], info.get("bundle", {})
+        rows = index["rows"] - bundle.get("removed", 0)
+        return Contents(info["model"]["name"], bundle.get("version"), rows, index["columns"])
+
+    def info(self) -> Body:
+        """Return the reply of GET /info to the first request for it."""
+        if self._info is None:
+            self._info = self._ask("GET", "/info", None, "limits")
+        return self._info
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def _ask(self, method: str, path: str, body: Body | None, field: str) -> Body:
+        """Return the reply to a request, an object of JSON that has the field."""
+        content = b"" if body is None else json.dumps(body).encode()
+        reply = self._send_until_answered(method, self._endpoint.path + path, content)
+        found = reply.json
+        if reply.status == 200 and found is not None and field in found:
+            return found
+        self._refuse(reply, f"{method} {path.partition('/passages/')[1] or path}")
+        raise AssertionError("_refuse raises")
+
+    def _send_until_answered(self, method: str, path: str, content: bytes) -> _Reply:
+        """Send a request, up to ASKED times while the server is busy, and wait as long as its Retry-After says."""
+        for number in range(1, ASKED):
+            reply = self._send(method, path, content)
+            pause = _pause(reply.headers.get("retry-after", ""), number)
+            if reply.status not in BUSY or pause > LONGEST_WAIT:
+                return reply
+            sleep(pause)
+        return self._send(method, path, content)
+
+    def _send(self, method: str, path: str, content: bytes) -> _Reply:
+        headers = self._headers(method, path, content)
+        try:
+            try:
+                return self._exchange(method, path, content, headers)
+            except (ConnectionResetError, BrokenPipeError):  # the server has closed an idle connection
+                return self._exchange(method, path, content, headers)
+        except (OSError, HTTPException) as error:
+            raise ServerError(f"{self._url}: {self._why(error)}") from error
+
+    def _exchange(self, method: str, path: str, content: bytes, headers: Mapping[str, str]) -> _Reply:
+        with self._endpoint.borrow() as connection:
+            connection.request(method, path, content or None, headers)
+            response = connection.getresponse()
+            fields = {name.lower(): value for name, value in response.getheaders()}
+            return _Reply(response.status, fields, response.read())
+
+    def _headers(self, method: str, path: str, content: bytes) -> dict[str, str]:
+        headers = {"content-type": "application/json"}
+        if self._region is not None:
+            now = datetime.now(UTC)
+            credentials, place = self._credentials.get(now), (self._endpoint.host, path)
+            headers = sign(method, *place, headers, content, credentials, self._region, self._service, now)
+        if self._key is not None:
+            headers["authorization"] = f"Bearer {self._key}"
+        return headers
+
+    def _why(self, error: Exception) -> str:
+        """Return why a request has no answer, and what to do."""
+        if isinstance(error, ConnectionRefusedError):
+            return "nothing answers there; start a server with `semsearch serve BUNDLE`, or check the port"
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self._timeout:g} seconds; pass a larger `timeout`, or look at the server's log"
+        if isinstance(error, socket.gaierror):
+            return f"there is no machine with the name {urlsplit(self._url).hostname!r}; check the address"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its certificate is not valid ({error.verify_message}); check the address"
+        if isinstance(error, ssl.SSLError):
+            return "does not speak TLS; write http:// if the server has no certificate"
+        return f"the connection failed ({error!r}); is a semsearch server there?"
+
+    def _refuse(self, reply: _Reply, asked: str) -> None:
+        """Raise ValueError for a reply that names an argument, otherwise ServerError."""
+        status, found = reply.status, reply.json or {}
+        reason = str(found.get("error") or found.get("message") or found.get("Message") or "")[:LONGEST_SHOWN]
+        if status in UNUSABLE and "error" in found:
+            message = as_written(str(found["error"]))
+            raise _TooLargeError(message) if status == TOO_LARGE else ValueError(message)
+        if status in REFUSED_STATUSES:
+            advice = "pass one of the server's API keys as `key`, or the `region` of a function that IAM protects"
+        elif status in BUSY:
+            advice = "it is busy; ask again later, or give it more memory or more workers"
+        elif 300 <= status < 400:
+            advice = (
+                f"it redirects to {reply.headers.get('location', 'another address')[:LONGEST_SHOWN]}; use that address"
+            )
+        elif "error_type" in found:
+            advice = "look at the server's log"
+        else:
+            advice = "this is no semsearch server; check the address and its path"
+        answered = f"answered {asked} with {status}"
+        if reason:
+            answered += f" ({reason})"
+        raise ServerError(f"{self._url}: {answered}; {advice}", status)
+
+
+def _pause(retry_after: str, number: int) -> float:
+    """Return the seconds to wait after a try: those of the header Retry-After, unless it is missing or has a date."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after)
+    return FIRST_PAUSE * 2 ** (number - 1)
