@@ -2,12 +2,15 @@
 
 import inspect
 import pickle
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from semsearch import Hit, Hits, Search
 from semsearch.app.app import App
 from semsearch.app.http import Receive, Scope, Send, header
 from semsearch.app.settings import ApiKey, Settings, hash_key
+from semsearch.client.requests import SearchOptions
 from semsearch.client.server import ServerError
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
@@ -117,7 +121,8 @@ def test_an_argument_that_cannot_be_used_is_a_value_error(
 def test_values_of_filters_are_those_that_data_frames_hold(
     either: Search, value: dict[str, Any], same: dict[str, Any]
 ) -> None:
-    found = either.search(filter=value, top_k=np.int64(100), facets=("who",))
+    most: Any = np.int64(100)
+    found = either.search(filter=value, top_k=most, facets=("who",))
     assert found == either.search(filter=same, top_k=100)
     assert len(found) > 0
     assert found.total == either.search(filter=same, facets=["who"]).total
@@ -130,7 +135,8 @@ def test_a_time_that_microseconds_do_not_hold_is_refused(local: Search) -> None:
 
 def test_an_id_can_be_a_whole_number(numbered: Search) -> None:
     assert numbered.similar_to(1, top_k=1) == numbered.similar_to("1", top_k=1)
-    assert numbered.get(np.int64(1)) == numbered.get("1")
+    number: Any = np.int64(1)
+    assert numbered.get(number) == numbered.get("1")
     for condition in ({"id": 1}, {"id": {"$in": [1]}}, {"$or": [{"id": {"$in": {np.int64(1)}}}, {"id": 1}]}):
         assert [hit.id for hit in numbered.search(filter=condition)] == ["1"]
 
@@ -174,10 +180,10 @@ def test_texts_that_cannot_be_embedded_are_a_value_error(either: Search, texts: 
 
 @pytest.mark.parametrize("limits", [{"max_texts": 2}, {"max_tokens": 24}, {"max_body_bytes": 160}], ids=str)
 def test_many_texts_are_embedded_in_requests_within_the_limits_of_a_server(
-    local: Search, make_app: Callable[..., App], limits: dict[str, int]
+    local: Search, make_app: Callable[..., App], limits: dict[str, Any]
 ) -> None:
     texts = [f"the baker and {number} geese" for number in range(7)]
-    with serving(make_app(settings=Settings(**limits))) as address, Search(address) as search:
+    with serving(make_app(settings=replace(Settings(), **limits))) as address, Search(address) as search:
         embeddings = search.embed(texts)
     np.testing.assert_array_equal(embeddings, local.embed(texts))
 
@@ -249,9 +255,96 @@ def test_a_request_with_a_region_is_signed_with_the_credentials_of_the_environme
     assert "/eu-central-1/execute-api/aws4_request" in signed[0]
 
 
+def test_a_search_says_what_it_searches(either: Search, local: Search, bundle: Path) -> None:
+    assert len(either) == len(local) == 200
+    assert either.columns == {"chapter": "number", "places": "list", "told": "date", "true": "boolean", "who": "string"}
+    assert "model='tests/mean-of-words'" in repr(either)
+    assert "rows=200" in repr(either)
+    assert sha256((bundle / "manifest.json").read_bytes()).hexdigest()[:12] in repr(local)
+
+
+def test_a_text_is_found_by_its_id(either: Search) -> None:
+    found = either.get("story-007")
+    assert found is not None
+    (listed,) = either.search(filter={"id": "story-007"})
+    assert (found.index, found.text, found.metadata) == (listed.index, listed.text, listed.metadata)
+    assert (found.score, either.get("a/b ?#%")) == (None, None)
+
+
+def test_several_texts_find_what_each_finds_alone(either: Search) -> None:
+    texts = ["the baker", "an angry goose", "the baker", "trains in winter"]
+    for arguments in ({}, {"mode": "keyword"}, {"mode": "semantic", "filter": {"chapter": {"$lt": 9}}}, {"top_k": 50}):
+        fields: Any = arguments
+        assert either.search_many(texts, **fields) == [either.search(text, **fields) for text in texts]
+    with pytest.raises(ValueError, match=r"texts\.1: found ' '"):
+        either.search_many(["a", " "])
+    unknown: Any = {"topk": 3}
+    with pytest.raises(TypeError, match="topk"):
+        either.search_many(["a"], **unknown)
+
+
+def test_pages_have_all_hits_in_order(either: Search) -> None:
+    pages = list(either.pages("the baker", mode="semantic", filter={"chapter": {"$lt": 5}}, top_k=7, offset=2))
+    whole = either.search("the baker", mode="semantic", filter={"chapter": {"$lt": 5}}, top_k=100, offset=2)
+    assert [hit for page in pages for hit in page] == whole
+    assert [len(page) for page in pages[:-1]] == [7] * (len(pages) - 1)
+    assert sum(map(len, either.pages(sort={"chapter": "asc"}))) == 200
+
+
+def test_a_closed_search_refuses_to_search(bundle: Path) -> None:
+    with Search(bundle) as search:
+        assert search.search("goose")
+    with pytest.raises(ValueError, match="is closed"):
+        search.search("goose")
+    assert repr(search) == f"Search({str(bundle)!r})"
+    search.reload()
+    assert search.search("goose")
+
+
+def test_reload_opens_the_bundle_that_has_taken_the_place(bundle_copy: Path) -> None:
+    search = Search(bundle_copy)
+    texts = ["a warm coat", "a red shirt"]
+    corpus = Corpus(texts, ["c-1", "c-2"], ["{}", "{}"], empty_texts=0, columns={})
+    shutil.rmtree(bundle_copy)
+    write_bundle(bundle_copy, corpus)
+    assert len(search) == 200
+    search.reload()
+    assert (len(search), search.search("coat", top_k=1)[0].id) == (2, "c-1")
+
+
+def test_a_pickle_has_the_place_without_the_key(
+    bundle: Path, remote: Search, local: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bundle.parent)
+    content = pickle.dumps(Search(bundle.name))
+    monkeypatch.chdir("/")
+    assert pickle.loads(content).search("goose") == local.search("goose")
+    content = pickle.dumps(remote)
+    assert KEY.encode() not in content
+    with pytest.raises(ValueError, match="SEMSEARCH_KEY: is not set"):
+        pickle.loads(content)
+    monkeypatch.setenv("SEMSEARCH_KEY", KEY)
+    assert pickle.loads(content).search("goose") == remote.search("goose")
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"{KEY} ", f"{KEY}é", ""], ids=ascii)
+def test_neither_repr_nor_an_error_holds_the_key(key: str, remote: Search) -> None:
+    assert KEY not in repr(remote)
+    with pytest.raises(ValueError, match="key: found blanks") as raised:
+        Search("http://localhost:1", key=key)
+    assert KEY not in str(raised.value)
+
+
 def test_every_field_of_similar_is_an_argument() -> None:
     arguments = {*inspect.signature(Search.search).parameters} - {"self"}
     assert {"num_results" if name == "top_k" else name for name in arguments} == {*SimilarRequest.model_fields}
+
+
+def test_the_options_that_methods_pass_on_are_those_of_search() -> None:
+    of_search = get_type_hints(Search.search)
+    assert get_type_hints(SearchOptions) == {
+        name: kind for name, kind in of_search.items() if name not in ("text", "id", "return")
+    }
 
 
 def test_with_verify_a_damaged_bundle_is_refused(bundle_copy: Path) -> None:

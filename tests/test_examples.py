@@ -12,6 +12,8 @@ OBJECTS = (
     index,
     Search,
     Search.search,
+    Search.search_many,
+    Search.pages,
     Search.embed,
     Hits,
     load_bundle,

@@ -27,10 +27,10 @@ from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest, describe_errors
 from semsearch.search.results import show_passage
 
-AT_ONCE = 8  # requests to S3 at the same time
+REQUESTS_TO_S3 = 8  # requests to S3 at the same time
 
 
-class OpenBundle:
+class LocalBundle:
     """A bundle that is open in this process. Several threads can use it."""
 
     def __init__(self, bundle: Loaded, version: str, release: Callable[[], object] = lambda: None) -> None:
@@ -115,15 +115,15 @@ class BatchedExecutor(Executor):
         return await super().embed(tokens)
 
 
-def open_folder(folder: Path, *, verify: bool) -> OpenBundle:
+def open_folder(folder: Path, *, verify: bool) -> LocalBundle:
     """Open the bundle in a folder. Raises BundleError or TensorsError if it cannot be used."""
     if verify:
         check_files(folder)
     bundle = load(folder)
-    return OpenBundle(bundle, sha256((folder / MANIFEST).read_bytes()).hexdigest())
+    return LocalBundle(bundle, sha256((folder / MANIFEST).read_bytes()).hexdigest())
 
 
-def open_published(url: str) -> OpenBundle:
+def open_published(url: str) -> LocalBundle:
     """Fetch the bundle that is current under s3://BUCKET/PREFIX, and open it.
 
     Its files are in a folder that the programs of this user share, and the last one that closes it removes it.
@@ -131,19 +131,23 @@ def open_published(url: str) -> OpenBundle:
     """
     objects, folders = Objects(url, os.environ), own_folder(os.environ)
     remove_unused(folders)
+
+    def fill(folder: Path) -> None:
+        fetch(objects, version, folder, folders, REQUESTS_TO_S3)
+
     try:
         answer = objects.read(POINTER)
         assert answer is not None  # only a conditional request returns None
         pointer = parse_pointer(answer[0], f"{objects.url}/{POINTER}")
         version = pointer.version
-        shared = open_shared(folders / version, lambda part: fetch(objects, version, part, folders, AT_ONCE))
+        shared = open_shared(folders / version, fill)
     finally:
         objects.close()
     with closed_if_failed(shared):
         bundle = load(shared.path)
         if pointer.removed_rows:
             bundle = without_rows(bundle, pointer.removed_rows)
-        return OpenBundle(bundle, version, shared.close)
+        return LocalBundle(bundle, version, shared.close)
 
 
 def _query(body: Body) -> Query:

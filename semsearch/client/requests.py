@@ -13,17 +13,16 @@ import numpy as np
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.query import CHARACTERS_PER_TEXT
 
-ROLES = ("query", "document")
-ID = "id"  # the column of the ids, in filters
+PROMPT_ROLES = ("query", "document")
 # the arguments' names of the fields that have others
-NAMES = {"num_results": "top_k", "rerank.candidates": "rerank", "prompt_name": "role"}
-FIELD = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in NAMES))
+ARGUMENTS = {"num_results": "top_k", "rerank.candidates": "rerank", "prompt_name": "role"}
+RENAMED = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in ARGUMENTS))
 
 Role = Literal["query", "document"]
 Body = dict[str, Any]
 
 
-class SearchArguments(TypedDict, total=False):
+class SearchOptions(TypedDict, total=False):
     """The arguments of `Search.search` besides the text and the id, for methods that pass them on."""
 
     top_k: int
@@ -57,7 +56,7 @@ class Contents:
     columns: dict[str, str]
 
 
-class Source(Protocol):
+class SearchSource(Protocol):
     """What answers a Search: a bundle in this process, or a server. Each raises ValueError for what it cannot use."""
 
     def search(self, body: Body) -> Body:
@@ -132,7 +131,7 @@ def with_ids_as_text(condition: Any, *, is_id: bool = False) -> Any:
     if isinstance(condition, list):
         return [with_ids_as_text(each, is_id=is_id) for each in condition]
     if isinstance(condition, dict):
-        return {name: with_ids_as_text(each, is_id=is_id or name == ID) for name, each in condition.items()}
+        return {name: with_ids_as_text(each, is_id=is_id or name == "id") for name, each in condition.items()}
     if is_id and type(condition) is int:
         return str(condition)
     return condition
@@ -155,7 +154,7 @@ def search_body(text: str | None, id: str | int | None, arguments: Mapping[str, 
 
 def id_text(id: object) -> str | None:
     """Return an id as text, as `index` stores it. Raises ValueError for another type."""
-    found = json_value(id, ID)
+    found = json_value(id, "id")
     if type(found) is int:
         return str(found)
     if found is None or isinstance(found, str):
@@ -180,13 +179,15 @@ def checked_texts(texts: object) -> list[str]:
 
 def check_role(role: object) -> None:
     """Raise ValueError unless this is a role of `embed`."""
-    if role is not None and role not in ROLES:
-        raise ValueError(f"role: found {role!r}, expected {' or '.join(map(repr, ROLES))}, or None for no prompt")
+    if role is not None and role not in PROMPT_ROLES:
+        raise ValueError(
+            f"role: found {role!r}, expected {' or '.join(map(repr, PROMPT_ROLES))}, or None for no prompt"
+        )
 
 
 def as_written(message: str) -> str:
     """Return an error about fields of a request with the names of the arguments."""
-    return FIELD.sub(lambda found: NAMES[found[0]], message)
+    return RENAMED.sub(lambda found: ARGUMENTS[found[0]], message)
 
 
 def _check_length(text: str, where: str) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
+from semsearch.aws.s3.published import S3
 from semsearch.client.hits import Hit, Hits
 from semsearch.client.requests import (
-    ID,
     Contents,
     Role,
-    SearchArguments,
-    Source,
+    SearchOptions,
+    SearchSource,
     check_role,
     checked_texts,
     id_text,
@@ -22,9 +22,8 @@ from semsearch.client.requests import (
 from semsearch.engine.quantization import Embeddings
 
 REPLY_SECONDS = 60.0  # default of `timeout`
-PAGE = 100  # default hits of a page
+HITS_PER_PAGE = 100  # default hits of a page
 KEY_VARIABLE = "SEMSEARCH_KEY"  # environment variable with the key of a Search that was pickled
-S3 = "s3://"
 VERSION_SHOWN = 12  # characters of a version that `repr` shows
 ADDRESS = re.compile(r"(localhost|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+)(/.*)?", re.ASCII)  # without a scheme
 LOCAL_MACHINE = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])([:/]|$)")
@@ -43,7 +42,7 @@ class Search:
         ...     print(hit.id, hit.text)
         c-1 A warm coat
         >>> len(coats), coats.columns["price"], coats.get("c-1").text
-        (3, 'number', 'A warm coat')
+        (2, 'number', 'A warm coat')
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Search:
             raise ValueError("key: found blanks or characters that are not ASCII, expected an API key; remove them")
         self._open = opener(place, key, region, verify, timeout)
         self._reopened = (_whole(place), region, verify, timeout, key is not None)  # what a pickle has
-        self._source: Source | None = self._open()
+        self._source: SearchSource | None = self._open()
 
     def search(
         self,
@@ -110,37 +109,36 @@ class Search:
         arguments = {name: value for name, value in locals().items() if name not in ("self", "text", "id")}
         return Hits(self._opened.search(self._body(text, id, arguments)))
 
-    def similar_to(self, id: str | int, **arguments: Unpack[SearchArguments]) -> Hits:
+    def similar_to(self, id: str | int, **arguments: Unpack[SearchOptions]) -> Hits:
         """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
         return self.search(id=id, **arguments)
 
     async def asearch(
-        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchArguments]
+        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchOptions]
     ) -> Hits:
         """Return what `search` returns. The search runs in a thread."""
         import asyncio
 
         return await asyncio.to_thread(self.search, text, id=id, **arguments)
 
-    def search_many(self, texts: Sequence[str], **arguments: Unpack[SearchArguments]) -> list[Hits]:
+    def search_many(self, texts: Sequence[str], **arguments: Unpack[SearchOptions]) -> list[Hits]:
         """Return the hits of each text, as `search` returns them, in less time: the texts are embedded together.
 
         Example:
             >>> from semsearch import Search
-            >>> [hits[0].id for hits in Search("bundle").search_many(["warm coat", "angry goose"], top_k=1)]
-            ['c-1', 'c-3']
+            >>> [hits[0].id for hits in Search("bundle").search_many(["warm coat", "light coat"], top_k=1)]
+            ['c-1', 'c-2']
 
         Raises ValueError if one of the texts or an argument cannot be used.
         """
-        defaults = Search.search.__kwdefaults__
-        if unknown := arguments.keys() - defaults.keys() | arguments.keys() & {ID}:
+        if unknown := arguments.keys() - SEARCH_DEFAULTS.keys():
             raise TypeError(f"search_many() got an unexpected keyword argument {min(unknown)!r}")
-        filled = {name: arguments.get(name, default) for name, default in defaults.items() if name != ID}
+        filled = SEARCH_DEFAULTS | dict(arguments)
         bodies = [self._body(text, None, filled) for text in checked_texts(texts)]
         return [Hits(reply) for reply in self._opened.search_many(bodies)]
 
     def pages(
-        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchArguments]
+        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchOptions]
     ) -> Iterator[Hits]:
         """Yield the hits of a search in pages of `top_k`, 100 if it is not given.
 
@@ -148,10 +146,10 @@ class Search:
 
         Example:
             >>> from semsearch import Search
-            >>> [hit.id for page in Search("bundle").pages(sort={"price": "asc"}, top_k=2) for hit in page]
-            ['c-3', 'c-1', 'c-2']
+            >>> [hit.id for page in Search("bundle").pages(sort={"price": "asc"}, top_k=1) for hit in page]
+            ['c-1', 'c-2']
         """
-        size = arguments["top_k"] = arguments.get("top_k", PAGE)
+        size = arguments["top_k"] = arguments.get("top_k", HITS_PER_PAGE)
         arguments["offset"] = arguments.get("offset", 0)
         while True:
             page = self.search(text, id=id, **arguments)
@@ -204,7 +202,7 @@ class Search:
             before.close()
 
     @property
-    def _opened(self) -> Source:
+    def _opened(self) -> SearchSource:
         if self._source is None:
             raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
         return self._source
@@ -213,7 +211,7 @@ class Search:
         body = search_body(text, id, arguments)
         changed = with_ids_as_text(body["filter"])
         # a column of the metadata can have the name `id`, and then its own type
-        if changed != body["filter"] and self.columns.get(ID, "string") == "string":
+        if changed != body["filter"] and self.columns.get("id", "string") == "string":
             body["filter"] = changed
         return body
 
@@ -242,9 +240,13 @@ class Search:
         return _reopen, self._reopened
 
 
+# the arguments of `search` besides the text and the id, with their defaults
+SEARCH_DEFAULTS = {name: value for name, value in (Search.search.__kwdefaults__ or {}).items() if name != "id"}
+
+
 def opener(
     place: str | Path, key: str | None, region: str | None, verify: bool, timeout: float
-) -> Callable[[], Source]:
+) -> Callable[[], SearchSource]:
     """Return the function that opens the place of a Search. Raises ValueError for an address that cannot be used."""
     if str(place).startswith(S3):
         from semsearch.client.folder import open_published
@@ -257,9 +259,9 @@ def opener(
         return lambda: open_folder(Path(place).expanduser(), verify=verify)
     if verify:
         raise ValueError(f"verify: {place} is an address; `semsearch serve --verify` checks the files there")
-    from semsearch.client.server import Server
+    from semsearch.client.server import RemoteServer
 
-    return lambda: Server(url, key, region, timeout)
+    return lambda: RemoteServer(url, key, region, timeout)
 
 
 def address_of(place: str | Path) -> str | None:

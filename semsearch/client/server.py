@@ -24,10 +24,10 @@ BUSY = (429, 503)
 FIRST_PAUSE = 0.25  # seconds before the second try if the server names none; doubled before each further one
 LONGEST_WAIT = 30.0  # maximum seconds that a server can let the client wait before the next try
 AT_ONCE_TO_SERVER = 8  # requests of `search_many` at the same time
-UNUSABLE = (404, 413, 422)  # statuses of replies that name the argument that cannot be used
-TOO_LARGE = 413
+ARGUMENT_STATUSES = (404, 413, 422)  # statuses of replies that name the argument that cannot be used
+TOO_LARGE_STATUS = 413
 REFUSED_STATUSES = (401, 403)
-LONGEST_SHOWN = 200  # maximum characters of a reply that an error shows
+LONGEST_REASON = 200  # maximum characters of a reply that an error shows
 BODY_BYTES = 100  # bytes of a body of /predict besides its texts, at most
 
 
@@ -58,7 +58,7 @@ class _Reply(NamedTuple):
         return found if isinstance(found, dict) else None
 
 
-class Server:
+class RemoteServer:
     """A function or server at an address. Several threads can use it."""
 
     def __init__(self, url: str, key: str | None, region: str | None, timeout: float) -> None:
@@ -207,17 +207,17 @@ class Server:
     def _refuse(self, reply: _Reply, asked: str) -> None:
         """Raise ValueError for a reply that names an argument, otherwise ServerError."""
         status, found = reply.status, reply.json or {}
-        reason = str(found.get("error") or found.get("message") or found.get("Message") or "")[:LONGEST_SHOWN]
-        if status in UNUSABLE and "error" in found:
+        reason = str(found.get("error") or found.get("message") or found.get("Message") or "")[:LONGEST_REASON]
+        if status in ARGUMENT_STATUSES and "error" in found:
             message = as_written(str(found["error"]))
-            raise _TooLargeError(message) if status == TOO_LARGE else ValueError(message)
+            raise _TooLargeError(message) if status == TOO_LARGE_STATUS else ValueError(message)
         if status in REFUSED_STATUSES:
             advice = "pass one of the server's API keys as `key`, or the `region` of a function that IAM protects"
         elif status in BUSY:
             advice = "it is busy; ask again later, or give it more memory or more workers"
         elif 300 <= status < 400:
             advice = (
-                f"it redirects to {reply.headers.get('location', 'another address')[:LONGEST_SHOWN]}; use that address"
+                f"it redirects to {reply.headers.get('location', 'another address')[:LONGEST_REASON]}; use that address"
             )
         elif "error_type" in found:
             advice = "look at the server's log"
@@ -233,4 +233,4 @@ def _pause(retry_after: str, number: int) -> float:
     """Return the seconds to wait after a try: those of the header Retry-After, unless it is missing or has a date."""
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after)
-    return FIRST_PAUSE * 2 ** (number - 1)
+    return float(FIRST_PAUSE * 2 ** (number - 1))
