@@ -19,8 +19,8 @@ from semsearch import Hit, Hits, Search
 from semsearch.app.app import App
 from semsearch.app.http import Receive, Scope, Send, header
 from semsearch.app.settings import ApiKey, Settings, hash_key
+from semsearch.client import ServerError
 from semsearch.client.requests import SearchOptions
-from semsearch.client.server import ServerError
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving

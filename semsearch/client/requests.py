@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypedDict
 
 import numpy as np
 
+from semsearch.engine.errors import ExpectedError
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.query import CHARACTERS_PER_TEXT
 
@@ -54,6 +55,14 @@ class Contents:
     version: str | None
     rows: int
     columns: dict[str, str]
+
+
+class ServerError(ExpectedError, OSError):
+    """A server that did not answer, or with an error. `status` is that of HTTP, None if there was no answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class SearchSource(Protocol):

@@ -269,7 +269,9 @@ def address_of(place: str | Path) -> str | None:
 
     Raises ValueError for another scheme, and for a user or a password in it.
     """
-    text = str(place)
+    if isinstance(place, Path):
+        return None
+    text = place
     if "://" not in text:
         if not ADDRESS.fullmatch(text) or Path(text).exists():
             return None

@@ -15,8 +15,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from semsearch.aws.requests import CredentialSource, Endpoint, sign
-from semsearch.client.requests import Body, Contents, Role, as_written
-from semsearch.engine.errors import ExpectedError
+from semsearch.client.requests import Body, Contents, Role, ServerError, as_written
 from semsearch.engine.quantization import Embeddings
 
 ASKED = 4  # times that a request is sent to a server that is overloaded
@@ -29,14 +28,6 @@ TOO_LARGE_STATUS = 413
 REFUSED_STATUSES = (401, 403)
 LONGEST_REASON = 200  # maximum characters of a reply that an error shows
 BODY_BYTES = 100  # bytes of a body of /predict besides its texts, at most
-
-
-class ServerError(ExpectedError, OSError):
-    """A server that did not answer, or with an error. `status` is that of HTTP, None if there was no answer."""
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class _TooLargeError(ValueError):
