@@ -190,12 +190,13 @@ def test_the_python_examples_run_one_after_the_other(
     for code in re.findall(r"^```python\n(.*?)^```$", PAGES["docs/python.md"], re.DOTALL | re.MULTILINE):
         exec(code, names)
         shown.append(capsys.readouterr().out.splitlines())
-    _, searched, listed, embedded, awaited, by_parts = shown
+    _, searched, listed, several, embedded, awaited, by_parts = shown
     assert searched == [
         "c-1 A warm coat for the mountain guide 90",
         "[{'value': 'Ferry', 'count': 1}, {'value': 'North', 'count': 1}] 2",
     ]
     assert listed[-3:] == ["c-2 140", "c-1 90", "c-3 20"]
+    assert several == ["c-1", "c-3", "2", "1"]
     assert embedded == ["(2, 48) float32"]
     assert awaited == ["An angry goose on a red shirt"]
     assert len(by_parts) == 2
