@@ -1,8 +1,10 @@
 """README.md and docs/ agree with the code: figures are the measured ones, commands, links and settings exist."""
 
+import asyncio
 import re
 import shlex
 import sys
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
@@ -24,6 +26,7 @@ from semsearch.commands.main import app
 from semsearch.engine import bundle as layout
 from semsearch.indexing.bundles import take_model
 from tests.commands.test_suggestions import lacks_value
+from tests.notebook import NOTEBOOK, as_notebook
 from tests.project import ROOT
 
 PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in pages(ROOT)}
@@ -188,9 +191,11 @@ def test_the_python_examples_run_one_after_the_other(
     names: dict[str, Any] = {}
     shown = []
     for code in re.findall(r"^```python\n(.*?)^```$", PAGES["docs/python.md"], re.DOTALL | re.MULTILINE):
-        exec(code, names)
+        running = eval(compile(code, "python.md", "exec", flags=PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+        if running is not None:  # a cell with await
+            asyncio.run(running)
         shown.append(capsys.readouterr().out.splitlines())
-    _, searched, listed, several, embedded, awaited, by_parts = shown
+    _, searched, listed, several, embedded, awaited, updated, by_parts = shown
     assert searched == [
         "c-1 A warm coat for the mountain guide 90",
         "[{'value': 'Ferry', 'count': 1}, {'value': 'North', 'count': 1}] 2",
@@ -199,7 +204,13 @@ def test_the_python_examples_run_one_after_the_other(
     assert several == ["c-1", "c-3", "2", "1"]
     assert embedded == ["(2, 48) float32"]
     assert awaited == ["An angry goose on a red shirt"]
+    assert updated == ["['c-3', 'c-4', 'c-1']"]
     assert len(by_parts) == 2
+
+
+def test_the_notebook_is_the_page_about_python() -> None:
+    """`python -m tests.notebook` writes it again."""
+    assert NOTEBOOK.read_text(encoding="utf-8") == as_notebook(PAGES["docs/python.md"])
 
 
 def test_the_settings_are_all_described_with_their_defaults() -> None:
