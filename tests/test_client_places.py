@@ -148,3 +148,26 @@ def test_importing_search_imports_neither_the_engine_s_model_nor_an_http_client(
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"onnxruntime", "tokenizers", "pydantic", "pandas", "polars", "cyclopts", "rich", "asyncio", "fastapi"}
     assert heavy & {*modules} == set()
+
+
+def test_requests_go_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_CONNECT(self) -> None:
+            asked.append((self.path, self.headers["proxy-authorization"]))
+            self.send_error(403)
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        monkeypatch.setenv("https_proxy", f"http://me:word@127.0.0.1:{server.server_port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        with pytest.raises(ServerError, match="403"):
+            Search("search.example.com:8443").search("goose")
+        server.shutdown()
+        thread.join()
+    assert asked == [("search.example.com:8443", "Basic bWU6d29yZA==")]

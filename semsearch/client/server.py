@@ -4,20 +4,23 @@ import json
 import os
 import socket
 import ssl
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException
 from time import sleep
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import numpy as np
 
-from semsearch.aws.requests import CredentialSource, Endpoint, sign
+from semsearch.aws.requests import LOCAL_HOSTS, CredentialSource, Endpoint, sign
 from semsearch.client.requests import Body, Contents, Role, ServerError, as_written
 from semsearch.engine.quantization import Embeddings
 
+PROXY_PORT = 80  # of a proxy whose address names none
 ASKED = 4  # times that a request is sent to a server that is overloaded
 BUSY = (429, 503)
 FIRST_PAUSE = 0.25  # seconds before the second try if the server names none; doubled before each further one
@@ -57,7 +60,7 @@ class RemoteServer:
         self._url = url.rstrip("/")
         self._key, self._region = key, region
         self._timeout = timeout
-        self._endpoint = Endpoint(self._url, timeout)
+        self._endpoint = EndpointBehindProxy(self._url, timeout)
         self._credentials = CredentialSource(os.environ)
         self._service = "execute-api"
         if ".lambda-url." in self._endpoint.host:
@@ -218,6 +221,25 @@ class RemoteServer:
         if reason:
             answered += f" ({reason})"
         raise ServerError(f"{self._url}: {answered}; {advice}", status)
+
+
+class EndpointBehindProxy(Endpoint):
+    """An address to which connections go through the proxy that the environment names, such as HTTPS_PROXY."""
+
+    def _make(self) -> HTTPConnection:
+        connection = super()._make()
+        scheme = "http" if self._tls is None else "https"
+        proxy, host = getproxies().get(scheme), connection.host
+        if not proxy or host in LOCAL_HOSTS or proxy_bypass(host):
+            return connection
+        there = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        headers = {}
+        if there.username is not None:
+            user = f"{unquote(there.username)}:{unquote(there.password or '')}"
+            headers["proxy-authorization"] = f"Basic {b64encode(user.encode()).decode()}"
+        connection.set_tunnel(host, connection.port, headers)
+        connection.host, connection.port = str(there.hostname), there.port or PROXY_PORT
+        return connection
 
 
 def _pause(retry_after: str, number: int) -> float:
