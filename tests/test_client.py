@@ -21,6 +21,7 @@ from semsearch.app.http import Receive, Scope, Send, header
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
 from semsearch.client.requests import SearchOptions
+from semsearch.engine.bundle import MANIFEST
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
@@ -301,15 +302,27 @@ def test_a_closed_search_refuses_to_search(bundle: Path) -> None:
     assert search.search("goose")
 
 
-def test_reload_opens_the_bundle_that_has_taken_the_place(bundle_copy: Path) -> None:
+def test_the_next_search_is_in_the_bundle_that_has_taken_the_place(bundle_copy: Path) -> None:
     search = Search(bundle_copy)
     texts = ["a warm coat", "a red shirt"]
     corpus = Corpus(texts, ["c-1", "c-2"], ["{}", "{}"], empty_texts=0, columns={})
     shutil.rmtree(bundle_copy)
+    assert len(search) == 200  # its files stay open
     write_bundle(bundle_copy, corpus)
-    assert len(search) == 200
-    search.reload()
     assert (len(search), search.search("coat", top_k=1)[0].id) == (2, "c-1")
+
+
+def test_a_bundle_that_cannot_be_opened_is_warned_of_once_and_the_older_one_is_searched(bundle_copy: Path) -> None:
+    search = Search(bundle_copy)
+    (bundle_copy / MANIFEST).rename(bundle_copy / "before")
+    (bundle_copy / MANIFEST).write_text("{}")
+    with pytest.warns(
+        UserWarning, match="the older bundle is searched, because the new one cannot be: .*format_version"
+    ):
+        assert search.search("goose")
+    assert search.search("goose")
+    (bundle_copy / "before").rename(bundle_copy / MANIFEST)
+    assert search.search("goose")
 
 
 def test_a_pickle_has_the_place_without_the_key(

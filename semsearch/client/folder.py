@@ -5,6 +5,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -33,9 +34,19 @@ REQUESTS_TO_S3 = 8  # requests to S3 at the same time
 class LocalBundle:
     """A bundle that is open in this process. Several threads can use it."""
 
-    def __init__(self, bundle: Loaded, version: str, release: Callable[[], object] = lambda: None) -> None:
-        """Open all parts of a bundle now, because `index` can replace its folder later. `close` calls `release`."""
+    def __init__(
+        self,
+        bundle: Loaded,
+        version: str,
+        release: Callable[[], object] = lambda: None,
+        state: tuple[int, int] | None = None,
+    ) -> None:
+        """Open all parts of a bundle now, because `index` can replace its folder later. `close` calls `release`.
+
+        `state` is that of the folder's manifest, None if nothing else is put into the folder.
+        """
         bundle.open_all()
+        self._state = state
         self._bundle, self._version = bundle, version
         self._release = weakref.finalize(self, release)  # also when nothing refers to this object any more
         self._search = make_search(bundle, Executor(bundle.embedder))
@@ -91,6 +102,19 @@ class LocalBundle:
             rows = int(texts.allowed.sum())
         return Contents(self._bundle.manifest.model.name, self._version, rows, dict(corpus.columns))
 
+    def has_changed(self) -> bool:
+        """Return whether another bundle is in the folder. It returns True once for each."""
+        if self._state is None:
+            return False
+        try:
+            found = _state_of(self._bundle.folder)
+        except OSError:  # it is being replaced, or the folder is gone: these files stay open
+            return False
+        if found == self._state:
+            return False
+        self._state = found
+        return True
+
     def close(self) -> None:
         """Let other programs remove the files; they stay readable to searches that are running."""
         self._release()
@@ -124,8 +148,16 @@ def open_folder(folder: Path, *, verify: bool) -> LocalBundle:
     """Open the bundle in a folder. Raises BundleError or TensorsError if it cannot be used."""
     if verify:
         check_files(folder)
+    with suppress(OSError):  # `load` says what is missing
+        state = _state_of(folder)
     bundle = load(folder)
-    return LocalBundle(bundle, sha256((folder / MANIFEST).read_bytes()).hexdigest())
+    return LocalBundle(bundle, sha256((folder / MANIFEST).read_bytes()).hexdigest(), state=state)
+
+
+def _state_of(folder: Path) -> tuple[int, int]:
+    """Return the number of the manifest's file and the time of its last change: another bundle has other ones."""
+    found = (folder / MANIFEST).stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def open_published(url: str) -> LocalBundle:

@@ -88,6 +88,10 @@ class SearchSource(Protocol):
         """Return what the bundle holds."""
         ...
 
+    def has_changed(self) -> bool:
+        """Return whether another bundle has taken the place of the one that is open."""
+        ...
+
     def close(self) -> None:
         """Release files and connections."""
         ...

@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack
@@ -19,7 +20,9 @@ from semsearch.client.requests import (
     search_body,
     with_ids_as_text,
 )
+from semsearch.engine.bundle import BundleError
 from semsearch.engine.quantization import Embeddings
+from semsearch.engine.tensors import TensorsError
 
 REPLY_SECONDS = 60.0  # default of `timeout`
 HITS_PER_PAGE = 100  # default hits of a page
@@ -190,7 +193,10 @@ class Search:
         return self._opened.contents().columns
 
     def reload(self) -> None:
-        """Open the bundle again, to search what `index` or `publish` has put in its place meanwhile."""
+        """Open the bundle again, to search what `publish` has put in its place meanwhile.
+
+        What `index` puts into a folder is opened by the next search anyway.
+        """
         before, self._source = self._source, self._open()
         if before is not None:
             before.close()
@@ -205,6 +211,11 @@ class Search:
     def _opened(self) -> SearchSource:
         if self._source is None:
             raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
+        if self._source.has_changed():
+            try:
+                self.reload()
+            except (BundleError, TensorsError) as error:
+                warnings.warn(f"the older bundle is searched, because the new one cannot be: {error}", stacklevel=3)
         return self._source
 
     def _body(self, text: str | None, id: str | int | None, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -133,6 +133,10 @@ class RemoteServer:
             self._info = self._ask("GET", "/info", None, "limits")
         return self._info
 
+    def has_changed(self) -> bool:
+        """Return False: a server switches by itself."""
+        return False
+
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
