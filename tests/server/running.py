@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -51,7 +51,12 @@ def drain(server: subprocess.Popen[str]) -> list[str]:
     """Read what a server prints in a thread, because a full pipe would stop it; return the lines until now."""
     assert server.stdout is not None
     printed: list[str] = []
-    threading.Thread(target=printed.extend, args=[server.stdout], daemon=True).start()
+
+    def read() -> None:
+        with suppress(ValueError):  # the stream is closed when the server is killed
+            printed.extend(server.stdout or ())
+
+    threading.Thread(target=read, daemon=True).start()
     return printed
 
 

@@ -9,6 +9,7 @@ TMPDIR/semantic-search-USER/NAME.lock    locked as shared by each process that u
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from semsearch.engine.bundle import BundleError
 
 LOCK = ".lock"
 UNFINISHED = ".part"
+SECONDS_BETWEEN_TRIES = 0.05  # while another process fills a folder
 
 
 class SharedFolder:
@@ -67,18 +69,30 @@ def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
         lock = os.open(path.with_suffix(LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         folder = SharedFolder(path, lock)
         with closed_if_failed(folder):
-            fcntl.flock(lock, fcntl.LOCK_SH)
             if not path.is_dir():
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                # otherwise another process filled the folder while this one waited, or removed the lock file
-                if not path.is_dir() and os.fstat(lock).st_nlink:
-                    with _removed_if_unfinished(path.with_suffix(UNFINISHED)) as part:
-                        fill(part)
-                        part.rename(path)
+                _fill_alone(path, lock, fill)
+            if path.is_dir():
                 fcntl.flock(lock, fcntl.LOCK_SH)  # another process can remove the folder before this returns
-            if path.is_dir() and os.fstat(lock).st_nlink:
-                return folder
+                if path.is_dir() and os.fstat(lock).st_nlink:
+                    return folder
         os.close(lock)
+
+
+def _fill_alone(path: Path, lock: int, fill: Callable[[Path], None]) -> None:
+    """Fill a folder, or return after a while if another process has locked it.
+
+    That process keeps its lock as shared when it has filled the folder. So to wait for the lock could take forever.
+    """
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(SECONDS_BETWEEN_TRIES)
+        return
+    # otherwise another process has just filled the folder, or removed the lock file
+    if not path.is_dir() and os.fstat(lock).st_nlink:
+        with _removed_if_unfinished(path.with_suffix(UNFINISHED)) as part:
+            fill(part)
+            part.rename(path)
 
 
 @contextmanager
