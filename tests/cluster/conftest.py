@@ -72,7 +72,7 @@ def start_export(model: Path, corpus_file: Path, tmp_path: Path) -> Callable[...
             "PYTHONPATH": str(ROOT),
         }
         process = subprocess.Popen(
-            [sys.executable, script, "index", corpus_file, "--out", out, *options],
+            [sys.executable, script, "index", corpus_file, "--out", out, "--replace", *options],
             env=os.environ | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -58,7 +58,7 @@ def test_what_a_stopped_export_on_a_cluster_finished_is_taken_over_without_one(
     process.stdout.close()
     command = [sys.executable, "-m", "semsearch", "index"]
     done = subprocess.run(
-        [*command, corpus_file, "--out", out, "--verbose"], capture_output=True, text=True, check=True
+        [*command, corpus_file, "--out", out, "--replace", "--verbose"], capture_output=True, text=True, check=True
     )
     assert "rows taken over from a try that was stopped" in done.stdout
     assert contents(out) == contents(local)
