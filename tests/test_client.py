@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from semsearch import Hit, Hits, Search
@@ -129,9 +130,21 @@ def test_values_of_filters_are_those_that_data_frames_hold(
     assert found.total == either.search(filter=same, facets=["who"]).total
 
 
-def test_a_time_that_microseconds_do_not_hold_is_refused(local: Search) -> None:
-    with pytest.raises(ValueError, match=r"filter\.told: .* expected a time in whole microseconds"):
-        local.search(filter={"told": np.datetime64("2025-06-01T00:00:00.000000001")})
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.datetime64("2025-06-01T00:00:00.000000001"), "a time in whole microseconds"),
+        (pd.Timestamp("2025-06-01T00:00:00.000000001"), "a time in whole microseconds"),
+        (np.datetime64("NaT"), "a time in whole microseconds"),
+        (pd.NaT, "a time in whole microseconds"),
+        (Decimal("0.12345678901234567890"), "a number that 64 bits hold"),
+        (Decimal("NaN"), "a finite number"),
+    ],
+    ids=repr,
+)
+def test_a_value_of_a_filter_that_would_lose_digits_is_refused(local: Search, value: object, expected: str) -> None:
+    with pytest.raises(ValueError, match=rf"^filter\.told: found .*, expected {expected}"):
+        local.search(filter={"told": value})
 
 
 def test_an_id_can_be_a_whole_number(numbered: Search) -> None:

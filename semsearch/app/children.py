@@ -1,4 +1,4 @@
-"""What a process says about its child processes: how one ended, and what failed in one, for all workers to show."""
+"""How a child process ended, and failures counted in memory that processes share, so that each worker shows all."""
 
 import mmap
 import signal

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Literal, Protocol, TypedDict
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.engine.quantization import Embeddings
+from semsearch.engine.values import exact_number, exact_time
 from semsearch.search.query import CHARACTERS_PER_TEXT
 
 PROMPT_ROLES = ("query", "document")
@@ -100,12 +101,13 @@ class SearchSource(Protocol):
 def json_value(value: object, where: str) -> Any:
     """Return a value as JSON can hold it: scalars of NumPy as Python's, dates as text, any other collection as a list.
 
-    A Decimal is a number. Raises ValueError, which begins with `where`, for a value that is none of these.
+    A Decimal is a number. Raises ValueError, which begins with `where`, for a value that is none of these, or that
+    would lose digits.
     """
     if value is None or type(value) in (str, int, bool):
         return value
-    if isinstance(value, np.datetime64):
-        return _moment(value, where)
+    if isinstance(value, np.datetime64 | datetime):
+        return _time(value, where)
     if isinstance(value, np.generic):
         return json_value(value.item(), where)
     if isinstance(value, Decimal | float):
@@ -124,19 +126,20 @@ def json_value(value: object, where: str) -> Any:
     )
 
 
-def _moment(value: np.datetime64, where: str) -> str:
-    moment = value.astype("datetime64[us]")
-    if moment != value:  # also NaT
+def _time(value: np.datetime64 | datetime, where: str) -> str:
+    found = exact_time(value)
+    if found is None:
         raise ValueError(f"{where}: found {value}, expected a time in whole microseconds; round it")
-    return str(moment.item().isoformat())
+    return found
 
 
 def _number(value: Decimal | float, where: str) -> int | float:
     if not math.isfinite(value):
         raise ValueError(f"{where}: found {value}, expected a finite number")
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        return int(value)
-    return float(value)
+    found = exact_number(value) if isinstance(value, Decimal) else float(value)
+    if found is None:
+        raise ValueError(f"{where}: found {value}, expected a number that 64 bits hold; round it")
+    return found
 
 
 def with_ids_as_text(condition: Any, *, is_id: bool = False) -> Any:

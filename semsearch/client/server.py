@@ -20,7 +20,7 @@ from semsearch.aws.requests import LOCAL_HOSTS, CredentialSource, Endpoint, sign
 from semsearch.client.requests import Body, Contents, Role, ServerError, as_written
 from semsearch.engine.quantization import Embeddings
 
-PROXY_PORT = 80  # of a proxy whose address names none
+PROXY_PORT = 80  # default port, for a proxy whose address names none
 ASKED = 4  # times that a request is sent to a server that is overloaded
 BUSY = (429, 503)
 FIRST_PAUSE = 0.25  # seconds before the second try if the server names none; doubled before each further one

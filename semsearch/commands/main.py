@@ -63,7 +63,7 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
         raise
     except OSError as error:
         if isinstance(error, BrokenPipeError) or (error.filename is None and words[0] in READING):
-            raise  # of a standard stream; `run` says so
+            raise  # the error is that of a standard stream, which `run` reports
         where = "" if error.filename is None else f"{error.filename}: "
         return fail(with_notes(f"{where}{error.strerror or error}", error))
     if isinstance(code, int):

@@ -18,9 +18,10 @@ def _shown_default(value: object) -> str | None:
 # how each program of this package reads options and shows its help
 LOOK: dict[str, Any] = {
     "help_format": "markdown",
+    # if an option is repeated, its last value counts
     "default_parameter": Parameter(
         negative_iterable=(), negative_none=(), show_default=_shown_default, allow_repeating=True
-    ),  # of an option that is repeated, the last one counts
+    ),
 }
 EXAMPLE_FILTER = "'{\"year\": 2014}'"
 

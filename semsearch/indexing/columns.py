@@ -163,7 +163,8 @@ def describe_mixed(corpus: Corpus, types: Mapping[str, str]) -> dict[str, str]:
             if name in watched:
                 kind = _describe_kind(value)
                 counts[name][kind] += 1
-                first.setdefault((name, kind), f"row {row} (id {corpus.ids[row]}) has {reprlib.repr(value)}")
+                if (name, kind) not in first:
+                    first[name, kind] = f"row {row} (id {corpus.ids[row]}) has {reprlib.repr(value)}"
     sentences = {}
     for name, kinds in sorted(counts.items()):
         ranked = kinds.most_common(2)

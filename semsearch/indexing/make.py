@@ -99,7 +99,7 @@ class IndexSummary:
     prompts: Mapping[str, str]  # text before each query and before each passage, by role
     checks: tuple[Check, ...]
     embedding_seconds: float
-    seconds: float  # of everything
+    seconds: float  # the whole run, with embedding_seconds
     cluster: str = ""  # what embedded the texts, if it was not this machine
     model_from: Path | None = None  # the folder of the cache that the model was copied from
     warnings: tuple[str, ...] = ()

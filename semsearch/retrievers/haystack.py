@@ -94,7 +94,7 @@ def _combined(operator: str, conditions: Sequence[Mapping[str, Any]]) -> SearchF
     match operator:
         case "AND" | "OR":
             return {f"${operator.lower()}": parts}
-        case "NOT":  # of all conditions together
+        case "NOT":  # negates all conditions together
             return negated({"$and": parts})
     raise untranslated(repr(operator), HAYSTACK_CONDITIONS)
 

@@ -8,7 +8,7 @@ const more = byId("more");
 const MOST_OFFSET = 10_000; // results that the server skips at most
 const MOST_REMOTE = 100; // results that S3 Vectors finds at most
 let shown = null; // {request, total, full} of the results: full is the score that fills a bar
-let timer = 0; // of a search that waits for the pause, 0 if none does
+let timer = 0; // the timer of a search that waits for the pause, 0 if none does
 let searching = Promise.resolve(); // settles when the last search has ended
 let running = new AbortController();
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from semsearch.engine.values import exact_number, exact_time
 from semsearch.indexing.corpus.corpus import CorpusError
 
 if TYPE_CHECKING:
@@ -85,18 +86,16 @@ def plain_value(value: object, row: int, column: str) -> object:
         return value
     if type(value).__name__ in MISSING_TYPES:
         return None
-    if isinstance(value, np.datetime64):
-        return _moment(value, row, column)
+    if isinstance(value, np.datetime64) and np.isnat(value):
+        return None
+    if isinstance(value, np.datetime64 | datetime):
+        return _time(value, row, column)
     if isinstance(value, np.generic):
         return plain_value(value.item(), row, column)
     if isinstance(value, str | int | float):  # a subclass, such as an enumeration
         return value
     if isinstance(value, Decimal):
         return _number(value, row, column)
-    if isinstance(value, datetime):
-        if getattr(value, "nanosecond", 0):  # pandas
-            raise _lost_nanoseconds(row, column)
-        return value.isoformat()
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1):
@@ -111,29 +110,19 @@ def plain_value(value: object, row: int, column: str) -> object:
 def _number(value: Decimal, row: int, column: str) -> int | float | None:
     if not value.is_finite():
         return None
-    if value == value.to_integral_value():
-        return int(value)
-    nearest = float(value)
-    if Decimal(repr(nearest)) != value:
+    number = exact_number(value)
+    if number is None:
         found = f"{value} in the column {column!r} of row {row} (from 0)"
         raise RowTypeError(f"rows: found {found}, expected a number that 64 bits hold; round it, or write it as text")
-    return nearest
+    return number
 
 
-def _moment(value: np.datetime64, row: int, column: str) -> str | None:
-    if np.isnat(value):
-        return None
-    moment = value.astype("datetime64[us]")
-    if moment != value:
-        raise _lost_nanoseconds(row, column)
-    if np.datetime_data(value.dtype)[0] == "D":
-        return str(value)
-    return str(moment.item().isoformat())
-
-
-def _lost_nanoseconds(row: int, column: str) -> RowTypeError:
-    found = f"nanoseconds in the column {column!r} of row {row} (from 0)"
-    return RowTypeError(f"rows: found {found}, expected microseconds at most; round it, or leave the column out")
+def _time(value: np.datetime64 | datetime, row: int, column: str) -> str:
+    found = exact_time(value)
+    if found is None:
+        place = f"nanoseconds in the column {column!r} of row {row} (from 0)"
+        raise RowTypeError(f"rows: found {place}, expected microseconds at most; round it, or leave the column out")
+    return found
 
 
 # --- pandas

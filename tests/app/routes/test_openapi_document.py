@@ -164,7 +164,7 @@ def test_dimensions_have_the_maximum_of_the_model(make_app: Callable[..., App]) 
         assert schemas[name]["properties"]["dimensions"]["anyOf"][0]["maximum"] == DIM
 
 
-VALUES: dict[str, list[Any]] = {  # of the fields that exclude or need each other
+VALUES: dict[str, list[Any]] = {  # example values of the fields that exclude or need each other
     "text": ["goose", None],
     "id": ["story-001", None],
     "filter": [{"chapter": {"$gte": 0}}, None],
