@@ -93,7 +93,7 @@ class EventReader:
         source_ip: object = None,
         stage: str = "$default",
     ) -> dict[str, Any]:
-        """Return the ASGI scope of a request with a decoded path, in which the stage and the base path are left out.
+        """Return the ASGI scope of a request. Its path is decoded, without the stage and the base path.
 
         An HTTP API's paths begin with its stage, with a custom domain too
         (https://github.com/CodeGenieApp/serverless-express/issues/465): with the stage `prod`, `/prod` means `/`. The

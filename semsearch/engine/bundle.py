@@ -27,7 +27,7 @@ KEYWORDS = "keywords.safetensors"
 QUERY_TABLE = "queries.safetensors"  # the query table of a bundle with one
 RERANK = "rerank.ort"  # the cross-encoder of a bundle with a reranker
 RERANK_TOKENIZER = "rerank_tokenizer.txt"  # the reranker's tokenizer, unless it is equal to TOKENIZER
-SOURCE = "source.txt"  # path or address of the texts, for who made the bundle: the manifest does not list it
+SOURCE = "source.txt"  # where the texts came from, for whoever made the bundle; the manifest does not list this file
 TRUNCATED = "truncated.jsonl"  # truncated texts, for who made the bundle: see semsearch/indexing/vectors/indexer.py
 
 BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries
@@ -66,8 +66,8 @@ class ModelInfo:
     full_dim: int | None = None  # dimensions of the model's own embeddings, if the bundle keeps only the first `dim`
     documents: str = ""  # name (`name_model`) of another model, which embeds passages; "" if this one does
     unused_prompts: list[str] = field(default_factory=list)  # names of prompts in the model's files that no role has
-    # similarity that the model was trained for, such as "dot", if the cosine orders texts differently; older code left
-    # it out
+    # the similarity that the model was trained for, such as "dot", if it orders texts differently from the cosine; None
+    # also in bundles of older versions, which did not store it
     similarity: str | None = None
 
 
@@ -306,7 +306,7 @@ def check_size(bundle: Path, name: str, manifest: Manifest) -> None:
 
 
 def check_files(bundle: Path) -> None:
-    """Compare the SHA-256 of each file with the manifest, which reads all files. Raises BundleError if one differs."""
+    """Read all files and compare their SHA-256 with the manifest. Raises BundleError if one differs."""
     manifest = read_manifest(bundle)
     for name, expected in manifest.files.items():
         check_size(bundle, name, manifest)

@@ -90,9 +90,9 @@ class Metrics(Collector):
         registry.register(self)
 
     def begin(self, worker: int) -> None:
-        """Count in the row of this worker, from 0, in its process. Nothing waits in it yet."""
+        """Count in the row of this worker, from now on, in its process. `worker` is its number, from 0."""
         self._own = self._rows[worker]
-        self._own["queued"] = 0.0
+        self._own["queued"] = 0.0  # a worker that had this number before can have died with requests
 
     def count_request(self, path: str, status: int, stopwatch: Stopwatch) -> None:
         """Count a request that was answered."""

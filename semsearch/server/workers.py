@@ -51,7 +51,7 @@ class ServerApp:
         self._is_stopping = False
 
     def begin(self, worker: int) -> None:
-        """Count in the row of this worker, from 0, in its process."""
+        """Count in the row of this worker, from now on, in its process. `worker` is its number, from 0."""
         self._metrics.begin(worker)
         if self.reloader is not None:
             self._metrics.set_bundle(self.reloader.status)

@@ -97,7 +97,7 @@ def combined(operator: str, *parts: FilterDirective) -> FilterDirective:
 SEA = compared("contain", "places", "sea")
 JUNE = {"date": "2024-06-01", "type": "date"}  # as the parser of LangChain writes dates
 
-# directives of LangChain with the same condition in Python, over the metadata of a row
+# each filter of LangChain, and a function that says whether the metadata of a row passes it
 DIRECTIVES: dict[str, tuple[FilterDirective, Callable[[dict[str, Any]], bool]]] = {
     "eq": (compared("eq", "chapter", 3), lambda row: row.get("chapter") == 3),
     "ne": (compared("ne", "chapter", 3), lambda row: row.get("chapter") != 3),
