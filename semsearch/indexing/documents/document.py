@@ -56,7 +56,7 @@ class Document:
     running_lines: int = 0  # lines left out because they repeat at the edges of pages
     problem: str = ""  # what of it could not be read
     canonical: str = ""  # the address that a page states
-    is_unlisted: bool = False  # whether it asks search engines not to list it
+    unlisted: str = ""  # why it is not to be found, such as "noindex"
 
 
 def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:

@@ -152,7 +152,8 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     else:
         canonical = (link.attributes["href"] or "").strip()
     parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
-    return Document(title, parts, canonical=canonical, is_unlisted=tree.css_first(ROBOTS) is not None)
+    unlisted = "" if tree.css_first(ROBOTS) is None else "noindex"
+    return Document(title, parts, canonical=canonical, unlisted=unlisted)
 
 
 class _Reader:

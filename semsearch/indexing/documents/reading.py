@@ -110,8 +110,8 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
         for number, (((file,), limits), result) in enumerate(zip(calls, results, strict=True)):
             on_progress(READ, number / len(files))
             name = as_text(file.relative_to(folder).as_posix())
-            if isinstance(result, ReadDocument) and result.is_unlisted:
-                others.setdefault("a page with noindex", []).append(name)
+            if isinstance(result, ReadDocument) and result.unlisted:
+                others.setdefault(f"a page with {result.unlisted}", []).append(name)
                 continue
             if isinstance(result, ReadDocument):
                 for row in result.rows:
@@ -155,7 +155,7 @@ class ReadDocument:
     rows: list[tuple[str, str, str]]  # text, id and metadata of each passage
     running_lines: int
     problem: str  # what of it could not be read
-    is_unlisted: bool = False  # it asks not to be found
+    unlisted: str = ""  # why it is not to be found
 
 
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
@@ -169,8 +169,8 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     try:
         with refusing_changes(path):
             document = FORMATS[suffix][1](path, reading.anchors)
-            if document.is_unlisted:
-                return ReadDocument([], 0, "", is_unlisted=True)
+            if document.unlisted:
+                return ReadDocument([], 0, "", unlisted=document.unlisted)
             if document.problem and reading.is_strict:
                 raise UnreadableError(document.problem)
             rows = _rows(document, path.relative_to(folder).as_posix(), reading)
