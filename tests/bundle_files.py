@@ -1,6 +1,7 @@
 """Files of a bundle from lists: passages.safetensors and columns.safetensors."""
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,9 +24,11 @@ def column_of(values: Sequence[Any], kind: str) -> Column:
     return column
 
 
-def write_passages(path: Path, texts: Sequence[str], ids: Sequence[str], metadata: Sequence[str]) -> None:
+def write_passages(
+    path: Path, texts: Sequence[str], ids: Sequence[str], metadata: Sequence[str], sources: Sequence[str] | None = None
+) -> None:
     with writing_passages(path) as append:
-        for row in zip(texts, ids, metadata, strict=True):
+        for row in zip(texts, ids, metadata, sources or repeat("", len(texts)), strict=True):
             append(*row)
 
 

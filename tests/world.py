@@ -199,7 +199,7 @@ def write_bundle(
     save_ort(make_graph(tokenizer.get_vocab_size()), folder / MODEL)
     model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
     manifest = write_model(folder, model)
-    write_passages(folder / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
+    write_passages(folder / PASSAGES, corpus.texts, corpus.ids, corpus.metadata, corpus.sources)
     embedder = Embedder.open(folder, model)
     spans = embedder.embed(embedder.tokenize(sample_spans(corpus.texts), role="query"))
     write_index(folder, manifest, corpus, embed(embedder, corpus.texts), spans, "stories.csv", keywords)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import polars
 
 TABLE_COLUMNS = ("id", "score", "text", "index")  # columns that each table has, also without hits
-REQUESTED_COLUMNS = ("group", "snippet")  # columns of tables whose hits have them
+REQUESTED_COLUMNS = ("group", "snippet", "source")  # columns of tables whose hits have them
 COLLISION_SUFFIX = "_metadata"  # follows the name of a field of the metadata that is one of these columns
 LONGEST_CELL = 200  # maximum characters of a value that a notebook displays
 
@@ -28,6 +28,7 @@ class Hit:
     scores: dict[str, float] | None = None
     highlights: list[list[int]] = field(default_factory=list)
     snippet: dict[str, Any] | None = None
+    source: str | None = None  # the text with its Markdown
     group: str | None = None
     other_passages: list["Hit"] = field(default_factory=list)
 
@@ -69,7 +70,7 @@ class Hits(list[Hit]):
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dict for each hit, with its id, score, text, index (the row) and metadata.
 
-        `group` and `snippet` are there if the search requested them. A field of the metadata with one of
+        `group`, `snippet` and `source` are there if the search requested them. A field of the metadata with one of
         these names gets the suffix `_metadata`.
 
         Example:

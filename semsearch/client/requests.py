@@ -38,7 +38,7 @@ class SearchOptions(TypedDict, total=False):
     group_by: str | None
     group_size: int
     highlights: bool
-    include: Sequence[Literal["text", "metadata"]]
+    include: Sequence[Literal["text", "metadata", "source"]]
     fusion_weight: float | None
     prefix: bool
     correct: bool

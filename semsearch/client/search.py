@@ -86,7 +86,7 @@ class Search:
         group_by: str | None = None,
         group_size: int = 3,
         highlights: bool = False,
-        include: Sequence[Literal["text", "metadata"]] = ("text", "metadata"),
+        include: Sequence[Literal["text", "metadata", "source"]] = ("text", "metadata"),
         fusion_weight: float | None = None,
         prefix: bool = False,
         correct: bool = True,

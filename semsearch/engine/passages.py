@@ -1,4 +1,7 @@
-"""The texts, ids and metadata of the corpus as bytes with offsets: reading one passage reads no other."""
+"""The texts, ids and metadata of the corpus as bytes with offsets: reading one passage reads no other.
+
+Documents with markup have their sources too. A search reads one only if it is asked for.
+"""
 
 import json
 from dataclasses import dataclass
@@ -8,6 +11,7 @@ from typing import Any
 from semsearch.engine.tensors import Strings, map_tensors
 
 PASSAGE_COLUMNS = ("texts", "ids", "metadata")
+SOURCE_TEXTS = "sources"  # the column of the texts with their markup; "" for a text without any
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,9 @@ class Passages:
         self._texts, self.ids, self._metadata = (
             Strings(tensors[name], tensors[f"{name}.offsets"]) for name in PASSAGE_COLUMNS
         )
+        self._sources = None
+        if SOURCE_TEXTS in tensors:
+            self._sources = Strings(tensors[SOURCE_TEXTS], tensors[f"{SOURCE_TEXTS}.offsets"])
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -42,6 +49,13 @@ class Passages:
     def text(self, row: int) -> str:
         """Return the text of one row."""
         return self._texts[row].decode()
+
+    def source(self, row: int) -> str:
+        """Return the text of one row with its markup, as the model reads it."""
+        found = b""
+        if self._sources is not None:
+            found = self._sources[row]
+        return found.decode() or self.text(row)
 
     def metadata(self, row: int) -> dict[str, Any]:
         """Return the other columns of one row."""

@@ -75,7 +75,7 @@ def verify(
         return
     rows = [int(row) for row in np.random.default_rng(SEED).permutation(len(index))[:verified]]
     prefixes = [heading_prefix(passages.metadata(row)) if info.heading_prefix else "" for row in rows]
-    texts = [prefix + passages.text(row) for prefix, row in zip(prefixes, rows, strict=True)]
+    texts = [prefix + passages.source(row) for prefix, row in zip(prefixes, rows, strict=True)]
     written = map_tensors(bundle / layout.INDEX)
     codes, scales = written["codes"], written["scales"]
     if embedder is not None or not manifest.model.documents:

@@ -3,7 +3,6 @@
 Imported by the first query that asks for one of them.
 """
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch.engine.hits import DECIMALS, MOST_HITS, Hit, Mask
-from semsearch.engine.keyword.highlights import TermsOfWords, highlight, plain_text
+from semsearch.engine.keyword.highlights import TermsOfWords, highlight
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.engine.metadata.columns import Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
-OF_MARKDOWN = re.compile(r"\.(?:md|markdown)(?:#.*)?:\d+\Z", re.IGNORECASE | re.DOTALL)  # ids of such passages
 STRINGS, ORDERED, ANY = (
     ("string",),
     ("string", "number", "boolean", "date"),
@@ -203,31 +201,23 @@ def add_highlights(
 ) -> None:
     """Add `highlights` and `snippet` to results; texts are theirs. Without a query, there are no highlights.
 
-    The snippet of a Markdown document is plain text with highlights of its own; all other ranges are those of the text.
-    others: the terms that replace misspelled words of the query or complete its last word.
+    The highlights of a snippet count in the snippet; all other ranges count in the text. others are the terms that
+    replace misspelled words of the query or complete its last word.
     """
     corpus = bundle.manifest.corpus
     terms = TermsOfWords(query or "", corpus.keywords.stemmers if corpus.keywords else [None], others)
-    shown = [
-        plain_text(text) if corpus.heading_prefix and OF_MARKDOWN.search(result["id"]) else (text, range(len(text)))
-        for result, text in zip(results, texts, strict=True)
-    ]
-    found = highlight([text for text, _ in shown], terms, marks_words=mode != "semantic")
-    for result, (text, places), parts in zip(results, shown, found, strict=True):
+    found = highlight(texts, terms, marks_words=mode != "semantic")
+    for result, text, parts in zip(results, texts, found, strict=True):
         start, end = parts.snippet
         if query:
             ranges = [one for one in parts.ranges if one[0] < one[1]]
         else:
             ranges = []
         inside = [(max(first, start) - start, min(last, end) - start) for first, last in ranges]
-        result["highlights"] = [(places[first], places[last - 1] + 1) for first, last in ranges]
+        result["highlights"] = ranges
         result["snippet"] = {
-            "start": 0,
-            "end": 0,
+            "start": start,
+            "end": end,
             "text": text[start:end],
             "highlights": [one for one in inside if one[0] < one[1]],
         }
-        if start:  # not in an empty text
-            result["snippet"]["start"] = places[start]
-        if end:
-            result["snippet"]["end"] = places[end - 1] + 1

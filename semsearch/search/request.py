@@ -56,7 +56,7 @@ def whole_number(number: object) -> object:
 
 RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
 
-Part = Literal["text", "metadata"]
+Part = Literal["text", "metadata", "source"]
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -97,7 +97,8 @@ class SimilarRequest(StrictRequest):
     include: list[Part] = Field(
         default=["text", "metadata"],
         fail_fast=True,
-        description="The fields of each result to return, besides index, id and score.",
+        description="The fields of each result to return, besides index, id and score. source is the text with its "
+        "Markdown.",
     )
     id: Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_TEXT)] | None = Field(
         default=None, description="Return texts that are similar to the text with this id, instead of `text`."

@@ -55,6 +55,10 @@ def show_hit(passages: Passages | Mapping[int, Passage], hit: Hit, include: Sequ
         result["scores"] = hit.scores
     if "text" in include:
         result["text"] = passage.text
+    if "source" in include:
+        result["source"] = passage.text
+        if isinstance(passages, Passages):
+            result["source"] = passages.source(hit.row)
     if "metadata" in include:
         result["metadata"] = passage.metadata
     return result

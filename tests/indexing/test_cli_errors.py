@@ -97,7 +97,7 @@ def test_verifying_a_folder_that_holds_no_bundle_is_an_error(tmp_path: Path) -> 
 
 WITHOUT_READERS = """
 import runpy, sys
-sys.modules["markdown_it"] = None
+sys.modules["pyromark"] = None
 sys.argv = ["semsearch", "index", sys.argv[1], "--update", sys.argv[2], "--out", sys.argv[3]]
 runpy.run_module("semsearch", run_name="__main__", alter_sys=True)
 """
@@ -105,7 +105,6 @@ runpy.run_module("semsearch", run_name="__main__", alter_sys=True)
 
 PACKAGE_OF = {
     "optimum": "optimum-onnx",
-    "markdown_it": "markdown-it-py",
     "yaml": "PyYAML",
 }  # packages whose name differs from the module
 PACKAGE_OF |= {"prometheus_client": "prometheus-client"}
@@ -126,7 +125,7 @@ def test_a_command_without_its_extra_ends_in_one_line(bundle: Path, tmp_path: Pa
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     expected = "expected the extra `documents`; install it: pip install '.[documents]'"
     assert done.returncode == 1
-    assert done.stderr.endswith(f"the package markdown_it is not installed, {expected}\n")
+    assert done.stderr.endswith(f"the package pyromark is not installed, {expected}\n")
 
 
 def test_the_nodes_of_a_cluster_need_no_package_of_an_extra() -> None:

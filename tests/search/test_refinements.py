@@ -225,20 +225,15 @@ def test_highlights_are_words_in_keyword_search_and_sentences_otherwise() -> Non
         assert is_sentence or {part.lower() for part in parts} <= {"angry", "goose"}
 
 
-@pytest.mark.parametrize(("id", "mark"), [("a.md#b:1", ""), ("c.MARKDOWN:2", ""), ("d.html#e:1", "**"), ("f.md", "**")])
-def test_the_snippet_of_a_markdown_document_is_plain_and_its_ranges_are_the_texts(
-    id: str, mark: str, tmp_path: Path
-) -> None:
-    text = f"## Goose\n\nThe **angry** [goose](a.md) hissed. {'word ' * 70}"
-    corpus = Corpus([text], [id], ["{}"], empty_texts=0, heading_prefix=True)
+def test_a_source_is_returned_if_it_is_requested(tmp_path: Path) -> None:
+    texts, sources = ["An angry goose.", "A duck."], ["An **angry** goose.", ""]
+    corpus = Corpus(texts, ["a.md#b:1", "c.md:1"], ["{}", "{}"], empty_texts=0, heading_prefix=True, sources=sources)
     bundle = load(write_bundle(tmp_path / "bundle", corpus))
-    (hit,) = find(bundle, Query(text="angry goose", mode="keyword", highlights=True)).results
-    snippet = hit["snippet"]
-    assert [text[start:end] for start, end in hit["highlights"]] == ["Goose", "angry", "goose"]
-    assert [snippet["text"][start:end] for start, end in snippet["highlights"]] == ["angry", "goose"]
-    assert f"{mark}angry{mark} " in snippet["text"]
-    assert text[snippet["start"] :].startswith("The **angry**")
-    assert (len(snippet["text"]) == snippet["end"] - snippet["start"]) == bool(mark)
+    found = find(bundle, Query(text="goose duck", mode="keyword", include=["text", "source"])).results
+    assert {hit["text"]: hit["source"] for hit in found} == {
+        "An angry goose.": "An **angry** goose.",
+        "A duck.": "A duck.",
+    }
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

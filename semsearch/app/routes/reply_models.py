@@ -51,6 +51,7 @@ class Result(BaseModel):
     score: float | None
     text: str
     metadata: dict[str, Any]
+    source: str = Field(default="", description="the text with its Markdown")
     scores: Scores | None = None
     highlights: list[tuple[int, int]] = Field(
         default=[], description="start and end of the ranges that answer the query, in characters of the text"

@@ -8,7 +8,7 @@ longer than the search. Imported by the first query that asks for highlights.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from semsearch.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms, stop_words_of
@@ -20,25 +20,6 @@ _MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"
 SENTENCE = re.compile(
     rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
 )
-
-# Markdown that a snippet leaves out. The site has the same rules, so none uses ^, $, \s or \w. Only where _FIRST is
-# found, and at the beginning of a text, _MARKUP can match: trying it everywhere takes three times as long.
-_FIRST = re.compile(r"[\\!\[\]<*_~\n]")
-_TICKS = re.compile(r"(?<![\\`])`+")
-_MARKUP = re.compile(
-    r"(?P<escape>\\)[!-/:-@\[-`{-~]"
-    r"|(?P<line>(?:\A|\n)[ \t]*(?:(?:>[ \t]?)+(?:#{1,6}[ \t]+)?|#{1,6}[ \t]+"  # a quotation, a heading
-    r"|[|:=*_-][|:=*_ \t-]{2,}(?![^\n])"  # a line across the page or below a heading, or below the header of a table
-    r"|\[[^\^\[\]\n][^\[\]\n]*\]:[ \t][^\n]*))"  # the address of a link
-    r"|(?P<open>!?\[)"
-    r"|(?P<link>\]\((?:<[^<>\n]*>|[^() \t\n]*(?:\([^() \t\n]*\)[^() \t\n]*)*)(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?\))"
-    r"|(?P<close>\](?:\[[^\[\]\n]*\])?)"
-    r"|(?P<address><(?:https?:|mailto:)[^<> \t\n]*>)"
-    r"|(?P<run>\*+|_+|~~)"
-    r"|(?P<gap>\n[ \t]*(?=\n))"
-)
-
-Run = tuple[int, int, int, bool]  # marks: their end, their number, that at first, whether they could end an emphasis
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 
 
@@ -151,89 +132,3 @@ def _next_word(text: str, place: int) -> int:
     if blank:
         return blank.end()
     return place
-
-
-def plain_text(markdown: str) -> tuple[str, list[int]]:
-    """Return the text of a passage of Markdown as a page shows it, and the place in the Markdown of each character.
-
-    Left out is the syntax of headings, quotations, code, emphasis, links and images, not that of lists and tables, nor
-    HTML. The rules are those of https://spec.commonmark.org, but a passage can begin and end anywhere.
-    """
-    pieces, places, done = [], list[int](), 0
-    for start, end in sorted([*_find_markup(markdown), (len(markdown), len(markdown))]):
-        pieces.append(markdown[done:start])
-        places += range(done, start)
-        done = max(done, end)
-    return "".join(pieces), places
-
-
-def _find_markup(text: str) -> Iterator[Range]:
-    runs = [match.span() for match in _TICKS.finditer(text)]
-    later: dict[int, int] = {}  # the next run of each length
-    closing: dict[int, int] = {}  # the run that can end the code which a run begins
-    for number, (start, end) in reversed(list(enumerate(runs))):
-        if end - start in later:
-            closing[number] = later[end - start]
-        later[end - start] = number
-    masked, done = [], 0  # the text with back ticks instead of code
-    for number, (start, begin) in enumerate(runs):
-        if start < done:  # in code
-            continue
-        is_block = begin - start > 2 and not text[text.rfind("\n", 0, start) + 1 : start].strip(" \t")
-        if is_block:
-            begin = text.find("\n", begin) + 1 or len(text)
-        end, after = runs[closing[number]] if number in closing else (0, 0)
-        if end >= begin and (is_block or text.find("\n\n", begin, end) < 0):
-            yield from ((start, begin), (end, after))
-            masked += [text[done:start], "`" * (after - start)]
-            done = after
-        elif is_block:
-            yield start, begin
-    brackets: list[Range] = []
-    opened: dict[str, list[Run]] = {}  # those that can begin an emphasis, by their mark
-    text = "".join([*masked, text[done:]])
-    done = 0
-    for place in (0, *(first.start() for first in _FIRST.finditer(text))):
-        if place < done or (match := _MARKUP.match(text, place)) is None:
-            continue
-        start, end = match.span()
-        done = end
-        match match.lastgroup:
-            case "escape":
-                yield start, start + 1
-            case "line":
-                yield start + (text[start] == "\n"), end
-            case "address":
-                yield from ((start, start + 1), (end - 1, end))
-            case "run":
-                yield from _pair(text, start, end, opened.setdefault(text[start], []))
-            case "open":
-                brackets.append((start, end))
-            case "gap":
-                brackets.clear()
-                opened.clear()
-            case kind if brackets:
-                first = brackets.pop()
-                if kind == "link" or (end - start > 1 and not text[first[0] - 1 : first[0]].isalnum()):
-                    yield from (first, (start, end))
-
-
-def _pair(text: str, start: int, end: int, opened: list[Run]) -> Iterator[Range]:
-    """Yield the parts of a run of marks that end an emphasis, each after the part of an earlier run that begins it."""
-    before, after = text[start - 1 : start], text[end : end + 1]
-    is_code = text[start] == "_"  # no emphasis in snake_case
-    closes = bool(before.strip()) and (before.isalnum() or not after.isalnum()) and not (is_code and after.isalnum())
-    opens = bool(after.strip()) and (after.isalnum() or not before.isalnum()) and not (is_code and before.isalnum())
-    total = end - start
-    while closes and opened and start < end:
-        first, length, whole, is_both = opened[-1]
-        if (is_both or opens) and (whole + total) % 3 == 0 and total % 3:
-            break  # as in src/**/*.js
-        count = min(length, end - start)
-        yield from ((first - count, first), (start, start + count))
-        start += count
-        opened[-1] = (first - count, length - count, whole, is_both)
-        if length == count:
-            opened.pop()
-    if opens and start < end:
-        opened.append((end, end - start, total, closes))

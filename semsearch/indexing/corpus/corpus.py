@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,21 @@ class Corpus:
     mixed: dict[str, str] = field(default_factory=dict)  # a sentence for each column with values of several types
     left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
     options: dict[str, Any] = field(default_factory=dict)  # those that an update uses again
-    heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see EmbeddedTexts
+    heading_prefix: bool = False  # whether texts are read after the path of their headings: see PrefixedTexts
+    sources: Sequence[str] | None = None  # the texts with their markup, "" for one without; None if no text has any
 
     @property
     def embedded_texts(self) -> Collection[str]:
-        """Return the texts as the model and keyword search read them."""
+        """Return the texts as the model reads them."""
         if self.heading_prefix:
-            return EmbeddedTexts(self.texts, self.metadata)
+            return PrefixedTexts(self.texts, self.metadata, self.sources)
+        return self.texts
+
+    @property
+    def keyword_texts(self) -> Collection[str]:
+        """Return the texts as keyword search reads them."""
+        if self.heading_prefix:
+            return PrefixedTexts(self.texts, self.metadata)
         return self.texts
 
     @property
@@ -94,18 +103,20 @@ def heading_prefix(metadata: Mapping[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines if line)
 
 
-class EmbeddedTexts(Collection[str]):
-    """The texts of passages with their prefixes, made when they are used. metadata is the JSON of each passage."""
+class PrefixedTexts(Collection[str]):
+    """The texts of passages with their prefixes, made when they are used."""
 
-    def __init__(self, texts: Sequence[str], metadata: Sequence[str]) -> None:
-        self._texts, self._metadata = texts, metadata
+    def __init__(self, texts: Sequence[str], metadata: Sequence[str], sources: Sequence[str] | None = None) -> None:
+        """Take the JSON of each passage as metadata. A source that is not empty takes the place of its text."""
+        self._texts, self._metadata, self._sources = texts, metadata, sources
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def __iter__(self) -> Iterator[str]:
-        for text, metadata in zip(self._texts, self._metadata, strict=True):
-            yield heading_prefix(json.loads(metadata)) + text
+        sources = self._sources or repeat("", len(self._texts))
+        for text, metadata, source in zip(self._texts, self._metadata, sources, strict=True):
+            yield heading_prefix(json.loads(metadata)) + (source or text)
 
     def __contains__(self, text: object) -> bool:
         return any(text == each for each in self)

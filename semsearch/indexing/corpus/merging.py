@@ -8,7 +8,7 @@ from typing import Literal
 from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, read_manifest
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus.corpus import Corpus
-from semsearch.indexing.corpus.passages import stored_columns, writing_passages
+from semsearch.indexing.corpus.passages import stored_columns, stored_rows, stored_sources, writing_passages
 from semsearch.indexing.corpus.reading import ROW_NUMBER
 from semsearch.indexing.digests import digest_texts
 
@@ -143,13 +143,14 @@ class Kept:
             shown = ", ".join(map(repr, unknown[:5]))
             raise BundleError(f"{self.bundle}: found no text with the id {shown}, {len(unknown):,} in all; check them")
         with writing_passages(passages) as append:
-            for row in zip(*stored_columns(self.bundle / PASSAGES), strict=True):
+            for row in stored_rows(self.bundle / PASSAGES):
                 if row[1] not in self.removed:
                     append(*row)
         texts, ids, metadata = stored_columns(passages)
         if not len(texts):
             raise BundleError(f"{self.bundle}: would have no text left; delete the folder instead")
-        return Corpus(texts, ids, metadata, empty_texts=0, heading_prefix=info.heading_prefix)
+        corpus = Corpus(texts, ids, metadata, empty_texts=0, heading_prefix=info.heading_prefix)
+        return replace(corpus, sources=stored_sources(passages))
 
 
 def _upserted(before: Iterator[PassageRow], added: list[PassageRow]) -> Iterator[PassageRow]:

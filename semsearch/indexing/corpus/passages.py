@@ -3,40 +3,52 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import overload
+from typing import Protocol, overload
 
 import numpy as np
 
-from semsearch.engine.passages import PASSAGE_COLUMNS
+from semsearch.engine.passages import PASSAGE_COLUMNS, SOURCE_TEXTS
 from semsearch.engine.tensors import AnyArray, Strings, map_tensors
-from semsearch.indexing.corpus.corpus import Append
 from semsearch.indexing.files import map_file, save_tensors
 
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
-@contextmanager
-def writing_passages(path: Path) -> Iterator[Append]:
-    """Yield `append(text, id, metadata)`, and write a passages.safetensors of its rows if the block ends without error.
+class AppendPassage(Protocol):
+    """Take a text, its id, its metadata as one JSON object, and its source: the text with its markup, if it has any."""
 
-    metadata is one JSON object. The rows wait in temporary files in the path's folder, which needs room for them twice;
-    24 bytes of each row stay in memory. The temporary files have no names, so a killed export leaves none behind.
+    def __call__(self, text: str, id: str, metadata: str, source: str = "", /) -> object:
+        """Append the passage."""
+
+
+@contextmanager
+def writing_passages(path: Path) -> Iterator[AppendPassage]:
+    """Yield what appends a passage, and write a passages.safetensors of all if the block ends without error.
+
+    Without a source in any row, the file has no sources. The rows wait in temporary files in the path's folder, which
+    needs room for them twice; 32 bytes of each row stay in memory. The temporary files have no names, so a killed
+    export leaves none behind.
     Raises OSError if the files cannot be written.
     """
+    columns = (*PASSAGE_COLUMNS, SOURCE_TEXTS)
     with ExitStack() as opened:
-        files = [opened.enter_context(TemporaryFile(dir=path.parent)) for _ in PASSAGE_COLUMNS]
-        offsets = [array("Q", [0]) for _ in PASSAGE_COLUMNS]
+        files = [opened.enter_context(TemporaryFile(dir=path.parent)) for _ in columns]
+        offsets = [array("Q", [0]) for _ in columns]
 
-        def append(*row: str) -> None:
-            for file, ends, value in zip(files, offsets, [value.encode() for value in row], strict=True):
+        def append(text: str, id: str, metadata: str, source: str = "") -> None:
+            encoded = [value.encode() for value in (text, id, metadata, source)]
+            for file, ends, value in zip(files, offsets, encoded, strict=True):
                 file.write(value)
                 ends.append(ends[-1] + len(value))
 
         yield append
         tensors: dict[str, AnyArray] = {}
-        for column, file, ends in zip(PASSAGE_COLUMNS, files, offsets, strict=True):
+        for column, file, ends in zip(columns, files, offsets, strict=True):
+            if column == SOURCE_TEXTS and not ends[-1]:
+                continue
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
         save_tensors(path, tensors)
 
@@ -76,3 +88,17 @@ def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn
     """Return the texts, ids and metadata of a passages.safetensors. Raises TensorsError if the file is damaged."""
     texts, ids, metadata = (StoredColumn(path, column) for column in PASSAGE_COLUMNS)
     return texts, ids, metadata
+
+
+def stored_sources(path: Path) -> StoredColumn | None:
+    """Return the texts of a passages.safetensors with their markup, "" for one without; None if no text has any."""
+    if SOURCE_TEXTS not in map_tensors(path):
+        return None
+    return StoredColumn(path, SOURCE_TEXTS)
+
+
+def stored_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the text, the id, the metadata and the source of each row of a passages.safetensors."""
+    texts, ids, metadata = stored_columns(path)
+    sources = stored_sources(path) or repeat("", len(texts))
+    return zip(texts, ids, metadata, sources, strict=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 from unicodedata import category, normalize
 from urllib.parse import quote, unquote, urlsplit
 
+from semsearch.indexing.documents.markup import Markup
+
 
 class UnreadableError(Exception):
     """A document without a text that can be read. The message is the reason, such as "encrypted"."""
@@ -44,6 +46,7 @@ class DocumentPart:
     blocks: list[Heading | Block]
     offset: int = 0  # characters of the document before this part
     page: int | None = None  # from 1
+    markup: Markup | None = None  # the markup of the text; None for a plain text
 
 
 @dataclass(frozen=True, slots=True)

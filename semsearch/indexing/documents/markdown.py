@@ -1,28 +1,41 @@
-"""Markdown: CommonMark with tables. Offsets are those of the file's own text."""
+"""Markdown: CommonMark with tables, footnotes, definition lists and wiki links. Offsets are those of the file's text.
 
+The parser is pulldown-cmark, whose events have places, so that each passage has its plain text too.
+"""
+
+import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from semsearch.indexing.documents.dialects import Code, find_comments, find_edits
 from semsearch.indexing.documents.document import MKDOCS, Block, Document, DocumentPart, Heading, Slugs, decode, trimmed
 from semsearch.indexing.documents.front_matter import read_front_matter
+from semsearch.indexing.documents.markup import Edit, EditedText, Markup, PlainPiece
 
 if TYPE_CHECKING:
-    from markdown_it.token import Token
+    import pyromark
 
-NEWLINE = re.compile(r"\r\n?|\n")  # as markdown-it counts lines
 # a heading {#anchor}, which only MkDocs heeds. The lookahead and the atomic group keep the time linear in the text
 OWN_ANCHOR = re.compile(r"\{(?=[^{}]*\}\s*$):?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")
-COMMENTS = re.compile(r"\s*(?:(?><!--.*?-->)\s*)+", re.DOTALL)
-WORDS = {
-    "softbreak": " ",
-    "hardbreak": " ",
-    "html_inline": "",
-}  # text of a heading's tokens, if not their content
 UNDERSCORE = "\ue000"  # a character without a meaning
-ITEM_TOKENS = frozenset([("list_item_open", 1), ("tr_open", 2)])  # tokens that begin an item or a row, and their levels
+TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|</?([a-zA-Z][\w-]*)[^<>]*>", re.DOTALL | re.IGNORECASE)
+PARAGRAPH, LINE, CELL = "\n\n", "\n", " | "
+GAPS = {  # what is between an element and what is before it
+    **dict.fromkeys(("Paragraph", "Heading", "CodeBlock", "Table", "HtmlBlock", "FootnoteDefinition"), PARAGRAPH),
+    **dict.fromkeys(("TableRow", "DefinitionListTitle", "DefinitionListDefinition"), LINE),
+}
+BLOCKS = (*GAPS, "List", "BlockQuote", "DefinitionList")
+GAPS_OF_TAGS = {  # the same for a tag of HTML
+    **dict.fromkeys(("br", "p", "div", "li", "dt", "dd", "tr", "table", "summary", "h1", "h2", "h3", "h4"), LINE),
+    **dict.fromkeys(("td", "th"), CELL),
+}
 
 
 def read_markdown(path: Path, anchors: str) -> Document:
@@ -31,62 +44,212 @@ def read_markdown(path: Path, anchors: str) -> Document:
     The title is that of the front matter, else the first heading of level 1, else the file's name; it is plain text.
     Raises UnreadableError if it is not UTF-8.
     """
-    from markdown_it import MarkdownIt
+    return read_markdown_text(decode(path.read_bytes()), path, anchors)
 
-    text = decode(path.read_bytes())
+
+def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
+    """Return Markdown as a document; the path is that of its file."""
     fields, begin, problem = read_front_matter(text)
-    starts = [begin, *(newline.end() for newline in NEWLINE.finditer(text, begin)), len(text)]
-    tokens = MarkdownIt("commonmark").enable("table").parse(text[begin:])
-    slugs, title = Slugs(anchors), ""
-    blocks: list[Heading | Block] = []
-    for place, token in enumerate(tokens):
-        if token.map is None or (token.level and token.type != "heading_open"):
-            continue
-        start, end = (starts[line] for line in token.map)
-        if token.type == "heading_open":
-            words = _words(tokens[place + 1])
-            own = OWN_ANCHOR.search(words)
-            shown = words[: own.start()] if own else words
-            if own and anchors == MKDOCS:
-                anchor = slugs(shown, own[1])
-            else:
-                anchor = slugs(words)
-            if token.level:  # in a list or a quotation, where it begins no section
-                continue
-            heading = Heading(start, end, int(token.tag[1]), " ".join(shown.split()), anchor)
-            title = title or (heading.text if heading.level == 1 else "")
-            blocks.append(heading)
-        elif token.type != "hr" and not COMMENTS.fullmatch(text, start, end):
-            begins = [*_parts(tokens, place, starts), end]
-            parts = tuple(part for bounds in pairwise(begins) for part in trimmed(text, *bounds))
-            header = ""
-            if token.type == "table_open":
-                header = text[parts[0].start : end].partition("\n")[0].strip()
-            blocks += trimmed(text, start, end, parts, header)
-    stated = _plain(str(fields.pop("title", "")))
-    return Document(stated or title or path.stem, [DocumentPart(text, blocks)], fields, problem=problem)
+    code = Code((event.start, event.end) for event in _events(text, begin) if event.is_code)
+    comments = find_comments(text, code)
+    edits = [Edit(0, begin), *(Edit(*comment) for comment in comments), *find_edits(text, code, anchors)]
+    edited = EditedText(text, edits)
+    reader = _Reader(edited, Slugs(anchors), heeds_own_anchors=anchors == MKDOCS)
+    for event in _events(edited.text):
+        reader.read(event)
+    markup = Markup(edited, reader.pieces, [*comments, *reader.tags])
+    blocks = [block for block in reader.blocks if isinstance(block, Heading) or markup.plain(block.start, block.end)]
+    headings = (block.text for block in blocks if isinstance(block, Heading) and block.level == 1)
+    title = _plain(str(fields.pop("title", ""))) or next(filter(None, headings), path.stem)
+    return Document(title, [DocumentPart(text, blocks, markup=markup)], fields, problem=problem)
+
+
+class _Reader:
+    """The headings and blocks of a text, and its plain text in pieces."""
+
+    def __init__(self, edited: EditedText, slugs: Slugs, heeds_own_anchors: bool) -> None:
+        self.pieces: list[PlainPiece] = []
+        self.blocks: list[Heading | Block] = []
+        self.tags: list[tuple[int, int]] = []  # ranges of the original that are tags of HTML
+        self._edited, self._slugs, self._heeds_own_anchors = edited, slugs, heeds_own_anchors
+        self._gap = ""  # between the pieces so far and the next one
+        self._depth = 0  # elements around the current place
+        self._lists: list[int | None] = []  # number of the next item of each list around, None for bullets
+        self._parts: list[int] = []  # where the items or rows of the current block begin
+        self._in_code = False
+        self._heading = 0  # number of pieces before the current heading
+
+    def read(self, event: "_Event") -> None:
+        """Read the next event of the parser."""
+        if event.kind == "Start":
+            self._begin(event)
+            self._depth += 1
+        elif event.kind == "End":
+            self._depth -= 1
+            self._end(event)
+        elif event.name in ("Text", "Code"):
+            self._add(event.start, event.end, event.value)
+        elif event.name == "InlineHtml":
+            self._add_html(event)
+        elif event.name == "SoftBreak":
+            self._add(event.start, event.end, " ")
+        elif event.name == "HardBreak":
+            self._gap = LINE
+
+    def _begin(self, event: "_Event") -> None:
+        name = event.name
+        if name == "List":
+            self._lists.append(event.value)
+        elif name == "Item":
+            self._begin_item(event.start)
+        elif name == "TableCell":
+            self._gap = self._gap or CELL
+        elif name in GAPS and not self._gap.endswith(" "):  # the first paragraph of an item follows its mark
+            self._gap = GAPS[name]
+        if name == "TableRow" and self._depth == 1:
+            self._parts.append(event.start)
+        if name == "CodeBlock":
+            self._in_code = True
+        if name == "Heading":
+            self._heading = len(self.pieces)
+
+    def _begin_item(self, start: int) -> None:
+        number = self._lists[-1]
+        mark = "- "
+        if number is not None:
+            mark = f"{number}. "
+            self._lists[-1] = number + 1
+        gap = LINE
+        if self._depth == 1 and not self._parts:  # the first item
+            gap = PARAGRAPH
+        self._gap = gap + "  " * (len(self._lists) - 1) + mark
+        if self._depth == 1:
+            self._parts.append(start)
+
+    def _end(self, event: "_Event") -> None:
+        if event.name == "CodeBlock":
+            self._end_code()
+        elif event.name == "List":
+            self._lists.pop()
+        elif event.name == "HtmlBlock":
+            self._add_html(event)
+        if event.name == "Heading":
+            self._end_heading(event)
+        elif not self._depth and event.name in BLOCKS:
+            self._end_block(event)
+
+    def _end_code(self) -> None:
+        self._in_code = False
+        if self.pieces and self.pieces[-1].keeps_blanks:  # its last line break belongs to the fence
+            last = self.pieces.pop()
+            self.pieces.append(replace(last, end=last.end - 1, text=last.text.removesuffix("\n")))
+
+    def _end_heading(self, event: "_Event") -> None:
+        words = "".join(piece.text for piece in self.pieces[self._heading :] if piece.end > piece.start)
+        own = OWN_ANCHOR.search(words)
+        shown = words
+        if own:
+            shown = words[: own.start()]
+        if own and self._heeds_own_anchors:
+            anchor = self._slugs(shown, own[1])
+        else:
+            anchor = self._slugs(words)
+        if not self._depth:  # in a list or a quotation, it begins no section
+            start, end = self._edited.origin(event.start), self._edited.origin_of_end(event.end)
+            self.blocks.append(Heading(start, end, int(event.value[1]), " ".join(shown.split()), anchor))
+
+    def _end_block(self, event: "_Event") -> None:
+        begins, header = self._parts, ""
+        if event.name == "Table" and begins:
+            inside = (piece.text for piece in self.pieces if event.start <= piece.start < begins[0])
+            header = "".join(inside).strip()
+            begins = [event.start, *begins]
+        self._parts = []
+        text, end = self._edited.original, self._edited.origin_of_end(event.end)
+        bounds = pairwise([*map(self._edited.origin, begins), end])
+        parts = tuple(part for bound in bounds for part in trimmed(text, *bound))
+        self.blocks += trimmed(text, self._edited.origin(event.start), end, parts, header)
+
+    def _add(self, start: int, end: int, text: str) -> None:
+        if self._gap:
+            self.pieces.append(PlainPiece(start, start, self._gap, keeps_blanks=True))
+            self._gap = ""
+        self.pieces.append(PlainPiece(start, end, text, self._in_code))
+
+    def _add_html(self, event: "_Event") -> None:
+        """Add the text between tags of HTML. A tag that begins a line of a page begins one here."""
+        content, place = self._edited.text[event.start : event.end], 0
+        for tag in TAG.finditer(content):
+            self._add_text_of_html(content[place : tag.start()], event.start + place)
+            place = tag.end()
+            start, end = event.start + tag.start(), event.start + place
+            self.tags.append((self._edited.origin(start), self._edited.origin_of_end(end)))
+            name = (tag[2] or "").lower()
+            if LINE not in self._gap:
+                self._gap = GAPS_OF_TAGS.get(name, self._gap)
+        self._add_text_of_html(content[place:], event.start + place)
+
+    def _add_text_of_html(self, text: str, start: int) -> None:
+        if text.strip():
+            self._add(start, start + len(text), html.unescape(text))
+        elif text:
+            self._gap = self._gap or " "
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """The begin or the end of an element, or a text, at the characters start to end of the parsed text."""
+
+    kind: str  # Start, End, or the name of a text
+    name: str
+    value: Any  # the text, or what the parser says of an element
+    start: int
+    end: int
+
+    @property
+    def is_code(self) -> bool:
+        return self.name == "Code" or (self.kind == "Start" and self.name == "CodeBlock")
+
+
+def _events(text: str, begin: int = 0) -> Iterator[_Event]:
+    """Yield the events of the parser for a text from the character `begin` on."""
+    import pyromark
+
+    parsed = text[begin:]
+    starts = np.frombuffer(parsed.encode(), np.uint8) & 0xC0 != 0x80  # the first byte of each character
+    characters = np.concatenate([[begin], begin + np.cumsum(starts)])  # the character at each byte
+    for event, place in pyromark.events_with_range(parsed, options=_options()):
+        kind, value = _item(event)
+        name = kind
+        if kind in ("Start", "End"):
+            name, value = _item(value)
+        yield _Event(kind, name, value, int(characters[place["start"]]), int(characters[place["end"]]))
+
+
+def _item(event: Any) -> tuple[str, Any]:
+    if isinstance(event, str):
+        return event, None
+    ((name, value),) = event.items()
+    return name, value
+
+
+@cache
+def _options() -> "pyromark.Options":
+    from pyromark import Options
+
+    return (
+        Options.ENABLE_TABLES
+        | Options.ENABLE_FOOTNOTES
+        | Options.ENABLE_STRIKETHROUGH
+        | Options.ENABLE_TASKLISTS
+        | Options.ENABLE_DEFINITION_LIST
+        | Options.ENABLE_WIKILINKS
+    )
 
 
 def _plain(title: str) -> str:
     """Return a title without Markdown. Its underscores are those of names such as __init__, and its tags are text."""
-    from markdown_it import MarkdownIt
-
-    (inline,) = MarkdownIt("commonmark", {"html": False}).parseInline(title.replace("_", UNDERSCORE))
-    return " ".join(_words(inline).replace(UNDERSCORE, "_").split())
-
-
-def _words(inline: "Token") -> str:
-    return "".join(
-        _words(child) if child.type == "image" else WORDS.get(child.type, child.content)
-        for child in inline.children or ()
-    )
-
-
-def _parts(tokens: list["Token"], place: int, starts: list[int]) -> Iterator[int]:
-    """Yield where the items of a list or the rows of a table begin; nothing for another token."""
-    for number in range(place + 1, len(tokens)):
-        token = tokens[number]
-        if not token.level:
-            return
-        if (token.type, token.level) in ITEM_TOKENS and token.map is not None:
-            yield starts[token.map[0]]
+    heading = "# " + " ".join(title.replace("_", UNDERSCORE).split())
+    texts = ("Text", "Code", "InlineHtml")
+    words = "".join(event.value for event in _events(heading) if event.kind in texts)
+    return " ".join(words.replace(UNDERSCORE, "_").split())

@@ -1,8 +1,4 @@
-"""From the headings and blocks of a document to its passages.
-
-A passage is a piece of one section. Only sections that are too small to be found alone, and follow one another under
-the same heading, become one passage, with their headings in its text.
-"""
+"""From the headings and blocks of a document to its passages: pieces of one section each."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -104,97 +100,83 @@ class Splitter:
         return found
 
 
-SMALL = 8  # a section with fewer than 1 / SMALL of a passage's tokens is small
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentPassage:
     """A passage of a document: start and end count the characters of the document's text."""
 
-    text: str
+    text: str  # plain text
     start: int
     end: int
     headings: tuple[str, ...]  # from the highest to the section's own
     anchor: str  # anchor of the section, or of the nearest one around it that has any
     page: int | None
     table: str  # the header of the table that the passage continues
+    source: str = ""  # the text with its markup, as the model reads it, if it has any
 
 
 @dataclass(slots=True)
 class _Section:
-    heading: Heading | None
-    path: tuple[str, ...] = ()
-    anchor: str = ""
+    """A heading and what follows it up to the next one. It can go on after sections below it."""
+
+    path: tuple[Heading, ...]  # from the highest to the section's own; empty before the first heading
     blocks: list[Block] = field(default_factory=list)
-    children: list["_Section"] = field(default_factory=list)
 
     @property
-    def start(self) -> int:
-        if self.heading is None:
-            return self.blocks[0].start
-        return self.heading.start
+    def headings(self) -> tuple[str, ...]:
+        return tuple(heading.text for heading in self.path)
 
     @property
-    def end(self) -> int:
-        last = (self.children or self.blocks or [self.heading])[-1]
-        if last is None:
-            return 0
-        return last.end
+    def anchor(self) -> str:
+        """Return the anchor of the section, or of the nearest one around it that has any."""
+        return next((heading.anchor for heading in reversed(self.path) if heading.anchor), "")
 
 
 def divide(document: Document, splitter: Splitter) -> Iterator[DocumentPassage]:
     """Yield the passages of a document in order. No passage is longer than a part, such as a page."""
-    path: list[Heading] = []
+    path: list[Heading] = []  # the open headings
     for part in document.parts:
-        root, path = _sections(part, path)
-        for text, section, anchor, table in _divide(part, root, splitter, document.title):
-            for block in trimmed(part.text, text.start, text.stop):
-                start, end = part.offset + block.start, part.offset + block.end
-                words = part.text[block.start : block.end]
-                yield DocumentPassage(words, start, end, section.path, anchor, part.page, table)
+        sections = list(_sections(part, path))
+        if part.page is None:  # in a PDF, the next page can have the text of a heading
+            _add_headings_alone(part, sections)
+        for section in sections:
+            prefix = heading_prefix({"title": document.title, "headings": section.headings})
+            for start, end, table in splitter.divide(part.text, section.blocks, prefix):
+                for block in trimmed(part.text, start, end):
+                    passage = _passage(part, section, block, table)
+                    if passage.text:  # it can be marks alone
+                        yield passage
 
 
-def _sections(part: DocumentPart, path: list[Heading]) -> tuple[_Section, list[Heading]]:
-    """Return the tree of a part's sections, and the open headings at its end; `path` has those at its beginning."""
-    opened = [root := _Section(None)]
-    for block in [*(Heading(0, 0, each.level, each.text, each.anchor) for each in path), *part.blocks]:
+def _sections(part: DocumentPart, path: list[Heading]) -> Iterator[_Section]:
+    """Yield the sections of a part; `path` has the open headings at its beginning, and at its end."""
+    section = _Section(tuple(path))
+    for block in part.blocks:
         if isinstance(block, Block):
-            opened[-1].blocks.append(block)
+            section.blocks.append(block)
             continue
-        while (above := opened[-1].heading) is not None and above.level >= block.level:
-            opened.pop()
-        around = opened[-1]
-        named = (block.text,) if block.text else ()
-        opened.append(_Section(block, around.path + named, block.anchor or around.anchor))
-        around.children.append(opened[-1])
-    return root, [section.heading for section in opened if section.heading is not None]
+        yield section
+        while path and path[-1].level >= block.level:
+            path.pop()
+        if block.text:
+            path.append(block)
+        section = _Section(tuple(path))
+    yield section
 
 
-FoundPassage = tuple[range, _Section, str, str]  # characters, section, anchor, table header
+def _add_headings_alone(part: DocumentPart, sections: Iterable[_Section]) -> None:
+    """Let a section without any text consist of its heading, so that it is found by its words."""
+    with_text = {section.path[-1:] for section in sections if section.blocks}
+    for section in sections:
+        if section.path and section.path[-1:] not in with_text:
+            with_text.add(section.path[-1:])
+            section.blocks += trimmed(part.text, section.path[-1].start, section.path[-1].end)
 
 
-def _divide(part: DocumentPart, section: _Section, splitter: Splitter, title: str) -> Iterator[FoundPassage]:
-    children = [each for each in section.children if each.start != each.end]
-    if not children:
-        blocks = section.blocks
-        if not blocks and section.heading and part.page is None:  # in a PDF, the next page can have its text
-            blocks = trimmed(part.text, section.start, section.end)
-        prefix = heading_prefix({"title": title, "headings": section.path})
-        for start, end, table in splitter.divide(part.text, blocks, prefix):
-            yield range(start, end), section, section.anchor, table
-        return
-    own = _Section(None, section.path, section.anchor, section.blocks)
-    runs: list[list[_Section]] = []  # small sections that are one passage together, or one section
-    last_is_small = False
-    for one in [*([own] if section.blocks else []), *children]:
-        is_small = splitter.fits(part.text, one.start, one.end, splitter.passage_tokens // SMALL)
-        if last_is_small and is_small and splitter.fits(part.text, runs[-1][0].start, one.end, splitter.passage_tokens):
-            runs[-1].append(one)
-        else:
-            runs.append([one])
-        last_is_small = is_small
-    for run in runs:
-        if len(run) == 1:
-            yield from _divide(part, run[0], splitter, title)
-        else:
-            yield range(run[0].start, run[-1].end), section, run[0].anchor, ""
+def _passage(part: DocumentPart, section: _Section, block: Block, table: str) -> DocumentPassage:
+    start, end = block.start, block.end
+    text, source = part.text[start:end], ""
+    if part.markup is not None:
+        source = part.markup.read_by_model(start, end)
+        text = part.markup.plain(start, end)
+    place = part.offset + start, part.offset + end
+    return DocumentPassage(text, *place, section.headings, section.anchor, part.page, table, source)

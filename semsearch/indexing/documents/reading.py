@@ -13,7 +13,7 @@ from urllib.parse import quote
 from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
 from semsearch.indexing.corpus.folder import as_text, find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json
-from semsearch.indexing.corpus.passages import stored_columns, writing_passages
+from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.documents.document import HTML, MARKDOWN, Document, UnreadableError, page_address, read_plain
 from semsearch.indexing.documents.html import read_docx, read_html
 from semsearch.indexing.documents.markdown import read_markdown
@@ -133,7 +133,7 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     by_reason = [Skipped(reason, len(names), names[0]) for reason, names in sorted(others.items())]
     corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_reason))
     corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
-    return replace(corpus, documents=dict(formats), heading_prefix=True)
+    return replace(corpus, documents=dict(formats), heading_prefix=True, sources=stored_sources(passages))
 
 
 def _reason(error: Exception, limits: Limits) -> str:
@@ -152,7 +152,7 @@ def _reason(error: Exception, limits: Limits) -> str:
 class ReadDocument:
     """What was read of a document."""
 
-    rows: list[tuple[str, str, str]]  # text, id and metadata of each passage
+    rows: list[tuple[str, str, str, str]]  # text, id, metadata and source of each passage
     running_lines: int
     problem: str  # what of it could not be read
     unlisted: str = ""  # why it is not to be found
@@ -183,7 +183,7 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     return ReadDocument(rows, document.running_lines, document.problem)
 
 
-def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str]]:
+def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str, str]]:
     rows = []
     address = page_address(name, reading.base_url, reading.anchors, document.canonical)
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
@@ -202,5 +202,7 @@ def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, st
         stated |= {"start": passage.start, "end": passage.end, "passage": number, "table": passage.table or None}
         others = {column: value for column, value in document.fields.items() if column not in stated}
         stated = {column: value for column, value in stated.items() if value is not None}
-        rows.append((passage.text, f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)))
+        id, metadata = f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)
+        source = passage.source if passage.source != passage.text else ""
+        rows.append((passage.text, id, metadata, source))
     return rows

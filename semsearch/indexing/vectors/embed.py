@@ -22,8 +22,8 @@ from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import TensorsError, map_tensors
 from semsearch.indexing.bundles import check_checksum
-from semsearch.indexing.corpus.corpus import EmbeddedTexts
-from semsearch.indexing.corpus.passages import stored_columns
+from semsearch.indexing.corpus.corpus import PrefixedTexts
+from semsearch.indexing.corpus.passages import stored_columns, stored_sources
 from semsearch.indexing.digests import Positions, digest_texts, find_digests, mark_first
 from semsearch.indexing.files import release
 from semsearch.indexing.progress import OnProgress, no_progress
@@ -206,7 +206,10 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         with (bundle / TRUNCATED).open(encoding="utf-8") as file:
             is_truncated[[json.loads(line)["index"] for line in file]] = True
     texts, _, metadata = stored_columns(bundle / PASSAGES)
-    digests = digest_texts(EmbeddedTexts(texts, metadata) if older.corpus.heading_prefix else texts)
+    embedded: Collection[str] = texts
+    if older.corpus.heading_prefix:
+        embedded = PrefixedTexts(texts, metadata, stored_sources(bundle / PASSAGES))
+    digests = digest_texts(embedded)
     if read_manifest(bundle) != older:
         raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other one runs")
 

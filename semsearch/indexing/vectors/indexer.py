@@ -60,7 +60,7 @@ def write_index(
             titles = (title if isinstance(title, str) else "" for title in found)
         if keywords.language_column is not None:
             languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
-        postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles, languages)
+        postings, described = keyword_tensors(corpus.keyword_texts, keywords, titles, languages)
         if described is not None:
             known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
             described = replace(described, known_words=known)

@@ -11,7 +11,7 @@ const [folder] = readdirSync(new URL("code/", root));
 const code = new URL(`code/${folder}/`, root);
 const load = (name) => import(new URL(`worker/${name}.js`, code));
 globalThis.self = { onconnect: null }; // as in a shared worker, which waits for pages
-const { Files, Site, openModel, plainText } = await load("worker");
+const { Files, Site, openModel } = await load("worker");
 
 class LocalFiles extends Files {
   async fetch(url) {
@@ -35,7 +35,6 @@ const answers = {
   similar: (request) => site.similar(request, () => {}).catch((error) => ({ error: error.message })),
   tokens: async (text) => (await site.tokenizer()).tokenize(text).ids,
   terms: (text) => site.analyzer.terms(text),
-  plain: (markdown) => Object.values(plainText(markdown)),
   embedding: async (text) => Array.from((await embed(text)).embedding),
 };
 const found = [];

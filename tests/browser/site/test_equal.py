@@ -15,7 +15,6 @@ from bench.texts import HEADLINES, read_headlines
 from semsearch.engine.bundle import QUERY_TABLE, RRF, StagesInfo, check_bundle
 from semsearch.engine.embedder import Embedder, QueryTable
 from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
-from semsearch.engine.keyword.highlights import plain_text
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.vectors import indexer
@@ -201,15 +200,6 @@ def compare(site: Path, function: Function, asked: list[dict[str, Any]]) -> None
 
 def test_whole_replies_are_those_of_the_function(site: Path, site_bundle: Path, function_over: Connect) -> None:
     compare(site, function_over(site_bundle), list(requests(int(os.environ.get("REQUESTS", "400")))))
-
-
-def test_markdown_is_the_same_plain_text(site: Path) -> None:
-    generator = random.Random(5)
-    marks = [*'*_`~[]()!<>#|\\- \n🦆é𐐀"', "**", "```", "](a_b)", "][c]", "\n\n", "\n# ", "> ", "https://a.b"]
-    texts = ["".join(generator.choices([*marks, "a", "b c", "1"], k=generator.randint(1, 60))) for _ in range(5_000)]
-    found = answers(site, [("plain", text) for text in texts])
-    expected = [list(plain_text(text)) for text in texts]
-    assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
 
 
 def test_each_misspelled_word_is_corrected_as_by_the_function(

@@ -7,12 +7,10 @@ from collections import Counter
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from semsearch.engine.keyword import highlights
 from semsearch.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
-from semsearch.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords, plain_text
+from semsearch.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords
 
 LANGUAGE = "english"
 STEM = find_stemmer(LANGUAGE)
@@ -149,48 +147,3 @@ def test_sentences_end_where_people_end_them(text: str, sentence: list[str]) -> 
         (found,) = highlight([text], word[0], None, marks_words=False)
         ((start, end),) = found.ranges
         assert text[start:end] in sentence
-
-
-LEAVES = ["a", "b.", "c-d", "é", "x_y", "`e ** f`", "``g ` h``", "\\*i\\*", "2 * 3", "j*k*l", "(m)", "__init__"]
-LINKS = ["[n *o*](u)", '![**p** q](u(v) "w")', "[`r`](<s t>)"]
-PHRASES = st.recursive(
-    st.sampled_from(LEAVES + LINKS),
-    lambda inner: st.one_of(
-        st.lists(inner, min_size=2, max_size=4).map(" ".join),
-        st.builds(str.format, st.sampled_from(["**{}**", "*{}*", "_{}_"]), inner),
-    ),
-    max_leaves=8,
-)
-
-
-@given(PHRASES)
-@example("**`bold`**, [a **b**](u_v(w) 'x') ![c](d) and `e ** f` in src/**/*.js")
-@example("2 * 3 * 4, ***a** b*, snake_case, __init__, _x_y, \\*d\\* and ``e ` f``")
-def test_plain_text_is_what_a_parser_of_markdown_shows(text: str) -> None:
-    def shown(tokens: list[Token] | None) -> str:
-        return "".join(shown(token.children) if token.children else token.content for token in tokens or [])
-
-    text = f"x {text} x"
-    plain, places = plain_text(text)
-    assert plain == "".join(text[place] for place in places)
-    assert places == sorted(places)
-    assert plain == shown(MarkdownIt("commonmark").parseInline(text))
-
-
-@pytest.mark.parametrize(
-    ("markdown", "plain"),
-    [
-        ("## A `b`\n\n> # Q\n> text *x", "A b\n\nQ\ntext *x"),
-        ("```py\ndef f(*args, **rest): `x`\n```\n*y*", "def f(*args, **rest): `x`\n\ny"),
-        ("```\n*cut off", "*cut off"),
-        ("a *b\n\nc* `d\n\ne` f", "a *b\n\nc* `d\n\ne` f"),
-        (
-            "[text][ref], [short][], a[0][1], [x] and [^1]\n\n[ref]: https://a.b",
-            "text, short, a[0][1], [x] and [^1]\n\n",
-        ),
-        ("| **a** | b |\n| --- | :-: |\n| c | d |", "| a | b |\n\n| c | d |"),
-        ("A\n===\n<https://a.b/c_d_> ~~gone~~ 🦆*e*", "A\n\nhttps://a.b/c_d_ gone 🦆e"),
-    ],
-)
-def test_plain_text_has_no_syntax_of_markdown(markdown: str, plain: str) -> None:
-    assert plain_text(markdown)[0] == plain

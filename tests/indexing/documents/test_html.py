@@ -44,7 +44,7 @@ CASES = {
     "what Sphinx generates": (
         f'<h1 id="m">M</h1><dl><dt id="m.f">f(x)<a href="s.html"><span class="viewcode-link">[source]</span></a></dt>'
         f'<dd>{WORDS}</dd></dl><table class="indextable genindextable"><tr><td><a href="m.html">f</a></table>',
-        [(("M", "f(x)"), "m.f", WORDS)],
+        [(("M",), "m", "M"), (("M", "f(x)"), "m.f", WORDS)],
     ),
     "an old anchor": (f"<h2><a name=x></a>A</h2>{WORDS}", [(("A",), "x", WORDS)]),
     "blanks, breaks and lists": (

@@ -4,8 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-from semsearch.indexing.documents.markdown import read_markdown
+from semsearch.indexing.documents.markdown import read_markdown, read_markdown_text
 from semsearch.indexing.documents.passages import DocumentPassage, Splitter, divide
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"  # not small
@@ -37,21 +41,17 @@ CASES = {
     "a skipped level": (f"### A\n{WORDS}\n# B\n{WORDS}", [(("A",), "a", WORDS), (("B",), "b", WORDS)]),
     "underlined headings": (f"A\n===\n{WORDS}\n\nB\n---\n{WORDS}", [(("A",), "a", WORDS), (("A", "B"), "b", WORDS)]),
     "a repeated heading": (f"# A\n{WORDS}\n# A\n{WORDS}", [(("A",), "a", WORDS), (("A",), "a-1", WORDS)]),
-    "a heading in code is none": (f"# A\n```\n# B {WORDS}\n```", [(("A",), "a", f"```\n# B {WORDS}\n```")]),
-    "a heading in a quotation is none": (f"# A\n> # B\n> {WORDS}", [(("A",), "a", f"> # B\n> {WORDS}")]),
-    "Windows line ends": (f"# A\r\n\r\n{WORDS}\r\n{WORDS}\r\n", [(("A",), "a", f"{WORDS}\r\n{WORDS}")]),
-    "a section without text": (
+    "a heading in code is none": (f"# A\n```\n# B {WORDS}\n```", [(("A",), "a", f"# B {WORDS}")]),
+    "a heading in a quotation is none": (f"# A\n> # B\n> {WORDS}", [(("A",), "a", f"B\n\n{WORDS}")]),
+    "Windows line ends": (f"# A\r\n\r\n{WORDS}\r\n{WORDS}\r\n", [(("A",), "a", f"{WORDS} {WORDS}")]),
+    "headings without text": (
         f"# A\n\n## B\n\n{WORDS}\n\n## C\n",
-        [(("A", "B"), "b", WORDS), (("A", "C"), "c", "## C")],
+        [(("A",), "a", "A"), (("A", "B"), "b", WORDS), (("A", "C"), "c", "C")],
     ),
     "comments alone": (f"# A\n\n<!-- b -->\n\n{WORDS}\n\n---\n", [(("A",), "a", WORDS)]),
-    "small sections are together": (
-        f"# A\n{WORDS}\n## B\nb.\n## C\nc.\n## D\n{WORDS}",
-        [(("A",), "a", WORDS), (("A",), "b", "## B\nb.\n## C\nc."), (("A", "D"), "d", WORDS)],
-    ),
-    "a small section alone": (
-        f"# A\n{WORDS}\n## B\nb.\n# C\n{WORDS}",
-        [(("A",), "a", WORDS), (("A", "B"), "b", "b."), (("C",), "c", WORDS)],
+    "small sections": (
+        f"# A\n{WORDS}\n## B\nb.\n## C\nc.",
+        [(("A",), "a", WORDS), (("A", "B"), "b", "b."), (("A", "C"), "c", "c.")],
     ),
 }
 
@@ -73,7 +73,7 @@ def test_an_anchor_of_the_authors_own_is_no_part_of_the_heading(
 def test_paragraphs_share_a_passage_and_code_stays_whole(passages: Callable[..., list[DocumentPassage]]) -> None:
     code = f"```\n{WORDS}\n\n{WORDS}\n```"
     found = passages(f"# A\n\n{WORDS}\n\n{WORDS}\n\n{code}\n\n{WORDS}", tokens=37)
-    assert [each.text for each in found] == [f"{WORDS}\n\n{WORDS}", code, WORDS]
+    assert [each.source for each in found] == [f"{WORDS}\n\n{WORDS}", code, WORDS]
 
 
 def test_a_long_paragraph_is_divided_at_sentences(passages: Callable[..., list[DocumentPassage]]) -> None:
@@ -88,9 +88,9 @@ def test_a_long_table_is_divided_at_rows_and_its_header_goes_along(
     header = "| name | use |\n| --- | --- |\n"
     rows = [f"| n{row} | one two three four five |" for row in range(9)]
     found = passages(f"# A\n\n{header}" + "\n".join(rows), tokens=40)
-    assert [each.table for each in found] == ["", *["| name | use |"] * (len(found) - 1)]
+    assert [each.table for each in found] == ["", *["name | use"] * (len(found) - 1)]
     assert len(found) > 2
-    assert "\n".join(each.text for each in found) == header + "\n".join(rows)
+    assert "\n".join(each.source for each in found) == header + "\n".join(rows)
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,102 @@ def test_front_matter_becomes_fields(front: str, title: str, fields: dict[str, o
     (tmp_path / "page.md").write_bytes(f"{front}# Head\n\n{WORDS}\n".encode())
     document = read_markdown(tmp_path / "page.md", "github")
     assert (document.title, document.fields) == (title, fields)
+
+
+def plain(markdown: str, anchors: str = "github") -> str:
+    """Return the plain text of Markdown."""
+    (part,) = read_markdown_text(markdown, Path("page.md"), anchors).parts
+    assert part.markup is not None
+    return part.markup.plain(0, len(markdown))
+
+
+LEAVES = ["a", "b.", "c-d", "é", "x_y", "`e ** f`", "``g ` h``", "\\*i\\*", "2 * 3", "j*k*l", "(m)", "__init__"]
+LINKS = ["[n *o*](u)", '![**p** q](u(v) "w")', "[`r`](<s t>)"]
+PHRASES = st.recursive(
+    st.sampled_from(LEAVES + LINKS),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=2, max_size=4).map(" ".join),
+        st.builds(str.format, st.sampled_from(["**{}**", "*{}*", "_{}_"]), inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(PHRASES)
+@example("**`bold`**, [a **b**](u_v(w) 'x') ![c](d) and `e ** f` in src/**/*.js")
+@example("2 * 3 * 4, ***a** b*, snake_case, __init__, _x_y, \\*d\\* and ``e ` f``")
+def test_plain_text_is_what_another_parser_shows(text: str) -> None:
+    def shown(tokens: list[Token] | None) -> str:
+        return "".join(shown(token.children) if token.children else token.content for token in tokens or [])
+
+    text = f"x {text} x"
+    assert plain(text) == shown(MarkdownIt("commonmark").parseInline(text))
+
+
+PLAIN = {
+    "a quotation": ("> # Q\n> text *x", "Q\n\ntext *x"),
+    "code": ("a `b`\n\n```py\ndef f(*a):\n    `x`\n```\n*y*", "a b\n\ndef f(*a):\n    `x`\n\ny"),
+    "links": ("[t][r], ![alt *a*](u.png) <https://a.b>\n\n[r]: https://c.d", "t, alt a https://a.b"),
+    "wiki links": ("[[Page]], [[Page|alias]] and ![[note]]", "Page, alias and note"),
+    "a table": ("| **a** | b |\n| --- | :-: |\n| `c\\|d` | e |", "a | b\nc|d | e"),
+    "lists": ("a\n\n- b\n  - c\n\n1. d\n2. e", "a\n\n- b\n  - c\n\n1. d\n2. e"),
+    "tasks": ("- [ ] a\n- [x] b", "- a\n- b"),
+    "line breaks": ("a\nb  \nc\\\nd", "a b\nc\nd"),
+    "entities and escapes": ("&amp; \\*a\\* &uuml;", "& *a* ü"),
+    "struck text and footnotes": ("~~a~~[^1]\n\n[^1]: b", "a\n\nb"),
+    "definitions": ("Term\n: what it is", "Term\nwhat it is"),
+    "a comment in a line": ("a <!-- b --> c", "a c"),
+    "a comment over a blank line": ("a <!-- b\n\nc --> d", "a d"),
+    "comments in code": ("`<!-- a -->` `%%b%%`", "<!-- a --> %%b%%"),
+    "comments of Obsidian": ("a %%b%% c\n\n%%\nd\n%%\n\n5%% and 6%%", "a c\n\n5%% and 6%%"),
+    "marks of Obsidian": ("==a b== and a == b == c", "a b and a == b == c"),
+    "callouts": ("> [!note]- Title\n> text\n\n> [!WARNING]\n> text", "Title text\n\ntext"),
+    "directives": (
+        ":::tip Title\n\na\n\n:::\n\n::::{note} b\n:::\n\n:::info[*c*]\n\nd\n:::",
+        "Title\n\na\n\nb\n\nc\n\nd",
+    ),
+    "shortcodes": ('{{< tabs "x" >}}\na\n{{< /tabs >}}\n\n[b]({{< ref "c" >}}) {{% d %}}e{{% /d %}}', "a\n\nb e"),
+    "tags of Jekyll": ("{% include a.html %}\n\nb{: .c }", "b"),
+    "tags of HTML": ("<b>a</b><br>b <kbd>c</kbd> &lt;d", "a\nb c <d"),
+    "a block of HTML": (
+        '<div align="center"\n  id="x">\n<p>a</p><p>b &amp; c</p><img src="d">\n</div>\n\ne',
+        "a\nb & c\n\ne",
+    ),
+    "a table of HTML": ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a | b\nc"),
+    "scripts": ("<script>\nlet a = 1;\n</script>\n\nb", "b"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_plain_text_has_no_markup(case: str) -> None:
+    markdown, expected = PLAIN[case]
+    assert plain(markdown) == expected
+
+
+MKDOCS = """\
+!!! note "Title"
+
+    a *b*
+
+    ??? tip
+        c
+
+=== "Tab"
+
+    ```
+    d
+    ```
+
+e
+"""
+
+
+def test_admonitions_and_tabs_of_mkdocs_are_text() -> None:
+    assert plain(MKDOCS, "mkdocs") == "Title\n\na b\n\nc\n\nTab\n\nd\n\ne"
+
+
+def test_the_model_reads_the_marks_but_no_comments_and_tags(passages: Callable[..., list[DocumentPassage]]) -> None:
+    text = "# A\n\n**a** <!-- b --> <kbd>c</kbd> %%d%% [e](f)\n\n> [!note]\n> g"
+    (found,) = passages(text)
+    assert (found.source, found.text) == ("**a**  c  [e](f)\n\n> [!note]\n> g", "a c e\n\ng")
+    assert text[found.start : found.end] == text.partition("\n\n")[2]

@@ -2,7 +2,6 @@
 // Places are code points of a text, so a text is an array of characters here.
 
 /** @import { Range } from "./types.js" */
-/** @typedef {{end: number, length: number, total: number, isBoth: boolean}} Run of marks that can begin an emphasis */
 /** @typedef {import("./analyzer.js").Analyzer} Analyzer */
 import { PAIR, SPACE, WORD } from "./analyzer.js";
 import { countOne } from "./arrays.js";
@@ -12,22 +11,6 @@ const [MARK, STOP, CLOSING] = ["[.!?\\u2026]", "\\u3002\\uff01\\uff1f", "[\"'\\u
 const INSIDE = `(?:[^\\n.!?\\u2026${STOP}]+|${MARK}(?!${CLOSING}(?:[${SPACE}]|$)))*`;
 const SENTENCE = new RegExp(`(?=[^${SPACE}])${INSIDE}(?:${MARK}${CLOSING}|[${STOP}])?`, "gu");
 const BLANK = new RegExp(`[${SPACE}]`, "u");
-const TICKS = /(?<![\\`])`+/g;
-const MARKUP = new RegExp(
-  [
-    "(?<escape>\\\\)[!-/:-@\\[-`{-~]",
-    "(?<line>(?<![^\\n])[ \\t]*(?:(?:>[ \\t]?)+(?:#{1,6}[ \\t]+)?|#{1,6}[ \\t]+" +
-      "|[|:=*_\\-][|:=*_ \\t\\-]{2,}(?![^\\n])|\\[[^\\^\\[\\]\\n][^\\[\\]\\n]*\\]:[ \\t][^\\n]*))",
-    "(?<open>!?\\[)",
-    "(?<link>\\]\\((?:<[^<>\\n]*>|[^() \\t\\n]*(?:\\([^() \\t\\n]*\\)[^() \\t\\n]*)*)" +
-      "(?:[ \\t]+(?:\"[^\"\\n]*\"|'[^'\\n]*'))?\\))",
-    "(?<close>\\](?:\\[[^\\[\\]\\n]*\\])?)",
-    "(?<address><(?:https?:|mailto:)[^<> \\t\\n]*>)",
-    "(?<run>\\*+|_+|~~)",
-    "(?<gap>\\n[ \\t]*(?=\\n))",
-  ].join("|"),
-  "gu",
-);
 
 /** @type {(character: string) => boolean} */
 const isBlank = (character) => BLANK.test(character);
@@ -37,7 +20,7 @@ const isShown = (character) => !BLANK.test(character);
 /**
  * Return the ranges of each text that answer the query, and its snippet. With marksWords, the ranges are the words of
  * the query; otherwise, or if there are none, the best sentence. corrected are terms that replace misspelled words.
- * @type {(texts: {text: string, isMarkdown: boolean}[], query: string, analyzer: Analyzer, corrected: string[],
+ * @type {(texts: string[], query: string, analyzer: Analyzer, corrected: string[],
  *   marksWords: boolean) =>
  *   {highlights: Range[], snippet: {start: number, end: number, text: string, highlights: Range[]}}[]}
  */
@@ -52,15 +35,13 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
     known.set(word, terms);
     return terms;
   };
-  const shown = texts.map(({ text, isMarkdown }) => (isMarkdown ? plainText(text) : { text, places: null }));
-  const divided = shown.map(({ text }) => divide(text, termsOf));
+  const divided = texts.map((text) => divide(text, termsOf));
   /** @type {Map<string, number>} */
   const counts = new Map();
   const sentences = divided.flatMap(({ shared }) => shared);
   for (const found of sentences) for (const term of found) countOne(counts, term);
   const weight = (/** @type {string} */ term) => Math.log1p(sentences.length / Number(counts.get(term)));
-  return divided.map(({ characters, sentences, shared, words }, i) => {
-    const place = (/** @type {number} */ at) => shown[i].places?.[at] ?? at;
+  return divided.map(({ characters, sentences, shared, words }) => {
     const scores = shared.map((found) =>
       Array.from(found, weight)
         .sort()
@@ -71,10 +52,10 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
     const ranges = query ? (marksWords && words.length ? words : [best]).filter(([from, to]) => from < to) : [];
     const inside = ranges.map(([from, to]) => /** @type {Range} */ ([Math.max(from, start), Math.min(to, end)]));
     return {
-      highlights: ranges.map(([from, to]) => [place(from), place(to - 1) + 1]),
+      highlights: ranges,
       snippet: {
-        start: start && place(start),
-        end: end && place(end - 1) + 1,
+        start,
+        end,
         text: characters.slice(start, end).join(""),
         highlights: inside.filter(([from, to]) => from < to).map(([from, to]) => [from - start, to - start]),
       },
@@ -130,100 +111,4 @@ function findSnippet(text, [start, stop], word) {
   }
   if (text.length - start < SNIPPET) start = Math.min(start, nextWord(Math.max(0, end - SNIPPET)));
   return [start, start + text.slice(start, end).findLastIndex(isShown) + 1];
-}
-
-/**
- * Return the text of a passage of Markdown as a page shows it, and the place in the Markdown of each character.
- * @type {(markdown: string) => {text: string, places: number[]}}
- */
-export function plainText(markdown) {
-  const hidden = new Uint8Array(markdown.length); // units of the string
-  for (const [start, end] of findMarkup(markdown)) hidden.fill(1, start, end);
-  /** @type {number[]} */
-  const places = [];
-  let [unit, text] = [0, ""];
-  [...markdown].forEach((character, place) => {
-    if (!hidden[unit]) {
-      text += character;
-      places.push(place);
-    }
-    unit += character.length;
-  });
-  return { text, places };
-}
-
-/** Yield the ranges that are syntax, in units of the string. @param {string} text @returns {Generator<Range>} */
-function* findMarkup(text) {
-  const runs = Array.from(text.matchAll(TICKS), ({ index, 0: ticks }) => ({ start: index, end: index + ticks.length }));
-  /** @type {Map<number, number>} the next run of each length */
-  const later = new Map();
-  /** @type {Map<number, number>} the run that can end the code which a run begins */
-  const closing = new Map();
-  for (const [number, { start, end }] of [...runs.entries()].reverse()) {
-    const next = later.get(end - start);
-    if (next !== undefined) closing.set(number, next);
-    later.set(end - start, number);
-  }
-  let [masked, done] = ["", 0]; // the text with back ticks instead of code
-  for (const [number, { start, end: after }] of runs.entries()) {
-    if (start < done) continue; // in code
-    const isBlock = after - start > 2 && /^[ \t]*$/.test(text.slice(text.lastIndexOf("\n", start) + 1, start));
-    const begin = isBlock ? text.indexOf("\n", after) + 1 || text.length : after;
-    const last = runs[closing.get(number) ?? -1] ?? { start: 0, end: 0 };
-    if (last.start >= begin && (isBlock || !text.slice(begin, last.start).includes("\n\n"))) {
-      yield [start, begin];
-      yield [last.start, last.end];
-      masked += text.slice(done, start) + "`".repeat(last.end - start);
-      done = last.end;
-    } else if (isBlock) yield [start, begin];
-  }
-  masked += text.slice(done);
-  /** @type {Range[]} */
-  let brackets = [];
-  /** @type {Record<string, Run[]>} by their mark */
-  let opened = {};
-  for (const { index: start, 0: found, groups = {} } of masked.matchAll(MARKUP)) {
-    const end = start + found.length;
-    if (groups.escape) yield [start, start + 1];
-    else if (groups.line) yield [start, end];
-    else if (groups.address) yield* [/** @type {Range} */ ([start, start + 1]), /** @type {Range} */ ([end - 1, end])];
-    else if (groups.run) yield* pair(masked, start, end, (opened[found[0]] ??= []));
-    else if (groups.open) brackets.push([start, end]);
-    else if (groups.gap) [brackets, opened] = [[], {}];
-    else {
-      const first = brackets.pop();
-      if (first && (groups.link || (found.length > 1 && !isLetter(characterBefore(masked, first[0])))))
-        yield* [first, /** @type {Range} */ ([start, end])];
-    }
-  }
-}
-
-const isLetter = (/** @type {string} */ character) => /[\p{L}\p{N}]/u.test(character); // or a digit
-const characterBefore = (/** @type {string} */ text, /** @type {number} */ place) =>
-  [...text.slice(Math.max(0, place - 2), place)].pop() ?? "";
-
-/**
- * Yield the parts of a run of marks that end an emphasis, each after the part of an earlier run that begins it.
- * @param {string} text @param {number} start @param {number} end @param {Run[]} opened @returns {Generator<Range>}
- */
-function* pair(text, start, end, opened) {
-  const [before, after] = [characterBefore(text, start), String.fromCodePoint(text.codePointAt(end) ?? 32)];
-  const [isAfterLetter, isBeforeLetter] = [isLetter(before), isLetter(after)];
-  const isCode = text[start] === "_"; // no emphasis in snake_case
-  const isAfterText = before !== "" && isShown(before);
-  const closes = isAfterText && (isAfterLetter || !isBeforeLetter) && !(isCode && isBeforeLetter);
-  const opens = isShown(after) && (isBeforeLetter || !isAfterLetter) && !(isCode && isAfterLetter);
-  const total = end - start;
-  while (closes && opened.length && start < end) {
-    const first = opened[opened.length - 1];
-    if ((first.isBoth || opens) && (first.total + total) % 3 === 0 && total % 3) break; // as in src/**/*.js
-    const count = Math.min(first.length, end - start);
-    yield [first.end - count, first.end];
-    yield [start, start + count];
-    start += count;
-    first.end -= count;
-    first.length -= count;
-    if (!first.length) opened.pop();
-  }
-  if (opens && start < end) opened.push({ end, length: end - start, total, isBoth: closes });
 }

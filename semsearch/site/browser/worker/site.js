@@ -15,7 +15,6 @@ import { findGroups, findPage } from "./ranking.js";
 import { Index } from "./semantic.js";
 import { WordPiece } from "./wordpiece.js";
 
-const OF_MARKDOWN = /\.(?:md|markdown)(?:#.*)?:\d+$/is; // ids of such passages
 const MOST_RESULTS = 100; // best texts that facets count with facets_of: "results"
 const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
 
@@ -204,8 +203,7 @@ export class Site {
   /** Return hits as a reply shows them. @type {(h: Hit[], r: Request, query: string, terms: string[]) => Promise<any[]>} */
   async show(hits, { highlights, mode = "semantic" }, query, corrected) {
     const passages = await Promise.all(hits.map(({ row }) => this.passage(row)));
-    const isMarkdown = (/** @type {string} */ id) => this.info.index.heading_prefix && OF_MARKDOWN.test(id);
-    const texts = passages.map(([id, text]) => ({ text, isMarkdown: isMarkdown(id) }));
+    const texts = passages.map(([, text]) => text);
     const found = highlights ? highlight(texts, query, this.analyzer, corrected, mode !== "semantic") : [];
     return hits.map(({ row, ...scores }, i) => {
       const [id, text, metadata] = passages[i];

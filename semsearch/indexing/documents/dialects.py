@@ -1,0 +1,82 @@
+"""What authors write in Markdown that CommonMark does not know: the edits that make CommonMark of it.
+
+Comments of HTML and of Obsidian leave, and so do the marks of Obsidian, of the directives of Docusaurus, VitePress and
+MyST, of the admonitions and tabs of MkDocs, of attribute lists, and of the shortcodes of Hugo and the tags of Jekyll.
+Titles stay. Left out: the arguments of a shortcode, because only its template says which of them are text.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from semsearch.indexing.documents.document import MKDOCS
+from semsearch.indexing.documents.markup import Edit
+
+COMMENT = re.compile(r"<!--.*?-->|(?<![\w%{<])%%(?![%\s]*\n?\Z)(?:[^%]|%(?!%))+%%(?![\w%}>])", re.DOTALL)
+# `{{< name >}}` and `{{% name %}}` of Hugo, `{% name %}` of Jekyll, and `{: .class }` of attribute lists
+SHORTCODE = re.compile(r"\{\{<[^{}]*>\}\}|\{\{%[^{}]*%\}\}|\{%[^{}]*%\}|\{:[^{}\n]*\}")
+MARK = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]*[^\s=])==(?![=\w])")  # ==text== of Obsidian
+CALLOUT = re.compile(r"^(?:[ \t]*>)+[ \t]*(\[![\w-]+\][+-]?[ \t]*)", re.MULTILINE)  # > [!note] Title
+# :::tip Title, :::tip[Title], :::{note} Title, and the line that ends one
+DIRECTIVE = re.compile(
+    r"^([ \t]*:{3,}[ \t]*(?:\{?[\w:-]+\}?)?[ \t]*\[?)([^\n\]{}]*)(\]?[ \t]*(?:\{[^\n{}]*\})?[ \t]*)$", re.MULTILINE
+)
+# !!! note "Title" and ??? note of MkDocs, and === "Tab" of its content tabs
+ADMONITION = re.compile(r"( *)((?:!!!|\?\?\?\+?)[ \t]+[\w -]+|===[!+]?)(?:[ \t]+\"([^\"\n]*)\")?[ \t]*\Z")
+INDENT = 4  # blanks before the lines of an admonition
+
+
+def find_comments(text: str, code: "Code") -> list[tuple[int, int]]:
+    """Return the ranges of the comments of a text, outside of code."""
+    return [found.span() for found in COMMENT.finditer(text) if found.start() not in code]
+
+
+def find_edits(text: str, code: "Code", anchors: str) -> Iterator[Edit]:
+    """Yield the edits that make CommonMark of a text, without those of its comments."""
+    for found in SHORTCODE.finditer(text):
+        if found.start() not in code:
+            yield Edit(*found.span())
+    for found in MARK.finditer(text):
+        if found.start() not in code:
+            yield Edit(found.start(), found.start(1))
+            yield Edit(found.end(1), found.end())
+    for found in CALLOUT.finditer(text):
+        if found.start() not in code:
+            yield Edit(*found.span(1))
+    for found in DIRECTIVE.finditer(text):
+        if found.start() not in code:
+            yield Edit(*found.span(1))
+            yield Edit(*found.span(3))
+    if anchors == MKDOCS:
+        yield from _admonitions(text, code)
+
+
+def _admonitions(text: str, code: "Code") -> Iterator[Edit]:
+    """Yield the edits that leave the titles of MkDocs' admonitions and tabs, and unindent their content."""
+    place = depth = 0
+    for line in text.splitlines(keepends=True):
+        content = line.rstrip("\r\n")
+        start, place = place, place + len(line)
+        if not content.strip():
+            continue
+        indent = len(content) - len(content.lstrip(" "))
+        depth = min(depth, indent // INDENT)
+        yield Edit(start, start + depth * INDENT)
+        begins = ADMONITION.match(content)
+        if begins and len(begins[1]) // INDENT == depth and (depth or start not in code):
+            shown = f"{begins[3]}\n" if begins[3] else ""
+            yield Edit(start + begins.start(2), start + len(content), shown)
+            depth += 1
+
+
+class Code:
+    """The ranges of a text that are code; `place in code` says whether a place is in one."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Take ranges in the order of the text, which do not overlap."""
+        self._ranges = list(ranges)
+        self._starts = [start for start, _ in self._ranges]
+
+    def __contains__(self, place: int) -> bool:
+        found = bisect_right(self._starts, place) - 1
+        return found >= 0 and place < self._ranges[found][1]

@@ -1,0 +1,119 @@
+"""A text with markup in three forms: as its file has it, as the model reads it, and as plain text.
+
+Places count characters of the file. The parser reads the file's text after edits, so its places are translated.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+BLANKS = re.compile(" {2,}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """The characters start to end of a text become another text, by default none."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+class EditedText:
+    """A text after edits. It knows where its characters are in the original."""
+
+    def __init__(self, original: str, edits: Iterable[Edit]) -> None:
+        """Make the edits. Of those that overlap, the first one is made."""
+        self.original = original
+        pieces: list[str] = []
+        self._origins, self._starts = [0], [0]  # where each unchanged run begins, in the original and in the result
+        end = length = 0
+        for edit in sorted(edits):
+            if edit.start < end:
+                continue
+            pieces += [original[end : edit.start], edit.text]
+            length += edit.start - end + len(edit.text)
+            end = edit.end
+            self._origins.append(end)
+            self._starts.append(length)
+        pieces.append(original[end:])
+        self.text = "".join(pieces)
+
+    def origin(self, place: int) -> int:
+        """Return the place in the original of a character of the result."""
+        run = bisect_right(self._starts, place) - 1
+        return self._origins[run] + place - self._starts[run]
+
+    def origin_of_end(self, place: int) -> int:
+        """Return the place in the original where a range of the result ends."""
+        if place == 0:
+            return 0
+        return self.origin(place - 1) + 1
+
+    def place(self, origin: int) -> int:
+        """Return the place in the result of a character of the original, or of the first one kept after it."""
+        run = bisect_right(self._origins, origin) - 1
+        place = self._starts[run] + origin - self._origins[run]
+        if run + 1 < len(self._starts):
+            return min(place, self._starts[run + 1])
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPiece:
+    """The plain text of the characters start to end of an edited text."""
+
+    start: int
+    end: int
+    text: str
+    keeps_blanks: bool = False  # whether it is code, or a gap between texts
+
+
+class Markup:
+    """The markup of a text: what is nobody's text, and the plain text of the rest."""
+
+    def __init__(self, edited: EditedText, pieces: Sequence[PlainPiece], hidden: Iterable[tuple[int, int]]) -> None:
+        """Take the pieces of the edited text in order, and the ranges of the original that nobody reads."""
+        self._edited = edited
+        self._pieces = pieces
+        self._starts = [piece.start for piece in pieces]
+        self._hidden = sorted(hidden)
+        self._hidden_ends = [end for _, end in self._hidden]
+
+    def read_by_model(self, start: int, end: int) -> str:
+        """Return the characters start to end of the file without its comments and tags."""
+        shown = [start]
+        for hidden, stop in self._hidden[bisect_right(self._hidden_ends, start) :]:
+            if hidden >= end:
+                break
+            shown += [max(hidden, shown[-1]), min(max(stop, shown[-1]), end)]
+        shown.append(end)
+        return "".join(self._edited.original[first:last] for first, last in list(pairwise(shown))[::2]).strip()
+
+    def plain(self, start: int, end: int) -> str:
+        """Return the plain text of the characters start to end of the file."""
+        begin, stop = self._edited.place(start), self._edited.place(end)
+        found: list[str] = []
+        first = bisect_left(self._starts, begin)
+        if first and self._pieces[first - 1].end > begin:  # a piece that is divided
+            first -= 1
+        for piece in self._pieces[first:]:
+            if piece.start >= stop:
+                break
+            text = _clip(piece, begin, stop)
+            if not piece.keeps_blanks:
+                text = BLANKS.sub(" ", text)
+                if found and found[-1][-1].isspace():
+                    text = text.lstrip(" ")
+            if text:
+                found.append(text)
+        return "".join(found).strip()
+
+
+def _clip(piece: PlainPiece, begin: int, stop: int) -> str:
+    """Return the text of a piece from `begin` to `stop`; a text unlike the original belongs to its first character."""
+    if piece.end - piece.start == len(piece.text):
+        return piece.text[max(begin - piece.start, 0) : stop - piece.start]
+    return piece.text if piece.start >= begin else ""
