@@ -108,7 +108,9 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert schemas["SimilarRequest"]["properties"]["filter"]["anyOf"][0] == {"$ref": "#/components/schemas/Filter"}
     assert schemas["FacetRange"]["properties"].keys() == {"from", "to", "count"}
     always = set(schemas["Result"]["required"])
-    assert schemas["Result"]["properties"].keys() - always == {"scores", "text", "metadata", "highlights", "snippet"}
+    assert schemas["Result"]["properties"].keys() - always == {
+        *("scores", "text", "metadata", "source", "highlights", "snippet")
+    }
 
 
 def test_each_operation_has_a_name_a_group_and_a_schema_for_each_reply_in_json(
