@@ -180,7 +180,7 @@ def _filters(metadata: dict[str, Any], kinds: Mapping[str, str], generator: rand
         match kinds[name]:
             case "string":
                 yield {name: generator.choice([value, {"$startsWith": value[:1]}, {"$in": [value, "?"]}])}
-            case "list":
+            case "list" | "numbers":
                 yield {name: value[0]}
             case kind:
                 value = float(value) if kind == "number" else value  # a table has its numbers as text

@@ -1,9 +1,10 @@
 """The metadata of a corpus as typed columns that filters can compare: which types they have, and their tensors.
 
-A column has a type if all its values have it: strings, numbers, booleans, lists of strings, or dates, which are strings
-that all begin like 2024-05-31 and are ISO 8601. Other columns cannot be filtered. A CSV holds only strings, so there a
-column of strings that are all numbers has the type number. Numbers that no dtype holds exactly are refused, since a
-filter would find the wrong rows. `semsearch/engine/metadata/columns.py` reads the tensors and describes them.
+A column has a type if all its values have it: strings, numbers, booleans, lists of strings, lists of numbers, or dates,
+which are strings that all begin like 2024-05-31 and are ISO 8601. Other columns cannot be filtered. A CSV holds only
+strings, so there a column of strings that are all numbers has the type number. Numbers that no dtype holds exactly are
+refused, since a filter would find the wrong rows. `semsearch/engine/metadata/columns.py` reads the tensors and
+describes them.
 """
 
 import json
@@ -18,7 +19,7 @@ from shlex import quote
 
 import numpy as np
 
-from semsearch.engine.metadata.columns import EXPECTED_VALUES, Stored, stored_value
+from semsearch.engine.metadata.columns import EXPECTED_VALUES, LIST_TYPES, Stored, stored_value
 from semsearch.engine.tensors import AnyArray
 from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.corpus.columns import EXACT_FLOATS, require_column
@@ -28,15 +29,15 @@ from semsearch.indexing.corpus.passages import writing_passages
 
 NONE = "none"  # the type of a column that filters cannot name
 COLUMN_TYPES = (*EXPECTED_VALUES, NONE)
-LIST_OF_STRINGS = "a list of strings"
+EXPECTED_LISTS = {"list": "a list of strings", "numbers": "a list of numbers"}
 TYPES_OF_JSON: dict[type, tuple[str, ...]] = {
     str: ("string", "date"),
     int: ("number",),
     float: ("number",),
     bool: ("boolean",),
-    list: ("list",),
+    list: LIST_TYPES,
 }
-NUMBER_TYPE = frozenset(["number"])
+NUMERIC_TYPES = frozenset(["number", "numbers"])
 DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -88,22 +89,23 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
                 fitting = frozenset([kind])
             else:
                 place = f"text {row} (from 0, id {corpus.ids[row]!r})"
-                expected = LIST_OF_STRINGS if kind == "list" else EXPECTED_VALUES[kind]
+                expected = EXPECTED_LISTS.get(kind) or EXPECTED_VALUES[kind]
                 remedy = f"correct it, or choose another type with --column {name}=TYPE"
                 raise corpus_error(source, place, f"{reprlib.repr(value)} in the column {name!r}", expected, remedy)
             kinds[name] = kinds.get(name, fitting) & fitting
-            if kinds[name] == NUMBER_TYPE:
-                ranges.setdefault(name, NumberRange()).add(*stored_values("number", value) or ())
+            for numeric in kinds[name] & NUMERIC_TYPES:
+                for number in stored_values(numeric, value) or ():
+                    ranges.setdefault(name, NumberRange()).add(number)  # type: ignore[arg-type] # no bytes
     for name in sorted(name for name in requested if requested[name] != NONE):
         require_column(source, sorted(kinds), name, "--column")
-    types = {name: "date" if "date" in kinds[name] else next(iter(kinds[name]), NONE) for name in sorted(kinds)}
+    types = {name: min(kinds[name], default=NONE) for name in sorted(kinds)}
     for name, kind in types.items():
         left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"
         if kind != NONE and name.startswith("$"):
             raise CorpusError(
                 f"{source}: found the column {name!r}, expected no $ at its beginning; rename it, or {left_out}"
             )
-        if kind == "number" and ranges[name].dtype is None:
+        if kind in NUMERIC_TYPES and ranges[name].dtype is None:
             found = f"{reprlib.repr(ranges[name].rounded)} in the column {name!r}"
             expected = "numbers that 64 bits hold exactly"
             remedy = f"compare the column as strings with --column {quote(f'{name}=string')}, or {left_out}"
@@ -178,6 +180,8 @@ def _describe_kind(value: object) -> str:
     kinds = _types_of(value)
     if "date" in kinds:
         return "dates"
+    if kinds == {"numbers"}:
+        return "lists of numbers"
     return next((f"{kind}s" for kind in sorted(kinds)), "other values")
 
 
@@ -190,16 +194,16 @@ def _types_of(value: object) -> frozenset[str]:
 def stored_values(kind: str, value: object) -> list[Stored] | None:
     """Return what a column of this type stores for a value, None if the value does not fit the type.
 
-    A list has its different strings, another type one value. A string can be the JSON of a number, a boolean (also
+    A list has its different values, another type one value. A string can be the JSON of a number, a boolean (also
     capitalized, as Python writes it) or a list, because a CSV has no other way to state one. A number fits a column of
     strings as its JSON.
     """
     try:
         if kind == "string" and type(value) in (int, float):
             value = json.dumps(value)
-        if isinstance(value, str) and kind in ("number", "boolean", "list"):
+        if isinstance(value, str) and kind in ("number", "boolean", *LIST_TYPES):
             value = json.loads(value.lower() if kind == "boolean" else value)
-        if kind != "list":
+        if kind not in LIST_TYPES:
             return [stored_value(kind, value)]
         if not isinstance(value, list):
             return None
@@ -215,7 +219,7 @@ class _Column:
         self._kind = kind
         self._rows = array("I")  # rows that have a value
         self._values: list[Stored] = []
-        self._owners = array("I")  # the row of each value; a row can have several strings of a list, or none
+        self._owners = array("I")  # the row of each value; a row can have several values of a list, or none
         self._known: dict[Stored, Stored] = {}
 
     def add(self, row: int, values: Sequence[Stored]) -> None:
@@ -258,6 +262,10 @@ class _Column:
             np.asarray(self._rows),
             np.array(self._values, np.uint8 if self._kind == "boolean" else numbers.dtype),
         )
+        if self._kind == "numbers":
+            distinct, codes = np.unique(values, return_inverse=True)
+            owners = np.asarray(self._owners)
+            return {"values": distinct, "codes": codes.astype(_smallest_dtype(len(distinct))), "rows": owners}
         each = _spread(values, rows, count)
         distinct, places = np.unique(values, return_inverse=True)
         codes = _spread(places.astype(_smallest_dtype(len(distinct))), rows, count)

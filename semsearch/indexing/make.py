@@ -185,8 +185,8 @@ def index(
         text_column: column of the texts, or several, whose texts are joined by a line break, such as name,description;
             the first of several is the title column too. Without it, the column `text` or the only one.
         id_column: column of the ids. Without it, the column `id` or the row number.
-        column: type of another column for filters, such as year=number: string, number, boolean, date, list or none,
-            which leaves the column out. Without it, the type that all values have.
+        column: type of another column for filters, such as year=number: string, number, boolean, date, list (strings),
+            numbers (a list of them) or none, which leaves the column out. Without it, the type that all values have.
         separator: character that separates the fields of a CSV. Without it, a comma.
         decimal_comma: read numbers of a CSV such as 3,50 or 1.234,50.
         base_url: address at which the folder of documents is published.

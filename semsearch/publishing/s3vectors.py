@@ -45,6 +45,7 @@ from semsearch.engine.bundle import (
     check_bundle,
     read_manifest,
 )
+from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import dequantize
 from semsearch.engine.semantic.index import Index
@@ -117,7 +118,7 @@ class BundleVectors:
     def _check_row(self, row: int) -> None:
         filterable, shown = self._metadata(row)
         for name, value in filterable.items():
-            if isinstance(value, int | float) and abs(value) > LARGEST_NUMBER:
+            if largest_number(value) > LARGEST_NUMBER:
                 self._refuse(row, f"{name} is {value}", f"numbers up to {LARGEST_NUMBER}; use --column {name}=string")
         found, total = _json_bytes(filterable), _json_bytes(filterable | shown)
         if found > MOST_FILTERABLE_BYTES:
@@ -140,6 +141,12 @@ class BundleVectors:
         return filterable_metadata(passage.metadata, self.kinds), shown
 
 
+def largest_number(value: object) -> float:
+    """Return the largest magnitude of the numbers of a value, 0 if it has none."""
+    values = value if isinstance(value, list) else [value]
+    return max((abs(each) for each in values if isinstance(each, int | float)), default=0)
+
+
 def filterable_metadata(metadata: Mapping[str, Any], kinds: Mapping[str, str]) -> NewVector:
     """Return the part of a row's metadata that filters compare, typed; EMPTY names the columns with an empty list."""
     found: NewVector = {}
@@ -149,7 +156,7 @@ def filterable_metadata(metadata: Mapping[str, Any], kinds: Mapping[str, str]) -
         stored = stored_values(kind, metadata[name])
         assert stored is not None  # `semsearch index` checked it
         values = [metadata_value(kind, value) for value in stored]
-        if kind != "list":
+        if kind not in LIST_TYPES:
             (found[name],) = values
         elif values:
             found[name] = values

@@ -12,7 +12,7 @@ import numpy as np
 from semsearch.engine.hits import DECIMALS, MOST_HITS, Hit, Mask
 from semsearch.engine.keyword.highlights import TermsOfWords, highlight
 from semsearch.engine.loading import Loaded, LoadedTexts
-from semsearch.engine.metadata.columns import Column
+from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
 from semsearch.engine.pages import Group, find_groups, find_page, group_hits
 from semsearch.engine.passages import Passage, Passages
@@ -29,7 +29,7 @@ QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no
 STRINGS, ORDERED, ANY = (
     ("string",),
     ("string", "number", "boolean", "date"),
-    ("string", "number", "boolean", "date", "list"),
+    tuple(EXPECTED_VALUES),
 )
 
 

@@ -261,7 +261,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "facets of an unknown column": (
         {"text": "a", "facets": ["who", "x" * 100]},
-        f"facets: found '{'x' * 60}', expected a column of type string, number, boolean, date, list; "
+        f"facets: found '{'x' * 60}', expected a column of type string, number, boolean, date, list, numbers; "
         "name one of who, tags, size, big, told, new",
     ),
 }

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from semsearch.app.errors import ErrorReply
 from semsearch.app.routes.reply_models import ERRORS, REPLIES
 from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
-from semsearch.engine.metadata.columns import COMPARED, ID
+from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES
 from semsearch.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
 from semsearch.search.request import MOST_COLUMNS
 
@@ -29,10 +29,11 @@ VALUES = {  # JSON Schema of a value that is compared with a column, by the colu
     "boolean": {"type": "boolean"},
     "date": DATE_SCHEMA,
     "list": {"type": "string"},
+    "numbers": {"type": "number"},
 }
 DESCRIPTION = f"""\
 Only texts whose metadata pass the filter are found. A value without an operator means `$eq`; all members of an object \
-must hold. A list passes if one of its strings passes. `$startsWith` compares the beginning of strings. At most \
+must hold. A list passes if one of its values passes. `$startsWith` compares the beginning of strings. At most \
 {MOST_LEVELS} filters may be within each other."""
 
 
@@ -53,7 +54,7 @@ def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
 def describe_columns(properties: dict[str, Any], kinds: Mapping[str, str]) -> None:
     """Write the columns of these types into the JSON Schemas of a request's fields, `properties`."""
     strings = [name for name, kind in kinds.items() if kind == "string" and name != ID]
-    sortable = [name for name, kind in kinds.items() if kind != "list" and name != ID]
+    sortable = [name for name, kind in kinds.items() if kind not in LIST_TYPES and name != ID]
     columns = [name for name in kinds if name != ID]
     way = {"type": "string", "enum": ["asc", "desc"]}
     sort = _object(dict.fromkeys(sortable, way)) | {"minProperties": 1, "maxProperties": MOST_COLUMNS}

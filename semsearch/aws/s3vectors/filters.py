@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from semsearch.aws.s3vectors.vectors import EMPTY, LARGEST_NUMBER, metadata_value
-from semsearch.engine.metadata.columns import COMPARED, Stored
+from semsearch.engine.metadata.columns import COMPARED, LIST_TYPES, Stored
 from semsearch.engine.metadata.filters import STRING_TYPES, Condition, FilterError, Parsed, read_filter
 
 COMPARABLE = ("number", "date")
@@ -65,7 +65,7 @@ def _operator(condition: Condition, kind: str) -> Filter:
         others = "$eq, $ne, $in, $nin or $exists"
         if kind in STRING_TYPES:
             others = "$eq, $ne, $in, $nin, $startsWith or $exists"
-        expected = f"{others}, since S3 Vectors compares only numbers and dates, not a {kind}"
+        expected = f"{others}, since S3 Vectors compares only numbers and dates, not the type {kind}"
         raise FilterError(condition.where, expected, operator)
     if operator == "$exists":
         return _exists(name, kind, bool(operand))
@@ -76,7 +76,7 @@ def _operator(condition: Condition, kind: str) -> Filter:
         value = [_value(kind, each) for each in operand]
     else:
         value = _value(kind, operand)
-    if operator == "$ne" and kind == "list":
+    if operator == "$ne" and kind in LIST_TYPES:
         operator, value = "$nin", [value]
     found = {name: {operator: value}}
     if operator in ("$ne", "$nin"):
@@ -102,7 +102,7 @@ def _value(kind: str, operand: Stored) -> str | int | float | bool:
 
 def _exists(name: str, kind: str, wanted: bool) -> Filter:
     found = {name: {"$exists": wanted}}
-    if kind != "list":
+    if kind not in LIST_TYPES:
         return found
     if wanted:
         return _any([found, {EMPTY: {"$eq": name}}])

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from semsearch.engine.hits import DECIMALS, Find, Hit, Mask, Rows, Scored
-from semsearch.engine.metadata.columns import Column, Columns, stored_value
+from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column, Columns, stored_value
 from semsearch.engine.metadata.filters import FilterError
 from semsearch.engine.tensors import Array
 
 MOST_BOOSTED = 200  # number of best hits whose scores are boosted
 HEAVIEST = 1_000.0  # maximum weight of a boost
 UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # seconds of each unit of a half-life
-BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": ("string", "number", "boolean", "date", "list")}
+BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": tuple(EXPECTED_VALUES)}
 
 
 class Boost(NamedTuple):

@@ -3,7 +3,7 @@
 A column is stored in one of two ways. Either it has a dictionary: `values` ascend without repetitions, and `codes` has
 the place of each row's value among them, so that filters compare small whole numbers. Or, where that takes fewer bytes,
 `values` has the value of each row. Strings always have a dictionary: UTF-8 bytes with `offsets`.
-A list has a code for each of its strings, and `rows` say which row each code belongs to.
+A list has a code for each of its values, and `rows` say which row each code belongs to.
 `present` has a bit for each row, set where the row has a value; it is left out if all rows have one.
 """
 
@@ -34,7 +34,9 @@ EXPECTED_VALUES = {  # the values that a column of each type can be compared wit
     "boolean": "true or false",
     "date": "an ISO 8601 date or time, such as 2024-05-31 or 2024-05-31T12:00:00Z",
     "list": "a string",
+    "numbers": "a number",
 }
+LIST_TYPES = ("list", "numbers")  # lists of strings, and lists of numbers
 Compare = Callable[[AnyArray, Any], Mask]
 
 
@@ -58,15 +60,15 @@ COMPARED = {
 def stored_value(kind: str, value: object) -> Stored:
     """Return a JSON value as a column of this type stores it: text as UTF-8, a date as microseconds since 1970 in UTC.
 
-    A date without a time is its first moment. A time without a zone is in UTC. For a column of lists, value is a string
-    of a list. Raises ValueError if the value is not of the type.
+    A date without a time is its first moment. A time without a zone is in UTC. For a column of lists, value is one of a
+    list's. Raises ValueError if the value is not of the type.
     """
     match value:
         case bool():
             if kind == "boolean":
                 return int(value)
         case int() | float():
-            if kind == "number" and (isinstance(value, int) or math.isfinite(value)):
+            if kind in ("number", "numbers") and (isinstance(value, int) or math.isfinite(value)):
                 return value
         case str():
             if kind in ("string", "list"):
@@ -83,7 +85,7 @@ def stored_value(kind: str, value: object) -> Stored:
 class Column:
     """One column: its type, the corpus's number of rows, and the tensors that the module describes.
 
-    Each method returns (rows,) bool. A row with a list matches if one of its strings does.
+    Each method returns (rows,) bool. A row with a list matches if one of its values does.
     """
 
     kind: str

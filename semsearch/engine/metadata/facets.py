@@ -26,7 +26,7 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VA
     """Return the most frequent values of a column and the number of rows that have each, most frequent first.
 
     allowed is (rows,) bool: only rows where it is true are counted; None counts every row. Rows without a value are not
-    counted, and a row whose list has a string twice is counted once. Values with equal counts ascend. A date is
+    counted, and a row whose list has a value twice is counted once. Values with equal counts ascend. A date is
     returned as ISO 8601 in UTC, without a time if it is midnight.
 
     More than `most` different numbers or dates are counted in ranges, which ascend and are not empty: `from` is in the
@@ -35,7 +35,7 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VA
     mask = column.exists()
     if allowed is not None:
         mask = mask & allowed
-    if column.rows is not None:  # a list has an entry for each of its strings
+    if column.rows is not None:  # a list has an entry for each of its values
         assert column.codes is not None
         entries = mask[column.rows]
         size = len(column.values)

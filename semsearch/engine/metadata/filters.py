@@ -2,12 +2,12 @@
 
     {"category": "WORLD", "year": {"$gte": 2015}, "$or": [{"tags": "sea"}, {"tags": {"$exists": false}}]}
 
-All members of an object must hold. A value without an operator means $eq. A list matches if one of its strings does.
+All members of an object must hold. A value without an operator means $eq. A list matches if one of its values does.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
 Two things go further than that page: dates are a type, and $gt, $gte, $lt and $lte compare every type. $startsWith
 compares only strings, character by character.
 The page does not specify rows without a value. As in MongoDB, only $ne, $nin and {"$exists": false} keep them
-(https://www.mongodb.com/docs/manual/reference/operator/query/ne/), and a list passes $ne if none of its strings is
+(https://www.mongodb.com/docs/manual/reference/operator/query/ne/), and a list passes $ne if none of its values is
 equal.
 """
 

@@ -15,6 +15,7 @@ from bench.texts import HEADLINES, read_headlines
 from semsearch.engine.bundle import QUERY_TABLE, RRF, StagesInfo, check_bundle
 from semsearch.engine.embedder import Embedder, QueryTable
 from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
+from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.vectors import indexer
@@ -220,6 +221,7 @@ def test_each_misspelled_word_is_corrected_as_by_the_function(
 ODD_COLUMNS = {
     **{"10": "number", "2": "string", "1": "date", "__proto__": "string", "constructor": "boolean", "a.b": "list"},
     **{"huge": "number", "whole": "number", "since": "date", "until": "date", "id": "string", "é ~": "list"},
+    "sizes": "numbers",
 }
 
 
@@ -233,6 +235,7 @@ def odd_metadata(row: int) -> dict[str, object]:
         "__proto__": "proto" if row % 3 else "toString",
         "constructor": row % 4 > 1,
         "a.b": lists[row % 5],
+        "sizes": ([38, 38.5], [], [39, 39], [2**53, None])[row % 4],
         "huge": (1e300, -1e-7, 2.5, 1e21)[row % 4],
         "whole": (2**53 - 1, -(2**53) + 1, 0, 5)[row % 4],
         "since": f"{1960 + row}-03-01T00:00:00{('', 'Z', '+05:30', '-12:00', '.000001', '.5-00:01')[row % 6]}",
@@ -258,7 +261,7 @@ def odd_requests() -> Iterator[dict[str, Any]]:
             way = "$eq"
         operand = {"$exists": True, "$in": [value], "$nin": [value]}.get(way, value)
         request: dict[str, Any] = {"num_results": 20, "filter": {name: {way: operand}}, "facets": [*ODD_COLUMNS][:10]}
-        ordered = [each for each, kind in ODD_COLUMNS.items() if kind != "list"]
+        ordered = [each for each, kind in ODD_COLUMNS.items() if kind not in LIST_TYPES]
         if number % 2:
             request["sort"] = {generator.choice(ordered): generator.choice(["asc", "desc"])}
         elif number % 4:

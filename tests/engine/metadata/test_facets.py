@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from semsearch.engine.metadata.columns import Column
+from semsearch.engine.metadata.columns import LIST_TYPES, Column
 from semsearch.engine.metadata.facets import MOST_FACET_VALUES, MOST_RANGES, count_values, sort_rows
 from tests.bundle_files import column_of
 
@@ -25,6 +25,7 @@ VALUES: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "float": ("number", st.sampled_from([-1.5, -0.25, 0.5, 2.5, 1e300])),
     "boolean": ("boolean", st.booleans()),
     "date": ("date", st.sampled_from(DATES + EDGES)),
+    "numbers": ("numbers", st.lists(st.sampled_from([38, 38.5, 2**40]), max_size=4)),
     "list": ("list", st.lists(st.sampled_from(["", "a", "b", "🦆"]), max_size=4)),
 }
 Rows = tuple[str, list[Any], list[bool] | None]
@@ -60,11 +61,11 @@ def test_facets_are_the_counts_of_the_values_most_frequent_first(rows: Rows) -> 
     expected: Counter[Any] = Counter()
     for row, value in enumerate(values):
         if value is not None and (mask is None or mask[row]):
-            expected.update({stored(kind, each) for each in (value if kind == "list" else [value])})
+            expected.update({stored(kind, each) for each in (value if kind in LIST_TYPES else [value])})
     found = [(each["value"], each["count"]) for each in count_values(column_of(values, kind), mask_of(mask))]
     assert {stored(kind, value): count for value, count in found} == expected
     assert found == sorted(found, key=lambda each: (-each[1], key_of(kind, each[0])))
-    types = {"boolean": (bool,), "number": (int, float)}.get(kind, (str,))
+    types = {"boolean": (bool,), "number": (int, float), "numbers": (int, float)}.get(kind, (str,))
     assert all(isinstance(value, types) and type(count) is int for value, count in found)
 
 

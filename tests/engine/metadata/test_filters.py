@@ -13,12 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from semsearch.engine.metadata.columns import Columns, IdColumn
+from semsearch.engine.metadata.columns import LIST_TYPES, Columns, IdColumn
 from semsearch.engine.metadata.filters import MOST_FILTER_VALUES, MOST_LEVELS, FilterError, allowed_rows
 from semsearch.engine.tensors import Strings
 from semsearch.indexing.columns import column_tensors
 
-KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date", "tags": "list"}
+KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date"}
+KINDS |= {"tags": "list", "sizes": "numbers"}
 WORDS = ["", "a", "ab", "b", "żółw", "🦆", "WORLD"]
 DATES = ["1969-12-31", "2024-02-29", "2024-02-29T00:00:01Z", "2024-02-29T01:00:00+01:00", "2024-03-01T12:00:00.000001"]
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -28,6 +29,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "is_new": st.booleans(),
     "told": st.sampled_from(DATES),
     "tags": st.sampled_from(WORDS),
+    "sizes": st.sampled_from([38, 38.5, -1.0, 2**53]),
 }
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -79,7 +81,7 @@ def column_holds(name: str, comparison: str, operand: Any, metadata: Mapping[str
 
 def one_column(name: str) -> st.SearchStrategy[dict[str, Any]]:
     operand = VALUES[name]
-    if KINDS[name] == "number":
+    if KINDS[name] in ("number", "numbers"):
         operand = operand | st.sampled_from([2020.0, 2020.5, 0, -0.0, 2**53 + 1, 2**63, 2**70, -(2**70), 1.5e300])
     several = st.lists(operand, min_size=1, max_size=12)
     operands = dict.fromkeys(("$eq", "$ne", *COMPARED), operand)
@@ -104,7 +106,10 @@ filters = st.recursive(
 )
 metadata_rows = st.lists(
     st.fixed_dictionaries(
-        {}, optional={name: st.lists(VALUES[name], max_size=3) if name == "tags" else VALUES[name] for name in KINDS}
+        {},
+        optional={
+            name: st.lists(VALUES[name], max_size=3) if KINDS[name] in LIST_TYPES else VALUES[name] for name in KINDS
+        },
     ),
     min_size=1,
     max_size=30,

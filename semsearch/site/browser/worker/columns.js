@@ -33,7 +33,7 @@ export class Column {
     return !this.present || ((this.present[row >> 3] >> (7 - (row & 7))) & 1) === 1;
   }
 
-  /** Return the rows whose value passes a test; of a list, one of its strings must. @type {(test: Test) => Uint8Array} */
+  /** Return the rows whose value passes a test; of a list, one of its values must. @type {(test: Test) => Uint8Array} */
   where(test) {
     const passing = this.codes && Array.from(this.values, test);
     const passes = (/** @type {number} */ i) => (passing ? passing[this.codes[i]] : test(this.values[i]));
@@ -53,7 +53,7 @@ export class Column {
 export function countValues(column, allowed) {
   /** @type {Map<any, number>} */
   const counts = new Map();
-  const seen = new Set(); // a list counts once for each of its strings
+  const seen = new Set(); // a list counts once for each of its values
   for (let i = 0; i < (column.rows?.length ?? column.count); i++) {
     const row = column.rows ? column.rows[i] : i;
     const value = column.order(i);

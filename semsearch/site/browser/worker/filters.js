@@ -6,7 +6,7 @@ import { both, maskOf } from "./arrays.js";
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,6}))?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 /** @type {Record<string, string>} */
-const JSON_TYPES = { list: "string", date: "string" }; // of a value in JSON, by the type of the column
+const JSON_TYPES = { list: "string", date: "string", numbers: "number" }; // of a value in JSON, by the type of the column
 const EXPECTED = "a date or time, such as 2024-05-31 or 2024-05-31T12:00:00Z";
 
 /** Whether a value passes an operator, by the order of the two. @type {Record<string, (order: number) => boolean>} */
