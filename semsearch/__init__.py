@@ -4,14 +4,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from semsearch.client import Hit, Hits, Search
+    from semsearch.client import ColumnSummary, Hit, Hits, Search, ServerError
+    from semsearch.engine.bundle import BundleError
+    from semsearch.engine.errors import OptionError
     from semsearch.engine.loading import load_bundle
+    from semsearch.engine.tensors import TensorsError
+    from semsearch.indexing.corpus import CorpusError
+    from semsearch.indexing.errors import PackagesError
     from semsearch.indexing.make import IndexSummary, index, remove
+    from semsearch.indexing.models.modules import ModelError
 
-__all__ = ["Hit", "Hits", "IndexSummary", "Search", "index", "load_bundle", "remove"]
+__all__ = [
+    "BundleError",
+    "ColumnSummary",
+    "CorpusError",
+    "Hit",
+    "Hits",
+    "IndexSummary",
+    "ModelError",
+    "OptionError",
+    "PackagesError",
+    "Search",
+    "ServerError",
+    "TensorsError",
+    "index",
+    "load_bundle",
+    "remove",
+]
 
-MODULE_OF = {
+MODULE_OF = {  # modules other than `client`
     **dict.fromkeys(("IndexSummary", "index", "remove"), "indexing.make"),
+    "BundleError": "engine.bundle",
+    "CorpusError": "indexing.corpus",
+    "ModelError": "indexing.models.modules",
+    "OptionError": "engine.errors",
+    "PackagesError": "indexing.errors",
+    "TensorsError": "engine.tensors",
     "load_bundle": "engine.loading",
 }
 

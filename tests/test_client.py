@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from semsearch import Hit, Hits, Search
+from semsearch import ColumnSummary, Hit, Hits, Search
 from semsearch.app.app import App
 from semsearch.app.http import Receive, Scope, Send, header
 from semsearch.app.settings import ApiKey, Settings, hash_key
@@ -271,7 +271,14 @@ def test_a_request_with_a_region_is_signed_with_the_credentials_of_the_environme
 
 def test_a_search_says_what_it_searches(either: Search, local: Search, bundle: Path) -> None:
     assert len(either) == len(local) == 200
-    assert either.columns == {"chapter": "number", "places": "list", "told": "date", "true": "boolean", "who": "string"}
+    columns = either.columns
+    types = {name: column.type for name, column in columns.items()}
+    assert types == {"chapter": "number", "places": "list", "told": "date", "true": "boolean", "who": "string"}
+    assert columns["chapter"] == ColumnSummary("number", 180, 0, 19)
+    assert columns["told"] == ColumnSummary("date", 180, "2024-01-05", "2024-12-05")
+    assert columns["places"] == ColumnSummary("list", 180, values={"sea": 120, "village": 60})
+    assert columns["true"].values == {False: 120, True: 60}
+    assert len(columns["who"].values) == 10
     assert "model='tests/mean-of-words'" in repr(either)
     assert "rows=200" in repr(either)
     assert sha256((bundle / "manifest.json").read_bytes()).hexdigest()[:12] in repr(local)

@@ -11,6 +11,7 @@ from semsearch.indexing.bundles import take_model
 OBJECTS = (
     index,
     Search,
+    Search.columns,
     Search.search,
     Search.search_many,
     Search.pages,
@@ -28,6 +29,7 @@ def test_the_examples_print_what_they_say(tmp_path: Path, bundle: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     runner, finder = doctest.DocTestRunner(), doctest.DocTestFinder(recurse=False)
     for example in OBJECTS:
-        (test,) = finder.find(example, example.__qualname__)
+        name = getattr(example, "__qualname__", "columns")  # a property has no name before Python 3.13
+        (test,) = finder.find(example, name)
         assert test.examples, example
         assert runner.run(test).failed == 0, example

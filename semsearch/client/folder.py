@@ -100,7 +100,7 @@ class LocalBundle:
         texts = self._bundle.texts
         if texts is not None and texts.allowed is not None:
             rows = int(texts.allowed.sum())
-        return Contents(self._bundle.manifest.model.name, self._version, rows, dict(corpus.columns))
+        return Contents(self._bundle.manifest.model.name, self._version, rows, dict(corpus.columns), texts is not None)
 
     def has_changed(self) -> bool:
         """Return whether another bundle is in the folder. It returns True once for each."""

@@ -55,7 +55,8 @@ class Contents:
     model: str
     version: str | None
     rows: int
-    columns: dict[str, str]
+    columns: dict[str, str]  # types by name
+    has_texts: bool  # False if they are in S3 Vectors
 
 
 class ServerError(ExpectedError, OSError):

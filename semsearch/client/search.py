@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, Unpack
 
 from semsearch.aws.s3.published import S3
+from semsearch.client.columns import ColumnSummary, summarize_column
 from semsearch.client.hits import Hit, Hits
 from semsearch.client.requests import (
     Contents,
@@ -44,8 +45,8 @@ class Search:
         >>> for hit in coats.search("something against the cold", top_k=1):
         ...     print(hit.id, hit.text)
         c-1 A warm coat
-        >>> len(coats), coats.columns["price"], coats.get("c-1").text
-        (2, 'number', 'A warm coat')
+        >>> len(coats), coats.columns["price"].highest, coats.get("c-1").text
+        (2, 140, 'A warm coat')
     """
 
     def __init__(
@@ -188,9 +189,23 @@ class Search:
         return Hit(score=None, **found)
 
     @property
-    def columns(self) -> dict[str, str]:
-        """The type of each column that filters can name: string, list, number, date or boolean."""
-        return self._opened.contents().columns
+    def columns(self) -> dict[str, ColumnSummary]:
+        """The columns that filters can name, with their types, and their ranges or most frequent values.
+
+        A server is asked once or twice for each column.
+
+        Example:
+            >>> from semsearch import Search
+            >>> columns = Search("bundle").columns
+            >>> columns["price"].type, columns["price"].lowest, columns["price"].highest
+            ('number', 90, 140)
+            >>> columns["brand"].values
+            {'North': 2}
+        """
+        held = self._opened.contents()
+        if not held.has_texts:
+            return {name: ColumnSummary(kind) for name, kind in held.columns.items()}
+        return {name: summarize_column(self.search, name, kind) for name, kind in held.columns.items()}
 
     def reload(self) -> None:
         """Open the bundle again, to search what `publish` has put in its place meanwhile.
@@ -222,7 +237,7 @@ class Search:
         body = search_body(text, id, arguments)
         changed = with_ids_as_text(body["filter"])
         # a column of the metadata can have the name `id`, and then its own type
-        if changed != body["filter"] and self.columns.get("id", "string") == "string":
+        if changed != body["filter"] and self._opened.contents().columns.get("id", "string") == "string":
             body["filter"] = changed
         return body
 

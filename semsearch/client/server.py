@@ -125,7 +125,9 @@ class RemoteServer:
         info = self.info()
         index, bundle = info["index"], info.get("bundle", {})
         rows = index["rows"] - bundle.get("removed", 0)
-        return Contents(info["model"]["name"], bundle.get("version"), rows, index["columns"])
+        vectors = index.get("vectors")
+        has_texts = vectors is None or vectors["keeps_texts"]
+        return Contents(info["model"]["name"], bundle.get("version"), rows, index["columns"], has_texts)
 
     def info(self) -> Body:
         """Return the reply of GET /info to the first request for it."""
