@@ -32,7 +32,7 @@ class ColdStart:
         self.report = report
         self.archive = archive
         self.phases: Mapping[str, float] = {}  # milliseconds
-        self.is_over = False
+        self.is_over: bool = False
         self._unreported: Mapping[str, float] = {}
 
     def begin(self) -> None:

@@ -21,7 +21,7 @@ class HttpError(Exception):
         super().__init__(status_code, detail)
         self.status_code = status_code
         self.detail = detail
-        self.headers = dict(headers or {})
+        self.headers: dict[str, str] = dict(headers or {})
 
 
 @dataclass(slots=True)

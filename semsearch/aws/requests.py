@@ -90,8 +90,8 @@ class Endpoint:
         A request connects when it needs to. Idle connections are closed with this object.
         """
         parts = urlsplit(url)
-        self.host = parts.netloc  # with the port, if it is not the usual one
-        self.path = parts.path.rstrip("/")  # precedes the path of each request
+        self.host: str = parts.netloc  # with the port, if it is not the usual one
+        self.path: str = parts.path.rstrip("/")  # precedes the path of each request
         self._timeout = timeout
         # the connections share a TLS context, which takes milliseconds to load
         self._tls: ssl.SSLContext | None = None
@@ -222,7 +222,7 @@ class Service:
         """Take the service's URL, which the environment can replace; it has the credentials too."""
         self._name, self._region = name, region
         self._credentials = CredentialSource(environment)
-        self.endpoint = Endpoint(named_endpoint(environment, name) or url, timeout)
+        self.endpoint: Endpoint = Endpoint(named_endpoint(environment, name) or url, timeout)
 
     @contextmanager
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Iterator[HTTPResponse]:

@@ -61,7 +61,7 @@ Examples:
     semsearch evaluate bundle/ --questions questions.jsonl --mode hybrid --floor ndcg@10=0.6
     semsearch evaluate bundle/ --questions topics.txt --qrels qrels.txt --mode semantic --run semantic.run
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 def _floors(kind: object, tokens: Sequence[Token]) -> list[tuple[str, float]]:

@@ -5,7 +5,7 @@ from cyclopts import App
 from semsearch.commands.console import TerminalConsole
 from semsearch.commands.published import AMAZON, MEGABYTE, InAws, open_store
 
-command = App(help_epilogue="Examples:\n\n    semsearch history s3://my-bundles/docs\n")
+command: App = App(help_epilogue="Examples:\n\n    semsearch history s3://my-bundles/docs\n")
 
 
 @command.default

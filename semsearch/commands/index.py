@@ -136,7 +136,7 @@ def index_texts(*positional: Any, **named: Any) -> None:
     run_index(*positional, **named)
 
 
-command = as_command(index_texts, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")
+command: App = as_command(index_texts, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")
 
 
 def types_of_columns(words: Iterable[str]) -> dict[str, str]:

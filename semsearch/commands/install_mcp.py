@@ -25,7 +25,7 @@ Examples:
     semsearch install-mcp claude-code docs/ --watch
     semsearch install-mcp vscode bundle/ --write
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 @command.default

@@ -14,7 +14,7 @@ Examples:
     semsearch key team-a
     semsearch key team-b --filter '{"tenant": "b"}'
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 @command.default

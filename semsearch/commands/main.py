@@ -18,15 +18,15 @@ COMMANDS = (
 READING = ("query", "serve", "mcp")  # commands that write no file, and need not be run again after an interruption
 FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of the terminal is
 
-app = App(
+app: App = App(
     "semsearch",
     version=lambda: f"semsearch {version('semantic-search-lambda')}",
     help="Search your own texts and documents by meaning and by words.",
     help_epilogue="`semsearch COMMAND --help` shows the options of a command and examples.",
     **LOOK,
 )
-for place, name in enumerate(COMMANDS):
-    app.command(f"semsearch.commands.{name.replace('-', '_')}:command", name=name, sort_key=place)
+for _place, _name in enumerate(COMMANDS):
+    app.command(f"semsearch.commands.{_name.replace('-', '_')}:command", name=_name, sort_key=_place)
 app.register_install_completion_command()
 
 

@@ -15,7 +15,7 @@ Examples:
     semsearch mcp docs/ --watch
     semsearch install-mcp claude-code docs/
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 @command.default

@@ -27,7 +27,9 @@ OF_MODEL = (
     *("calibration", "calibration_column"),
 )
 OF_RERANKER = ("rerank", "rerank_revision", "rerank_weight")
-command = App("model", help="Convert a model, or take converted models to another machine.", help_epilogue=EXAMPLES)
+command: App = App(
+    "model", help="Convert a model, or take converted models to another machine.", help_epilogue=EXAMPLES
+)
 
 
 def convert(model: str, /, *, out: Path, cache: bool = True, **chosen: Any) -> None:

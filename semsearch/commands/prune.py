@@ -8,7 +8,7 @@ from cyclopts.validators import Number
 from semsearch.commands.console import TerminalConsole
 from semsearch.commands.published import AMAZON, MEGABYTE, InAws, open_store
 
-command = App(help_epilogue="Examples:\n\n    semsearch prune s3://my-bundles/docs --keep 5\n")
+command: App = App(help_epilogue="Examples:\n\n    semsearch prune s3://my-bundles/docs --keep 5\n")
 
 
 @command.default

@@ -30,7 +30,7 @@ Examples:
 `semsearch history`, `rollback`, `prune`, `remove` and `restore` manage what is in S3. Files and vectors that were sent
 already are not sent again, so a stopped publish continues when you run it again.
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 @command.default

@@ -36,7 +36,7 @@ Examples:
     semsearch query bundle/ --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
     git log --format=%s | semsearch query bundle/ --file - --json
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 @command.default

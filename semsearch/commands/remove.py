@@ -18,7 +18,7 @@ Examples:
     semsearch remove s3://my-bundles/docs faq-12 faq-13
     semsearch remove s3://my-bundles/docs --ids removed.txt
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 class IdsError(ExpectedError, ValueError):

@@ -8,7 +8,7 @@ from semsearch.commands.console import TerminalConsole
 from semsearch.commands.published import AMAZON, InAws, open_store
 from semsearch.commands.remove import read_ids
 
-command = App(help_epilogue="Examples:\n\n    semsearch restore s3://my-bundles/docs faq-12\n")
+command: App = App(help_epilogue="Examples:\n\n    semsearch restore s3://my-bundles/docs faq-12\n")
 
 
 @command.default

@@ -11,7 +11,7 @@ Examples:
     semsearch rollback s3://my-bundles/docs
     semsearch rollback s3://my-bundles/docs 3f2a91c04b7d
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 @command.default

@@ -43,7 +43,7 @@ Examples:
     semsearch serve bundle/ --port 8080 --workers 4
     semsearch serve s3://my-bundles/docs --host 0.0.0.0 --open
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 Port = Annotated[int, Parameter(env_var="PORT", validator=Number(gte=0, lte=LAST_PORT))]
 Processes = Annotated[int | None, Parameter(env_var="WORKERS", validator=Number(gte=1, lte=MOST_PROCESSES))]

@@ -31,7 +31,7 @@ WHEN = {
     "passages": "for the results, or when the rest is there",
     "ids": "for similar texts, or when the rest is there",
 }
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 @command.default

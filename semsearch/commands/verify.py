@@ -22,7 +22,7 @@ Examples:
     semsearch verify bundle/
     semsearch verify bundle/ --model sentence-transformers/all-MiniLM-L6-v2
 """
-command = App(help_epilogue=EXAMPLES)
+command: App = App(help_epilogue=EXAMPLES)
 
 
 class FailedVerificationError(ExpectedError):

@@ -30,7 +30,7 @@ class IndexProcess:
 
     def __init__(self, path: Path, bundle: Path, *, watch: bool) -> None:
         """Start the process that makes the index of `path` in the folder `bundle`."""
-        self.updates = SharedFailures()
+        self.updates: SharedFailures = SharedFailures()
         self._path, self._watch = path, watch
         self._command = [*python_command("semsearch.commands.watching"), str(path), str(bundle)]
         if watch:

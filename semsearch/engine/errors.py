@@ -11,7 +11,8 @@ class OptionError(ExpectedError, ValueError):
     def __init__(self, name: str, message: str) -> None:
         """Take the argument's name in Python, and what is wrong with it."""
         super().__init__(f"{name}: {message}")
-        self.name, self.message = name, message
+        self.name: str = name
+        self.message: str = message
 
     def on_command_line(self) -> str:
         """Return the message with the option as a command line has it, such as --text-column."""

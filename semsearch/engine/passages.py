@@ -29,9 +29,9 @@ class Passages:
     def __init__(self, path: Path) -> None:
         """Open a passages.safetensors. Raises TensorsError if the file is not whole."""
         tensors = map_tensors(path, scattered=True)
-        self._texts, self.ids, self._metadata = (
-            Strings(tensors[name], tensors[f"{name}.offsets"]) for name in PASSAGE_COLUMNS
-        )
+        texts, ids, metadata = (Strings(tensors[name], tensors[f"{name}.offsets"]) for name in PASSAGE_COLUMNS)
+        self.ids: Strings = ids
+        self._texts, self._metadata = texts, metadata
         self._sources = None
         if SOURCE_TEXTS in tensors:
             self._sources = Strings(tensors[SOURCE_TEXTS], tensors[f"{SOURCE_TEXTS}.offsets"])

@@ -22,7 +22,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 Array = np.ndarray[tuple[Any, ...], np.dtype[_Scalar]]
 AnyArray = Array[Any]
 
-DTYPES = {  # dtypes of a bundle's tensors, by their names in the format
+DTYPES: dict[str, type[np.generic]] = {  # dtypes of a bundle's tensors, by their names in the format
     "I8": np.int8,
     "U8": np.uint8,
     "U16": np.uint16,
@@ -109,7 +109,8 @@ class Strings:
 
     def __init__(self, content: AnyArray, offsets: AnyArray) -> None:
         """Take their bytes (n,) uint8, and where each begins and the last one ends, (count + 1,) uint64."""
-        self.content, self.offsets = content, offsets
+        self.content: AnyArray = content
+        self.offsets: AnyArray = offsets
         self._bytes, self._ends = content.data, offsets.data  # faster than arrays, for one string
 
     def __len__(self) -> int:

@@ -38,7 +38,8 @@ class Cluster:
         """Take the address, "" for Ray's own default, and the folder that holds the model."""
         self._address = address
         self._bundle = bundle
-        self.nodes = self.workers = 0
+        self.nodes: int = 0
+        self.workers: int = 0
 
     def embed(self, embedder: Embedder, texts: Iterator[str], count: OnEmbedded) -> Iterator[Shard]:
         """Embed the texts on all cores of the cluster; yield their shards as they come, in any order.

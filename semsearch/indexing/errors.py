@@ -6,7 +6,7 @@ from pathlib import Path
 from semsearch.engine.errors import ExpectedError
 
 QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
-EXTRAS = {  # the modules that each extra is for
+EXTRAS: dict[str, tuple[str, ...]] = {  # the modules that each extra is for
     "export": ("optimum", "transformers", "onnx", "flatbuffers", "torch", "polars"),
     "documents": ("pyromark", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
     "cluster": ("ray", "pyarrow"),

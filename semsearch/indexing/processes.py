@@ -66,7 +66,8 @@ class Worker:
     """A process that calls a function of a module, again and again. `common` are the first arguments of each call."""
 
     def __init__(self, function: Callable[..., Any], *common: Any) -> None:
-        self.connection, other = Pipe()
+        own, other = Pipe()
+        self.connection: Connection[Any, Any] = own
         number = other.fileno()
         with undisturbed():
             command = [*python_command("semsearch.indexing.processes"), str(number)]

@@ -62,7 +62,7 @@ class Bucket:
             self._bucket, prefix = split_s3_url(url)
         except ValueError as error:
             raise PublishError(f"found {error}") from error
-        self.url = url.rstrip("/")
+        self.url: str = url.rstrip("/")
         self._client = client
         self._prefix = f"{prefix}/" if prefix else ""
 

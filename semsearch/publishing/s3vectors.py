@@ -74,11 +74,13 @@ class BundleVectors:
 
         Raises TensorsError if the files are damaged.
         """
-        self.rows, self.dim, self.kinds = manifest.corpus.rows, manifest.model.dim, manifest.corpus.columns
+        self.rows: int = manifest.corpus.rows
+        self.dim: int = manifest.model.dim
+        self.kinds: Mapping[str, str] = manifest.corpus.columns
         parts = [manifest.files[name].sha256 for name in (INDEX, PASSAGES, COLUMNS) if name in manifest.files]
         if keeps_texts:  # these vectors must not be taken for those of the same bundle with texts
             parts.append("no texts")
-        self.keys = sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+        self.keys: str = sha256("".join(parts).encode()).hexdigest()[:DIGITS]
         self._keeps_texts = keeps_texts
         self._bundle = bundle
         self._index = Index.open(bundle / INDEX, manifest.corpus.stages)

@@ -82,7 +82,7 @@ class Store:
         """Take boto3's client of S3 and a URL such as s3://bucket/prefix. Raises PublishError for another URL."""
         self._bucket = Bucket(client, url)
         self._young = young
-        self.url = self._bucket.url
+        self.url: str = self._bucket.url
 
     def pointer(self) -> Current:
         """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is damaged."""

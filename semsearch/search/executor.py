@@ -23,7 +23,7 @@ class Executor:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         # when texts were last embedded without an error: load has just done so, unless the model is not open yet
-        self.embedded_at = monotonic() if embedder.is_open else math.inf
+        self.embedded_at: float = monotonic() if embedder.is_open else math.inf
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""

@@ -67,9 +67,9 @@ class KeywordRanking(Ranking):
     matches: "Matches"
 
     def __post_init__(self) -> None:
-        self.is_truncated = self.matches.is_truncated
-        self.corrected = self.matches.corrected
-        self.completed = self.matches.completed
+        self.is_truncated: bool = self.matches.is_truncated
+        self.corrected: Mapping[str, Correction] | None = self.matches.corrected
+        self.completed: frozenset[str] = self.matches.completed
 
     def find(self, count: int, mask: Mask | None) -> list[Hit]:
         """Return the first hits among the rows of a mask."""
@@ -96,7 +96,7 @@ class HybridRanking(KeywordRanking):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.is_truncated = self.is_truncated or self.is_cut
+        self.is_truncated: bool = self.is_truncated or self.is_cut
 
     def find(self, count: int, mask: Mask | None) -> list[Hit]:
         """Return the first hits among the rows of a mask."""
@@ -124,9 +124,9 @@ class ReorderedRanking(Ranking):
     def __init__(self, ranking: Ranking, find: Find) -> None:
         """Take the ranking, and what finds the first hits in the new order."""
         self._ranking, self._find = ranking, find
-        self.is_truncated = ranking.is_truncated
-        self.corrected = ranking.corrected
-        self.completed = ranking.completed
+        self.is_truncated: bool = ranking.is_truncated
+        self.corrected: Mapping[str, Correction] | None = ranking.corrected
+        self.completed: frozenset[str] = ranking.completed
 
     def find(self, count: int, mask: Mask | None) -> list[Hit]:
         """Return the first hits in the new order."""

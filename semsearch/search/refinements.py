@@ -45,7 +45,7 @@ class RefinedQuery:
         """
         _check_fields(query)
         self._bundle, self._passages, self._query = bundle, passages, query
-        self.allowed = allowed
+        self.allowed: Mask | None = allowed
         self.row: int | None = None
         self.text = query.text
         groups = () if query.group_by is None else (query.group_by,)

@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from reprlib import Repr
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -24,7 +24,7 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, LONGEST_ECHO, LONGEST_EC
 class StrictRequest(BaseModel):
     """A request body that accepts neither values of another type nor unknown fields."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
 
 def _check_text(text: str) -> str:
@@ -44,7 +44,7 @@ def check_unicode(text: str) -> str:
 
 # The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space in Python, but not in every
 # regex.
-NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
+NOT_BLANK: dict[str, Any] = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
 
 
 def whole_number(number: object) -> object:

@@ -129,7 +129,7 @@ class BatchingExecutor(Executor):
 
     def _embed_batch(self, texts: Sequence[TokenIds]) -> Embeddings:
         embeddings = self._embedder.embed_batch([text.ids for text in texts])
-        self.embedded_at = monotonic()
+        self.embedded_at: float = monotonic()
         return embeddings
 
     async def _run_queued(self, tokens: Sequence[TokenIds], run: RunBatch, results: Outputs) -> Outputs:

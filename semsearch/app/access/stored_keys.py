@@ -27,7 +27,7 @@ SECONDS_TO_READ = 8.0  # no try begins later: Lambda stops a start after ten sec
 THROTTLED = ("ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException")  # types of errors
 # By the service in an ARN: the operation that reads the keys, the request's field for the ARN, and the path of the keys
 # in the reply.
-STORES = {
+STORES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "secretsmanager": ("secretsmanager.GetSecretValue", "SecretId", ("SecretString",)),
     "ssm": ("AmazonSSM.GetParameter", "Name", ("Parameter", "Value")),
 }
@@ -40,13 +40,13 @@ class StoredKeys:
         """Read the keys. Raises SettingsError if that fails."""
         self._settings, self._logger = settings, logger
         self._environment = environment
-        self.failures = SharedFailures()
+        self.failures: SharedFailures = SharedFailures()
         self.read()
 
     def read(self) -> None:
         """Read the keys now. Raises SettingsError if that fails."""
         self._asked_at = monotonic()
-        self.latest = self._read()
+        self.latest: Sequence[ApiKey] = self._read()
 
     async def get(self) -> Sequence[ApiKey]:
         """Return the keys, including those of the settings. If reading them again fails, keep the keys read before."""

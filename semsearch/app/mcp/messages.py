@@ -8,7 +8,7 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transport
 2025-06-18 has removed.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -29,7 +29,7 @@ LEGACY = ("2025-11-25", "2025-06-18")  # the first is offered to a client that a
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 STATUSES = {METHOD_NOT_FOUND: 404}  # HTTP status of errors in the modern revision; the others are 400
-CACHED = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
+CACHED: dict[str, int | str] = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
 META = "io.modelcontextprotocol/"
 UNREAD = "Search documents, whose index is being made."
 OAUTH_METADATA = "/.well-known/oauth-protected-resource"
@@ -49,7 +49,7 @@ class RpcError(ValueError):
 class RpcMessage(BaseModel):
     """A request or a notification, which has no `id`. Clients send no answers, because nothing is asked of them."""
 
-    model_config = ConfigDict(strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
 
     jsonrpc: Literal["2.0"]
     method: str
@@ -61,7 +61,7 @@ class RpcMessage(BaseModel):
         return "id" not in self.model_fields_set
 
 
-ANSWER = {
+ANSWER: dict[str, Any] = {
     "type": "object",
     "required": ["jsonrpc", "id"],
     "properties": {

@@ -67,7 +67,7 @@ class Reloader:
     on_change: Callable[[Status], None] = staticmethod(lambda _: None)  # called when a field of `status` has changed
 
     def __init__(self, source: str, poll_seconds: float) -> None:
-        self.status = Status(source)
+        self.status: Status = Status(source)
         self._poll_seconds = poll_seconds
         self._executor: Executor | None = None
         self._logger: Log | None = None
@@ -241,7 +241,8 @@ class FolderReloader(Reloader):
             self._fail(self._refused)
             return
         if self._version() == version:
-            self._seen, self._refused, self.served = version, None, served
+            self._seen, self._refused = version, None
+            self.served: ActiveBundle = served
             self._switched(version, began)
 
     def _fail(self, reason: str) -> None:

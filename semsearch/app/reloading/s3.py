@@ -12,7 +12,7 @@ finished continues during later requests. It opens new connections in place of t
 import math
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +62,7 @@ class BundleReloader(Reloader):
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
         if by_requests:
-            self.on_change = self._send_metric
+            self.on_change: Callable[[Status], None] = self._send_metric
         self._unused: deque[SharedFolder] = deque()
         # Finalizers run newest first at exit, so this one runs after each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)

@@ -1,7 +1,7 @@
 """The fields of requests that hold texts or whole numbers, and the limits of texts and tokens."""
 
 from collections.abc import Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
@@ -86,4 +86,4 @@ def describe_limits(settings: Settings) -> str:
 class ClientRequest(BaseModel):
     """A request body of clients of other APIs: unknown fields are ignored."""
 
-    model_config = ConfigDict(strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)

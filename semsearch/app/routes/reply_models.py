@@ -4,7 +4,7 @@ Only semsearch/app/routes/schemas.py imports them. The routes write their JSON t
 not pay for these models.
 """
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -59,7 +59,7 @@ class Result(BaseModel):
     snippet: Snippet | None = None
 
     # a reply leaves out what `include` does not name, and what was not asked for
-    model_config = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
 
 
 class GroupResult(Result):
@@ -68,7 +68,7 @@ class GroupResult(Result):
     group: str | None = None
     other_passages: list[Result] = []
 
-    model_config = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
 
 
 class FacetValue(BaseModel):
@@ -281,7 +281,7 @@ REPLIES: dict[str, Any] = {  # the reply with status 200 of each operation that 
     "rerank_jina": JinaReply,
     "rerank_cohere": CohereReply,
 }
-ERRORS = {  # the errors of paths, the first that a path begins with
+ERRORS: dict[str, type[BaseModel]] = {  # the errors of paths, the first that a path begins with
     "/v1/rerank": JinaErrorReply,
     "/v2/rerank": CohereErrorReply,
     "/v1/": OpenAIErrorReply,

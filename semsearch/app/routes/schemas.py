@@ -22,8 +22,8 @@ from semsearch.search.request import MOST_COLUMNS
 
 SCHEMAS = "#/components/schemas/"
 NULL = {"type": "null"}
-DATE_SCHEMA = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
-VALUES = {  # JSON Schema of a value that is compared with a column, by the column's type
+DATE_SCHEMA: dict[str, Any] = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
+VALUES: dict[str, dict[str, Any]] = {  # JSON Schema of a value that is compared with a column, by the column's type
     "string": {"type": "string"},
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
@@ -110,7 +110,7 @@ def _has(name: str, kind: dict[str, Any]) -> dict[str, Any]:
 
 LISTS = ("group_by", "min_score", "rerank")  # fields that a list of texts, without a search, cannot have
 SEVERAL = [_has("filter", {"type": "object"}), _has("sort", {"type": "object"}), _has("facets", {"minItems": 1})]
-TOGETHER = {  # which fields of SimilarRequest go together
+TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
     "not": {
         "anyOf": [
             {"required": ["text", "id"], "properties": {"text": {"type": "string"}, "id": {"type": "string"}}},

@@ -39,7 +39,7 @@ class Objects:
 
     def __init__(self, url: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
-        self.url = url.rstrip("/")
+        self.url: str = url.rstrip("/")
         bucket, prefix = split_s3_url(url)
         self._region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
         domain = f"s3.{self._region}.amazonaws.com{'.cn' * self._region.startswith('cn-')}"

@@ -21,7 +21,11 @@ from semsearch.engine.tensors import Array
 MOST_BOOSTED = 200  # number of best hits whose scores are boosted
 HEAVIEST = 1_000.0  # maximum weight of a boost
 UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # seconds of each unit of a half-life
-BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": tuple(EXPECTED_VALUES)}
+BOOSTED_KINDS: dict[str, tuple[str, ...]] = {
+    "half_life": ("date",),
+    "log": ("number",),
+    "equals": tuple(EXPECTED_VALUES),
+}
 
 
 class Boost(NamedTuple):

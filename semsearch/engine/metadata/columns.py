@@ -199,7 +199,7 @@ class Columns:
         A corpus without columns has no such file. `ids` returns the column of the ids.
         Raises TensorsError if the file is not complete.
         """
-        self.kinds = kinds
+        self.kinds: Mapping[str, str] = kinds
         if ids is not None:
             self.kinds = {ID: "string"} | dict(kinds)
         self.count = count
@@ -227,7 +227,8 @@ class IdColumn:
     kind = "string"
 
     def __init__(self, ids: Strings) -> None:
-        self._ids, self.count = ids, len(ids)
+        self._ids = ids
+        self.count: int = len(ids)
 
     def find(self, id: str, allowed: Mask | None = None) -> int | None:
         """Return the first row with an id among the allowed rows (rows,) bool, None for all; None if there is none."""

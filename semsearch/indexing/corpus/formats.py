@@ -34,7 +34,9 @@ REPORT_EVERY = 1000  # lines between two reports of progress
 
 ROW_PLACE = "row {} (from 0)"
 NumberedRows = Iterator[tuple[int, dict[str, object]]]
-compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+compact_json: Callable[[object], str] = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False
+).encode
 
 
 def is_csv(path: Path) -> bool:

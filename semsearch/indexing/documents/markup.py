@@ -39,7 +39,7 @@ class EditedText:
             self._origins.append(end)
             self._starts.append(length)
         pieces.append(original[end:])
-        self.text = "".join(pieces)
+        self.text: str = "".join(pieces)
 
     def origin(self, place: int) -> int:
         """Return the place in the original of a character of the result."""

@@ -21,7 +21,7 @@ SHARDS = "model.safetensors.index.json"  # lists the files if the weights are in
 CONFIG = "config_sentence_transformers.json"
 # The names of each role's prompts, in order of preference. encode_query and encode_document of sentence-transformers
 # 6.2 read "query", and "document", "passage" and "corpus". FRIDA and models of Nomic and Jina have the other names.
-ROLE_PROMPTS = {
+ROLE_PROMPTS: dict[str, tuple[str, ...]] = {
     "query": ("query", "search_query", "retrieval.query"),
     "document": ("document", "passage", "corpus", "search_document", "retrieval.passage"),
 }

@@ -63,7 +63,7 @@ class RerankRequest(ClientRequest):
     the longer one.
     """
 
-    field: ClassVar = "texts"  # the field whose limits are passed
+    field: ClassVar[str] = "texts"  # the field whose limits are passed
 
     query: ClientText
     texts: Several[ClientText]
@@ -79,7 +79,7 @@ class DocumentsRequest(ClientRequest):
     `top_n` limits the results. `max_tokens_per_doc` limits the tokens of a document that the model reads.
     """
 
-    field: ClassVar = "documents"
+    field: ClassVar[str] = "documents"
 
     query: ClientText
     documents: Several[StringOrObject]
