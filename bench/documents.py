@@ -26,6 +26,7 @@ from semsearch.indexing.documents.passages import PASSAGE_TOKENS, divide
 from semsearch.indexing.documents.reading import FORMATS
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.vectors.embed import embed_texts
+from semsearch.walking import WalkRules
 
 # each test with the minimum words of a document: one abstract, or several
 SETS = ((SCIFACT, 1), (SCIFACT, 2_000), (CISI, 1), (CISI, 2_000))
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     model = read_manifest(options.bundle).model
     embedder = Embedder.open(options.bundle, model)
     splitter = Splitter(read_tokenizer(options.bundle / TOKENIZER), model, options.passage_tokens, 0)
-    files, measured, rows = find_files(options.folder)[0], [], []
+    files, measured, rows = find_files(options.folder, WalkRules(options.folder))[0], [], []
     for format in dict.fromkeys(name for name, _ in FORMATS.values()):
         if own := [path for path in files if FORMATS.get(path.suffix.lower(), ("",))[0] == format]:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:  # its peak memory is that of one format

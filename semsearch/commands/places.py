@@ -17,6 +17,7 @@ from semsearch.cache import cache_folder
 from semsearch.commands.terminal import visible
 from semsearch.engine.bundle import FORMAT_VERSION, is_bundle
 from semsearch.engine.errors import ExpectedError
+from semsearch.walking import WalkRules, walk
 
 if TYPE_CHECKING:
     from semsearch.indexing.progress import OnProgress
@@ -88,15 +89,13 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
 def file_states(path: Path) -> FileStates:
     """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path."""
     found: FileStates = {}
-    walk: Iterable[tuple[str, list[str], list[str]]] = [(str(path.parent), [], [path.name])]
+    files: Iterable[str] = [str(path)]
     if path.is_dir():
-        walk = os.walk(path)
-    for folder, folders, files in walk:
-        folders[:] = [name for name in folders if name[0] not in "._"]
-        for file in (f"{folder}/{name}" for name in files if name[0] not in "._"):
-            with suppress(FileNotFoundError):  # the file has just been removed
-                status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
-                found[file] = [status.st_size, status.st_mtime_ns]
+        files = walk(path, WalkRules(path))
+    for file in files:
+        with suppress(FileNotFoundError):  # the file has just been removed
+            status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
+            found[file] = [status.st_size, status.st_mtime_ns]
     return found
 
 

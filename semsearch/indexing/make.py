@@ -84,6 +84,7 @@ class TableOptions:
     decimal_comma: bool
     title_column: str | None
     language_column: str | None
+    ignore: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ def index(
     base_url: str = "",
     anchors: Literal["github", "mkdocs", "sphinx"] = "github",
     exclude: Sequence[str] = (),
+    ignore: bool = True,
+    drafts: bool = False,
     strict: bool = False,
     split: bool = False,
     passage_tokens: int = PASSAGE_TOKENS,
@@ -192,6 +195,9 @@ def index(
         base_url: address at which the folder of documents is published.
         anchors: whose addresses of pages and headings Markdown has.
         exclude: leave out documents whose path ends in this form, such as 404.html or drafts/*.
+        ignore: leave out what .gitignore and .ignore files name, and installed packages and build output. A folder with
+            an index.html is read whole.
+        drafts: read pages too that ask not to be published or found, such as those with draft: true or noindex.
         strict: stop at a document that cannot be read.
         split: divide long texts of a table instead of truncating them.
         passage_tokens: maximum tokens of a passage of a document or of a divided text.
@@ -256,17 +262,19 @@ def index(
     reranker = RerankerChoice(rerank, rerank_revision, rerank_weight)
     assert not isinstance(synonyms, str | Path)  # `recalling_options` has read the file
     texts_column = None if text_column is None else str(text_column)
-    table = TableOptions(texts_column, id_column, column or {}, separator, decimal_comma, title_column, language_column)
+    table = TableOptions(
+        texts_column, id_column, column or {}, separator, decimal_comma, title_column, language_column, ignore
+    )
     with chosen_progress(progress) as on_progress, replacing(out) as fresh, opening_texts(data) as texts:
         if texts.are_python and mode is None:
             refuse_to_remove_texts(out)
-        are_documents = texts.are_documents(table)
+        are_documents = texts.are_documents(table, ignore)
         if are_documents or split:  # the tokenizer measures passages, so the model comes first
             require_packages(texts.name, "documents")
             models = place_models(fresh, older, choice, reranker, on_progress)
             splitter = make_splitter(models, passage_tokens, overlap)
             if are_documents:
-                reading = Reading(splitter, base_url, anchors, tuple(exclude), strict)
+                reading = Reading(splitter, base_url, anchors, tuple(exclude), strict, ignore, drafts)
                 corpus = read_folder(texts, fresh, reading, table, on_progress)
             else:
                 corpus = read_table(texts, fresh, table, splitter, on_progress)
@@ -354,7 +362,7 @@ class Texts:
     reader: TableReader | None = None  # reads rows in memory
     kept: Kept | None = None  # texts of the older index
 
-    def are_documents(self, table: TableOptions) -> bool:
+    def are_documents(self, table: TableOptions, ignore: bool) -> bool:
         """Return whether the path is a document or has one. With a text column or an id column it is a table."""
         if (
             self.are_python
@@ -364,7 +372,7 @@ class Texts:
             or table.id_column is not None
         ):
             return False
-        return is_documents(self.path)
+        return is_documents(self.path, ignore=ignore)
 
 
 @contextmanager
@@ -440,9 +448,10 @@ def read_table(
                 append(*row)
     else:
         split = None if splitter is None else splitter.split
+        columns = table.text_column, table.id_column
         of_csv = table.separator, table.decimal_comma
         corpus = read_corpus(
-            texts.path, passages, table.text_column, table.id_column, on_progress, split, *of_csv, texts.reader
+            texts.path, passages, *columns, on_progress, split, *of_csv, rows=texts.reader, ignore=table.ignore
         )
     corpus = choose_columns(corpus, texts.path, table)
     if corpus.is_csv:

@@ -8,18 +8,19 @@ from pathlib import Path
 
 from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER
 from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
+from semsearch.walking import WalkRules
 
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
-HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip these too, such as _SUCCESS
 REPEATED = "a link leads to what is read already"
 SPECIAL = "neither a file nor a folder"
 BUNDLE = "a bundle"
 STATIC_SITE = "a site that searches in the browser"
 
 
-def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
+def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
+    The rules say which entries are not read.
     Symbolic links are followed. A file or folder with several paths is read once, under the path without a link if
     there is one, so a link to a folder above it is no endless loop.
     Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
@@ -42,9 +43,13 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
         elif _is_site(path) and path != folder:
             skipped.setdefault(STATIC_SITE, []).append(path)
         elif path.is_dir():
-            for child in sorted(path.iterdir()):
-                if child.name[0] in "._":
-                    skipped.setdefault(HIDDEN, []).append(child)
+            children = sorted(path.iterdir())
+            folders = [child.name for child in children if child.is_dir()]
+            others = [child.name for child in children if not child.is_dir()]
+            reasons = rules.reasons(str(path), folders, others)
+            for child in children:
+                if child.name in reasons:
+                    skipped.setdefault(reasons[child.name], []).append(child)
                 else:
                     (links if child.is_symlink() else waiting).append(child)
         elif path.is_file():

@@ -29,6 +29,7 @@ from semsearch.indexing.corpus.formats import NumberedRows, TableReader, compact
 from semsearch.indexing.corpus.passages import stored_columns, writing_passages
 from semsearch.indexing.errors import first_line, require_packages
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.walking import WalkRules
 
 ROW_NUMBER = re.compile(r"0|[1-9][0-9]{,17}")  # an id that can be the number of a row, which has 64 bits
 
@@ -93,6 +94,7 @@ def read_corpus(
     separator: str | None = None,
     decimal_comma: bool = False,
     rows: TableReader | None = None,
+    ignore: bool = True,
 ) -> Corpus:
     """Return the texts of a file whose suffix says its format, after writing them into `passages`.
 
@@ -101,7 +103,7 @@ def read_corpus(
 
     `rows` reads rows in memory; the path is then their name in messages.
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
-    next. semsearch/indexing/corpus/folder.py says which are skipped.
+    next. semsearch/walking.py says which are skipped, and `ignore=False` reads more of them.
     The text column is the one named, else "text", else the only one. Several can be named, separated by commas: their
     texts are joined by line breaks, and the first one is metadata too. The id column is the one named, else "id" if
     there is one. Names are case-sensitive. separator and decimal_comma are for CSV and TSV.
@@ -118,7 +120,7 @@ def read_corpus(
 
         requested = RequestedColumns(text_column, id_column, separator=separator, decimal_comma=decimal_comma)
         add = append_split if split else append
-        found, files, skipped = _read(path, requested, add, on_progress, rows)
+        found, files, skipped = _read(path, requested, add, on_progress, rows, ignore)
     texts, ids, metadata = stored_columns(passages)
     return Corpus(
         *(texts, ids, metadata),
@@ -175,10 +177,17 @@ class _Found:
 
 
 def _read(
-    path: Path, requested: RequestedColumns, append: Append, on_progress: OnProgress, rows: TableReader | None = None
+    path: Path,
+    requested: RequestedColumns,
+    append: Append,
+    on_progress: OnProgress,
+    rows: TableReader | None = None,
+    ignore: bool = True,
 ) -> tuple[_Found, int, tuple[Skipped, ...]]:
     """Append the passages of a file, a folder or rows; return what was found, the number of files, and the skipped."""
-    files, skipped = find_files(path) if rows is None and path.is_dir() else ([path], ())
+    files, skipped = [path], tuple[Skipped, ...]()
+    if rows is None and path.is_dir():
+        files, skipped = find_files(path, WalkRules(path, ignore=ignore, has_pages=False))
     found = _Found(is_csv=rows is None and all(map(is_csv, files)))
     if rows is not None:
         _read_table(path, rows, requested, append, found, on_progress)

@@ -164,7 +164,7 @@ def page_address(path: str, base_url: str, style: str, canonical: str = "") -> s
             if canonical and bare:
                 return canonical
     elif suffix in MARKDOWN and AS_FILES not in base_url and (base_url or style != GITHUB):
-        is_index = stem == "index" or (stem.lower() == "readme" and style != SPHINX)
+        is_index = stem in ("index", "_index") or (stem.lower() == "readme" and style != SPHINX)
         path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])
     address = quote(path, errors="surrogateescape")
     return (base_url.rstrip("/") + "/" if base_url else "") + address or "./"

@@ -1,21 +1,28 @@
 """Front matter: the fields that a Markdown file states before its text."""
 
+import json
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import date, time
+from typing import Any
 
 FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 FIELD = re.compile(r"(?:[^\S\n]*(?:#.*)?\n)*+[\"']?[\w.-]+[\"']?\s*[:=]")  # begins front matter even if it is broken
 SIXTY_FOUR_BITS = range(-(2**63), 2**63)
+UNPUBLISHED = {"draft": True, "unlisted": True, "published": False, "publish": False, "noindex": True}
 
 
 def read_front_matter(text: str) -> tuple[dict[str, object], int, str]:
     """Return the fields of a file's front matter, where the text after it begins, and what is wrong with the fields.
 
-    Without front matter, these are no fields and 0. Dates become ISO 8601. Kept are strings, numbers, booleans, and
+    Front matter is YAML between lines of ---, TOML between lines of +++, or an object of JSON. Without it, these are no
+    fields and 0. Dates become ISO 8601. Kept are strings, numbers, booleans, and
     lists of them, whose values become strings; numbers beyond 64 bits become strings too.
     """
+    if text.startswith("{"):
+        return _read_json(text)
     if (found := FRONT_MATTER.match(text)) is None:
         return {}, 0, ""
     import yaml
@@ -33,8 +40,36 @@ def read_front_matter(text: str) -> tuple[dict[str, object], int, str]:
         return {}, found.end(), f"front matter left out, which is not {'TOML' if is_toml else 'YAML'}: {reason}"
     if not isinstance(fields, dict):
         return {}, 0, ""
+    return _kept_fields(fields), found.end(), ""
+
+
+def _read_json(text: str) -> tuple[dict[str, object], int, str]:
+    """Return the fields of an object of JSON that is alone on its lines at the beginning of a text."""
+    try:
+        fields, end = json.JSONDecoder().raw_decode(text)
+    except ValueError:  # a text that begins with a brace
+        return {}, 0, ""
+    if text[end : end + 1] not in ("", "\r", "\n"):
+        return {}, 0, ""
+    return _kept_fields(fields), end, ""
+
+
+def why_unlisted(fields: Mapping[str, object], today: date) -> str:
+    """Return why front matter says that a page is not to be found, such as "draft: true"; "" if it does not."""
+    stated = {name.lower(): value for name, value in fields.items()}
+    for name, value in UNPUBLISHED.items():
+        if stated.get(name) is value:
+            return f"{name}: {str(value).lower()}"
+    if "noindex" in str(stated.get("robots", "")).lower():
+        return "noindex"
+    if str(stated.get("publishdate", ""))[:10] > today.isoformat():
+        return "a publishDate in the future"
+    return ""
+
+
+def _kept_fields(fields: Mapping[Any, object]) -> dict[str, object]:
     kept = {_valid(str(name)): _kept(value) for name, value in fields.items()}
-    return {name: value for name, value in kept.items() if name.strip() and value not in (None, "")}, found.end(), ""
+    return {name: value for name, value in kept.items() if name.strip() and value not in (None, "")}
 
 
 def _kept(value: object) -> object:

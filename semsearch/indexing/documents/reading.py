@@ -5,7 +5,8 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from semsearch.indexing.corpus.folder import as_text, find_files, refusing_chang
 from semsearch.indexing.corpus.formats import compact_json
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.documents.document import HTML, MARKDOWN, Document, UnreadableError, page_address, read_plain
+from semsearch.indexing.documents.front_matter import why_unlisted
 from semsearch.indexing.documents.html import read_docx, read_html
 from semsearch.indexing.documents.markdown import read_markdown
 from semsearch.indexing.documents.passages import Splitter, divide
@@ -22,6 +24,7 @@ from semsearch.indexing.documents.pdf import read_pdf
 from semsearch.indexing.errors import first_line
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.walking import WalkRules
 
 FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
@@ -54,6 +57,9 @@ class Reading:
     anchors: str = "github"  # style of the anchors in Markdown: one of ANCHORS
     exclude: tuple[str, ...] = ()  # patterns of paths, at any depth, that are not read
     is_strict: bool = False  # whether a document that cannot be read is an error
+    ignore: bool = True  # whether ignore files count, and packages and build output are left out
+    drafts: bool = False  # whether documents are read that ask not to be published or found
+    today: date = field(default_factory=date.today)  # a page that is published later is left out
     seconds: int = READING_SECONDS  # see READING_SECONDS
     memory: int = MEMORY  # see MEMORY
 
@@ -67,9 +73,11 @@ class Reading:
         return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
 
 
-def is_documents(path: Path) -> bool:
+def is_documents(path: Path, *, ignore: bool = True) -> bool:
     """Return whether a path is a document or a folder with one. Raises CorpusError for a folder without files."""
-    files = find_files(path)[0] if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        files = find_files(path, WalkRules(path, ignore=ignore))[0]
     return any(file.suffix.lower() in FORMATS for file in files)
 
 
@@ -82,8 +90,10 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
     first document that cannot be read, or not as a whole.
     """
-    found, skipped = find_files(path) if path.is_dir() else ([path], ())
-    folder = path if path.is_dir() else path.parent
+    folder, found, skipped = path.parent, [path], tuple[Skipped, ...]()
+    if path.is_dir():
+        folder = path
+        found, skipped = find_files(path, WalkRules(path, ignore=reading.ignore, drafts=reading.drafts))
     others: dict[str, list[str]] = {}
     patterns = (*reading.exclude, *(EXCLUDED_OF_SITE if folder / "index.html" in found else ()))
     files = []
@@ -169,8 +179,9 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     try:
         with refusing_changes(path):
             document = FORMATS[suffix][1](path, reading.anchors)
-            if document.unlisted:
-                return ReadDocument([], 0, "", unlisted=document.unlisted)
+            unlisted = document.unlisted or why_unlisted(document.fields, reading.today)
+            if unlisted and not reading.drafts:
+                return ReadDocument([], 0, "", unlisted=unlisted)
             if document.problem and reading.is_strict:
                 raise UnreadableError(document.problem)
             rows = _rows(document, path.relative_to(folder).as_posix(), reading)

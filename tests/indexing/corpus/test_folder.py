@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from semsearch.indexing.corpus.corpus import Skipped
-from semsearch.indexing.corpus.folder import HIDDEN, REPEATED
+from semsearch.indexing.corpus.folder import REPEATED
+from semsearch.walking import DOTTED, UNDERSCORED
 from tests.indexing.corpus.files import complaint, read_corpus, write, write_parquet
 
 
@@ -27,7 +28,11 @@ def test_hidden_files_and_those_of_other_programs_are_skipped_and_counted(tmp_pa
     for name in (".a.csv.crc", "_SUCCESS", "_temporary/b.csv"):
         write(tmp_path, name, b"x")
     corpus = read_corpus(tmp_path)
-    assert (corpus.texts, corpus.files, corpus.skipped) == (["one"], 1, (Skipped(HIDDEN, 3, ".a.csv.crc"),))
+    assert (corpus.texts, corpus.files, corpus.skipped) == (
+        ["one"],
+        1,
+        (Skipped(DOTTED, 1, ".a.csv.crc"), Skipped(UNDERSCORED, 2, "_SUCCESS")),
+    )
 
 
 def test_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:

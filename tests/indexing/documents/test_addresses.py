@@ -52,6 +52,7 @@ def test_mkdocs_takes_the_authors_own_anchor() -> None:
         ("a/index.html", "https://x.org", "github", "https://x.org/a/"),
         ("guide/a.md", "", "mkdocs", "guide/a/"),
         ("index.md", "", "mkdocs", "./"),
+        ("guide/_index.md", "https://x.org", "github", "https://x.org/guide/"),
         ("guide/a.md", "", "github", "guide/a.md"),
     ],
 )

@@ -100,6 +100,7 @@ def test_a_long_table_is_divided_at_rows_and_its_header_goes_along(
          {"tags": ["a", "1"], "date": "2024-05-31", "draft": False}),
         ("---\r\nnested: {a: 1}\r\nnothing:\r\nrate: .nan\r\n---\r\n", "Head", {}),
         ("+++\ntitle = 'A page'\nweight = 3\n+++\n", "A page", {"weight": 3}),
+        ('{\n "title": "A page",\n "tags": ["a"]\n}\n', "A page", {"tags": ["a"]}),
         ("", "Head", {}),
         ("---\n\nno mapping\n\n---\n", "Head", {}),
     ],

@@ -120,6 +120,32 @@ def test_a_built_site_is_read_without_its_own_search_and_what_its_author_leaves_
     assert embedded(export(folder, bundle_copy, "--update", bundle_copy)) == "1 texts"
 
 
+UNLISTED = {
+    "draft": "---\ndraft: true\n---\n",
+    "unlisted": "+++\nunlisted = true\n+++\n",
+    "published": "---\npublished: false\n---\n",
+    "publish": '{\n"publish": false\n}\n',
+    "later": "---\npublishDate: 2999-01-01T00:00:00Z\n---\n",
+    "robots": "---\nrobots: noindex\n---\n",
+}
+
+
+def test_a_page_that_is_not_to_be_found_is_left_out_unless_drafts_are_asked_for(
+    bundle_copy: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "listed.md").write_text(f"---\ndraft: false\npublishDate: 2020-01-01\n---\n# A\n\n{WORDS}")
+    for name, front in UNLISTED.items():
+        (folder / f"{name}.md").write_text(f"{front}# {name}\n\n{WORDS}")
+    done = export(folder, bundle_copy)
+    assert summary(done, "files").startswith("1 read; ")
+    for reason in ("draft: true", "unlisted: true", "published: false", "publish: false", "noindex"):
+        assert f"1 skipped: a page with {reason}, such as " in " ".join(done.out.split())
+    assert "1 skipped: a page with a publishDate in the future, such as later.md" in " ".join(done.out.split())
+    assert summary(export(folder, bundle_copy, "--drafts"), "files") == "7 read"
+
+
 def test_documents_that_cannot_be_read_are_listed(broken: Path, bundle_copy: Path) -> None:
     done = export(broken, bundle_copy)
     assert done.code == 0

@@ -1,0 +1,167 @@
+"""Which entries of a folder are read: rules of .gitignore and .ignore files, packages, build output, and underscores.
+
+A search of an unchanged folder uses these rules too, so that they import nothing that makes an index.
+Left out: git's own list of excluded files, .git/info/exclude, and the one of a user.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+DOTTED = "the name begins with a dot"
+UNDERSCORED = "the name begins with an underscore"
+NAMED_BY_RULE = "a rule of .gitignore or .ignore"
+BUILT = "installed packages or build output"
+
+IGNORE_FILES = (".gitignore", ".ignore")  # in this order: a later rule wins
+INSTALLED = frozenset(["node_modules", "bower_components", "__pycache__", "site-packages", "_build"])
+VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # file in the folder of one
+# A folder of one of these names is build output beside one of these files. `docs/build/` alone can be a chapter.
+BUILT_BESIDE = {
+    **dict.fromkeys(
+        ("build", "dist"),
+        ("package.json", "pyproject.toml", "setup.py", "build.gradle", "CMakeLists.txt", "conf.py", "Makefile"),
+    ),
+    "target": ("Cargo.toml", "pom.xml"),
+    "site": ("mkdocs.yml",),
+    "public": ("hugo.toml", "hugo.yaml", "config.toml", "gatsby-config.js"),
+    "_site": ("_config.yml",),
+}
+DOCUSAURUS = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
+# folders with an underscore from which Sphinx and Jekyll make no pages; Jekyll makes some of `_posts`
+NO_PAGES = {
+    *("_static", "_sources", "_templates", "_modules", "_downloads", "_images", "_themes", "_ext"),
+    *("_layouts", "_includes", "_sass", "_data", "_plugins", "_site", "_drafts"),
+}
+
+Spec = tuple[str, "GitIgnoreSpec"]  # a folder, and the rules for what is below it
+
+
+class WalkRules:
+    """Why entries of a folder and of the folders below it are not read.
+
+    A built site, which has an index.html, is read whole: the rules of a project leave out what it builds.
+    """
+
+    def __init__(self, root: Path, *, ignore: bool = True, has_pages: bool = True, drafts: bool = False) -> None:
+        """Take the folder that was named. With ignore=False, only names count.
+
+        has_pages: whether the folder has documents. The names of some begin with an underscore.
+        drafts: whether the folder `_drafts` of Jekyll is read.
+        """
+        self._root = os.path.abspath(root)  # noqa: PTH100  `resolve` would follow links
+        self._ignore = ignore and not (root / "index.html").is_file()
+        self._has_pages = has_pages
+        self._no_pages = NO_PAGES - {"_drafts"} if drafts else NO_PAGES
+        self._specs: dict[str, list[Spec]] = {}
+
+    def reasons(self, folder: str, folders: Sequence[str], files: Sequence[str]) -> dict[str, str]:
+        """Return why some of the entries of a folder are not read, by their names. Call it from the top down."""
+        place = os.path.abspath(folder)  # noqa: PTH100
+        found = {}
+        for name in (*folders, *files):
+            if name.startswith("."):
+                found[name] = DOTTED
+            elif name.startswith("_") and self._is_skipped(name):
+                found[name] = UNDERSCORED
+        if not self._ignore:
+            return found
+        specs = self._specs_of(place, files)
+        entries = {*folders, *files}
+        for name in folders:
+            if _is_built(f"{place}/{name}", name, entries):
+                found.setdefault(name, BUILT)
+            elif _is_ignored(f"{place}/{name}/", specs):
+                found.setdefault(name, NAMED_BY_RULE)
+        for name in files:
+            if name not in found and _is_ignored(f"{place}/{name}", specs):
+                found[name] = NAMED_BY_RULE
+        return found
+
+    def _is_skipped(self, name: str) -> bool:
+        """Return whether no page is made of an entry whose name begins with an underscore."""
+        return not self._has_pages or name in self._no_pages or self._is_docusaurus
+
+    @cached_property
+    def _is_docusaurus(self) -> bool:
+        return find_above(Path(self._root), DOCUSAURUS) is not None
+
+    def _specs_of(self, folder: str, files: Iterable[str]) -> list[Spec]:
+        """Return the rules for the entries of a folder, those of the folders around it first."""
+        above = self._specs.get(os.path.dirname(folder))  # noqa: PTH120
+        if folder == self._root or above is None:
+            above = self._specs_above
+        own = _read_rules(folder, files)
+        self._specs[folder] = [*above, (folder, own)] if own else above
+        return self._specs[folder]
+
+    @cached_property
+    def _specs_above(self) -> list[Spec]:
+        """The rules of the folders above the named one, up to the repository's root, except those that leave it out."""
+        from pathspec import GitIgnoreSpec
+
+        above = list(Path(self._root).parents)
+        repository = next((folder for folder in above if (folder / ".git").exists()), None)
+        if repository is None or (Path(self._root) / ".git").exists():
+            return []
+        specs: list[Spec] = []
+        for folder in reversed(above[: above.index(repository) + 1]):
+            if (rules := _read_rules(str(folder), IGNORE_FILES)) is not None:
+                named = f"{os.path.relpath(self._root, folder)}/"
+                kept = [rule for rule in rules.patterns if not (rule.include and rule.match_file(named))]
+                specs.append((str(folder), GitIgnoreSpec(kept)))
+        return specs
+
+
+def find_above(folder: Path, names: Sequence[str]) -> Path | None:
+    """Return the folder itself, or the nearest one above it, that has a file of one of these names."""
+    whole = folder.resolve()
+    for place in (whole, *whole.parents):
+        if any((place / name).is_file() for name in names):
+            return place
+        if (place / ".git").exists():
+            return None
+    return None
+
+
+def _read_rules(folder: str, files: Iterable[str]) -> "GitIgnoreSpec | None":
+    lines: list[str] = []
+    for name in sorted(set(IGNORE_FILES).intersection(files), key=IGNORE_FILES.index):
+        path = Path(folder, name)
+        if path.is_file():
+            lines += path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    if not lines:
+        return None
+    from pathspec import GitIgnoreSpec  # most folders have no rules
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def _is_ignored(path: str, specs: Sequence[Spec]) -> bool:
+    """Return whether the nearest rule for a path leaves it out. The path of a folder ends in a slash."""
+    for folder, rules in reversed(specs):
+        decided = rules.check_file(path[len(folder) + 1 :]).include
+        if decided is not None:
+            return decided
+    return False
+
+
+def _is_built(folder: str, name: str, entries: set[str]) -> bool:
+    if name in INSTALLED or Path(folder, VIRTUAL_ENVIRONMENT).is_file():
+        return True
+    return not entries.isdisjoint(BUILT_BESIDE.get(name, ()))
+
+
+def walk(root: Path, rules: WalkRules) -> Iterable[str]:
+    """Yield the paths of the files of a folder that are read. Links to folders are not followed."""
+    for folder, folders, files in os.walk(root):
+        reasons: Mapping[str, str] = rules.reasons(folder, folders, files)
+        folders[:] = [name for name in folders if name not in reasons]
+        for name in files:
+            if name not in reasons:
+                yield f"{folder}/{name}"

@@ -1,0 +1,86 @@
+"""Which entries of a folder are read."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from semsearch.walking import BUILT, DOTTED, UNDERSCORED, WalkRules, walk
+
+
+def write_all(folder: Path, files: dict[str, str]) -> None:
+    """Write files, whose folders are made."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def read_files(root: Path, rules: WalkRules) -> set[str]:
+    return {Path(path).relative_to(root).as_posix() for path in walk(root, rules)}
+
+
+RULES = {
+    ".gitignore": "*.log\n/private/\ndrafts/**\n!keep.log\n",
+    "docs/.gitignore": "!a.log\nlocal.md\n",
+    "docs/.ignore": "*.txt\n",
+    "a.log": "", "keep.log": "", "private/a.md": "", "drafts/a.md": "",
+    "docs/a.log": "", "docs/b.log": "", "docs/local.md": "", "docs/private/a.md": "", "docs/a.txt": "", "docs/a.md": "",
+    "docs/deep/local.md": "", "docs/deep/b.md": "",
+}  # fmt: skip
+
+
+def test_ignore_files_leave_out_what_git_leaves_out(tmp_path: Path) -> None:
+    write_all(tmp_path, RULES)
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    command = ["git", "-C", str(tmp_path), "ls-files", "--others", "--exclude-per-directory=.gitignore"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    expected = {name for name in listed if not name.endswith((".txt", "ignore"))}  # git does not read .ignore
+    assert read_files(tmp_path, WalkRules(tmp_path)) == expected
+    assert {"docs/a.log", "docs/private/a.md"} < expected
+
+
+def test_rules_above_the_named_folder_count_for_what_is_below_it(tmp_path: Path) -> None:
+    rules = "/docs/\n*.log\nsite/\n"
+    write_all(tmp_path, {".git/HEAD": "", ".gitignore": rules, "docs/a.md": "", "docs/a.log": "", "docs/site/a.md": ""})
+    write_all(tmp_path, {"site/index.html": "", "site/a.log": "", "site/build/a.html": "", "site/package.json": ""})
+    assert read_files(tmp_path, WalkRules(tmp_path)) == set()
+    assert read_files(tmp_path / "docs", WalkRules(tmp_path / "docs")) == {"a.md"}
+    built = {"index.html", "a.log", "build/a.html", "package.json"}
+    assert read_files(tmp_path / "site", WalkRules(tmp_path / "site")) == built
+
+
+ENTRIES = {  # an entry of a folder beside these files, and why it is not read
+    "packages": ("node_modules/a.md", ["package.json"], BUILT),
+    "a virtual environment": ("env/a.md", ["env/pyvenv.cfg"], BUILT),
+    "build output": ("build/a.html", ["package.json"], BUILT),
+    "a chapter about builds": ("build/a.md", [], None),
+    "the output of MkDocs": ("site/a.html", ["mkdocs.yml"], BUILT),
+    "the output of Sphinx": ("_build/html/a.html", ["conf.py"], BUILT),
+    "sources of Sphinx": ("_static/a.html", [], UNDERSCORED),
+    "a page of Hugo": ("posts/_index.md", [], None),
+    "a post of Jekyll": ("_posts/2026-01-02-a.md", ["_config.yml"], None),
+    "a layout of Jekyll": ("_layouts/a.html", ["_config.yml"], UNDERSCORED),
+    "a draft of Jekyll": ("_drafts/a.md", ["_config.yml"], UNDERSCORED),
+    "a partial of Docusaurus": ("docs/_part.mdx", ["docusaurus.config.ts"], UNDERSCORED),
+    "a hidden folder": (".obsidian/a.md", [], DOTTED),
+}
+
+
+@pytest.mark.parametrize("case", ENTRIES)
+def test_an_entry_that_its_generator_makes_no_page_of_is_left_out(case: str, tmp_path: Path) -> None:
+    name, others, reason = ENTRIES[case]
+    write_all(tmp_path, dict.fromkeys([name, *others], ""))
+    assert (name in read_files(tmp_path, WalkRules(tmp_path))) == (reason is None)
+    folder, _, below = name.rpartition("/") if reason is None else ("", "", name.partition("/")[0])
+    if case.endswith("Docusaurus"):
+        folder, below = "docs", "_part.mdx"
+    assert WalkRules(tmp_path).reasons(str(tmp_path / folder), [below], others).get(below) == reason
+
+
+def test_what_is_ignored_is_read_if_it_is_asked_for(tmp_path: Path) -> None:
+    write_all(
+        tmp_path, {".git/HEAD": "", ".gitignore": "a.md", "a.md": "", "node_modules/b.md": "", "_drafts/c.md": ""}
+    )
+    assert read_files(tmp_path, WalkRules(tmp_path, ignore=False)) == {"a.md", "node_modules/b.md"}
+    assert read_files(tmp_path, WalkRules(tmp_path, drafts=True)) == {"_drafts/c.md"}
