@@ -30,7 +30,7 @@ from semsearch.indexing.cluster import Cluster
 from semsearch.indexing.columns import choose_types, describe_mixed, numeric_strings, store_numbers
 from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, read_corpus
 from semsearch.indexing.corpus.columns import require_column
-from semsearch.indexing.corpus.corpus import READ
+from semsearch.indexing.corpus.corpus import READ, corpus_error
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import TableReader
 from semsearch.indexing.corpus.language import warn_of_language
@@ -363,16 +363,18 @@ class Texts:
     kept: Kept | None = None  # texts of the older index
 
     def are_documents(self, table: TableOptions, ignore: bool) -> bool:
-        """Return whether the path is a document or has one. With a text column or an id column it is a table."""
-        if (
-            self.are_python
-            or self.reader is not None
-            or self.kept is not None
-            or table.text_column is not None
-            or table.id_column is not None
-        ):
+        """Return whether the path is a document or has one.
+
+        Raises CorpusError if there is also a text column or an id column, which documents do not have.
+        """
+        if self.are_python or self.reader is not None or self.kept is not None:
             return False
-        return is_documents(self.path, ignore=ignore)
+        are_documents = is_documents(self.path, ignore=ignore)
+        if are_documents and (table.text_column is not None or table.id_column is not None):
+            found = "documents, and the option text_column or id_column, which the updated index can have recorded"
+            remedy = "choose another folder with --out, or leave the columns out: --text-column '' --id-column ''"
+            raise corpus_error(self.path, None, found, "tables with these columns", remedy)
+        return are_documents
 
 
 @contextmanager

@@ -193,11 +193,6 @@ def test_a_bundle_is_no_corpus(folder: Path, bundle_copy: Path) -> None:
     assert not any(each.id.startswith("guide/bundle") for each in open_passages(bundle_copy))
 
 
-def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
-    done = run("index", folder, "--out", bundle_copy, "--replace", "--text-column", "text")
-    assert "the suffix '.html', expected .csv" in error_line(done)
-
-
 def test_long_texts_of_a_table_are_divided(tmp_path: Path, bundle_copy: Path) -> None:
     long = " ".join(f"{WORDS} {n}." for n in range(6))
     table = write_csv(
@@ -233,3 +228,15 @@ def test_one_command_exports_the_model_first_and_then_the_documents(
     done = run("index", *options)
     assert embedded(done) == "0 texts"
     assert contents(out) == before
+
+
+def test_documents_for_an_index_of_a_table_are_refused_in_a_sentence(
+    folder: Path, bundle_copy: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "coats.csv").write_text("sku,name\nc-1,A warm coat\n")
+    done = run(*("index", tmp_path / "coats.csv", "--text-column", "name", "--out", bundle_copy, "--replace"))
+    assert done.code == 0
+    done = export(folder, bundle_copy)
+    assert done.code == 1
+    assert "found documents, and the option text_column or id_column, which the updated index can have" in done.err
+    assert export(folder, bundle_copy, "--text-column", "", "--id-column", "").code == 0
