@@ -32,7 +32,7 @@ BUILT_BESIDE = {
     "public": ("hugo.toml", "hugo.yaml", "config.toml", "gatsby-config.js"),
     "_site": ("_config.yml",),
 }
-DOCUSAURUS = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
+DOCUSAURUS_CONFIG = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
 # folders with an underscore from which Sphinx and Jekyll make no pages; Jekyll makes some of `_posts`
 NO_PAGES = {
     *("_static", "_sources", "_templates", "_modules", "_downloads", "_images", "_themes", "_ext"),
@@ -89,7 +89,7 @@ class WalkRules:
 
     @cached_property
     def _is_docusaurus(self) -> bool:
-        return find_above(Path(self._root), DOCUSAURUS) is not None
+        return find_above(Path(self._root), DOCUSAURUS_CONFIG) is not None
 
     def _specs_of(self, folder: str, files: Iterable[str]) -> list[Spec]:
         """Return the rules for the entries of a folder, those of the folders around it first."""

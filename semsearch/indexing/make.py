@@ -39,6 +39,7 @@ from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
 from semsearch.indexing.corpus.rows import read_rows
 from semsearch.indexing.documents import Reading, Splitter, is_documents, read_documents
+from semsearch.indexing.documents.document import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.files import FINISHED, replacing
@@ -60,6 +61,7 @@ from semsearch.indexing.vectors.query_table import keep_table, write_table
 from semsearch.indexing.vectors.recall import sample_spans
 from semsearch.indexing.vectors.shards import KnownRows, name_model
 from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify
+from semsearch.walking import DOCUSAURUS_CONFIG, find_above
 
 ROWS_IN_MEMORY = "rows"  # what rows in memory are called
 PYTHON = "python"  # names Python's own documentation as the texts
@@ -122,7 +124,7 @@ def index(
     decimal_comma: bool = False,
     # Documents and long texts
     base_url: str = "",
-    anchors: Literal["github", "mkdocs", "sphinx"] = "github",
+    anchors: Literal["auto", "github", "mkdocs", "sphinx", "docusaurus"] = "auto",
     exclude: Sequence[str] = (),
     ignore: bool = True,
     drafts: bool = False,
@@ -193,7 +195,8 @@ def index(
         separator: character that separates the fields of a CSV. Without it, a comma.
         decimal_comma: read numbers of a CSV such as 3,50 or 1.234,50.
         base_url: address at which the folder of documents is published.
-        anchors: whose addresses of pages and headings Markdown has.
+        anchors: whose addresses of pages and headings Markdown has. auto is docusaurus if a docusaurus.config is in the
+            folder or above it, and otherwise github.
         exclude: leave out documents whose path ends in this form, such as 404.html or drafts/*.
         ignore: leave out what .gitignore and .ignore files name, and installed packages and build output. A folder with
             an index.html is read whole.
@@ -274,7 +277,9 @@ def index(
             models = place_models(fresh, older, choice, reranker, on_progress)
             splitter = make_splitter(models, passage_tokens, overlap)
             if are_documents:
-                reading = Reading(splitter, base_url, anchors, tuple(exclude), strict, ignore, drafts)
+                reading = Reading(
+                    splitter, base_url, anchors_of(texts.path, anchors), tuple(exclude), strict, ignore, drafts
+                )
                 corpus = read_folder(texts, fresh, reading, table, on_progress)
             else:
                 corpus = read_table(texts, fresh, table, splitter, on_progress)
@@ -416,6 +421,16 @@ def refuse_to_remove_texts(out: Path) -> None:
         f"{out}: holds {found}; this command would remove them, expected a folder without texts; choose another folder "
         "with --out, or add --replace"
     )
+
+
+def anchors_of(path: Path, anchors: str) -> str:
+    """Return the style of anchors for a path: the chosen one, or the one of its site."""
+    if anchors != "auto":
+        return anchors
+    folder = path if path.is_dir() else path.parent
+    if find_above(folder, DOCUSAURUS_CONFIG) is not None:
+        return DOCUSAURUS
+    return GITHUB
 
 
 def make_splitter(models: PlacedModels, passage_tokens: int, overlap: int) -> Splitter:

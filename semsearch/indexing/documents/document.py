@@ -7,7 +7,7 @@ from pathlib import Path
 from unicodedata import category, normalize
 from urllib.parse import quote, unquote, urlsplit
 
-from semsearch.indexing.documents.markup import Markup
+from semsearch.indexing.documents.markup import EditedText, Markup
 
 
 class UnreadableError(Exception):
@@ -47,6 +47,7 @@ class DocumentPart:
     offset: int = 0  # characters of the document before this part
     page: int | None = None  # from 1
     markup: Markup | None = None  # the markup of the text; None for a plain text
+    edited: EditedText | None = None  # where the text is in the file, if it was edited
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,10 @@ def decode(content: bytes) -> str:
         raise UnreadableError(f"not UTF-8: {error.reason} at byte {error.start}") from error
 
 
-GITHUB, MKDOCS, SPHINX = ANCHORS = ("github", "mkdocs", "sphinx")
-MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
+GITHUB, MKDOCS, SPHINX, DOCUSAURUS = ANCHORS = ("github", "mkdocs", "sphinx", "docusaurus")
+LIKE_GITHUB = (GITHUB, DOCUSAURUS)  # styles with the anchors of GitHub
+OWN_ANCHORS = (MKDOCS, DOCUSAURUS)  # styles that heed an anchor of the author's own
+MARKDOWN, HTML = (".md", ".markdown", ".mdx"), (".html", ".htm")
 AS_FILES = "/blob/"  # part of a base URL of GitHub or GitLab, which show files under their own names
 GITHUB_KEEPS = frozenset(["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"])  # categories of Unicode
 SPHINX_LETTERS = str.maketrans(
@@ -100,25 +103,24 @@ class Slugs:
 
     def __call__(self, heading: str, own: str = "") -> str:
         """Return the anchor of the next heading; `own` is the anchor that its author chose, if any."""
-        heading = heading.strip()
-        if self._style == GITHUB:
-            kept = (char for char in heading.lower() if char in "- " or category(char) in GITHUB_KEEPS)
-            slug = "".join(kept).replace(" ", "-")
-        else:
-            if self._style == SPHINX:
-                written = heading.lower().translate(SPHINX_LETTERS)
-            else:
-                written = heading
-            slug = normalize("NFKD", written).encode("ascii", "ignore").decode().lower()
-            if self._style == MKDOCS:
-                slug = own or re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", slug).strip())
-            else:
-                slug = re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", slug))
+        slug = own or self._slug(heading.strip())
         anchor = slug
-        while anchor in self._taken or (not anchor and self._style != GITHUB):
+        while anchor in self._taken or (not anchor and self._style not in LIKE_GITHUB):
             anchor = self._next(slug, anchor)
         self._taken[anchor] = 0
         return anchor
+
+    def _slug(self, heading: str) -> str:
+        if self._style in LIKE_GITHUB:
+            kept = (char for char in heading.lower() if char in "- " or category(char) in GITHUB_KEEPS)
+            return "".join(kept).replace(" ", "-")
+        written = heading
+        if self._style == SPHINX:
+            written = heading.lower().translate(SPHINX_LETTERS)
+        slug = normalize("NFKD", written).encode("ascii", "ignore").decode().lower()
+        if self._style == MKDOCS:
+            return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", slug).strip())
+        return re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", slug))
 
     def _next(self, slug: str, anchor: str) -> str:
         if self._style == MKDOCS:
@@ -127,10 +129,10 @@ class Slugs:
                 return f"{numbered[1]}_{int(numbered[2]) + 1}"
             return f"{anchor}_1"
         counted = ""
-        if self._style == GITHUB:
+        if self._style in LIKE_GITHUB:
             counted = slug
         self._taken[counted] = self._taken.get(counted, 0) + 1
-        if self._style == GITHUB:
+        if self._style in LIKE_GITHUB:
             return f"{counted}-{self._taken[counted]}"
         return f"id{self._taken[counted]}"
 
@@ -165,7 +167,11 @@ def page_address(path: str, base_url: str, style: str, canonical: str = "") -> s
                 return canonical
     elif suffix in MARKDOWN and AS_FILES not in base_url and (base_url or style != GITHUB):
         is_index = stem in ("index", "_index") or (stem.lower() == "readme" and style != SPHINX)
-        path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])
+        path = (
+            folder
+            + slash
+            + ("" if is_index else stem + {GITHUB: "", DOCUSAURUS: "", MKDOCS: "/", SPHINX: ".html"}[style])
+        )
     address = quote(path, errors="surrogateescape")
     return (base_url.rstrip("/") + "/" if base_url else "") + address or "./"
 

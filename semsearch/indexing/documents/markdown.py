@@ -15,14 +15,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch.indexing.documents.dialects import Code, find_comments, find_edits
-from semsearch.indexing.documents.document import MKDOCS, Block, Document, DocumentPart, Heading, Slugs, decode, trimmed
+from semsearch.indexing.documents.document import (
+    DOCUSAURUS,
+    OWN_ANCHORS,
+    Block,
+    Document,
+    DocumentPart,
+    Heading,
+    Slugs,
+    decode,
+    trimmed,
+)
 from semsearch.indexing.documents.front_matter import read_front_matter
 from semsearch.indexing.documents.markup import Edit, EditedText, Markup, PlainPiece
+from semsearch.indexing.documents.mdx import find_mdx_edits, with_partials
 
 if TYPE_CHECKING:
     import pyromark
 
-# a heading {#anchor}, which only MkDocs heeds. The lookahead and the atomic group keep the time linear in the text
+# a heading {#anchor}, which MkDocs and Docusaurus heed. The lookahead and the atomic group keep the time linear
 OWN_ANCHOR = re.compile(r"\{(?=[^{}]*\}\s*$):?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")
 UNDERSCORE = "\ue000"  # a character without a meaning
 TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|</?([a-zA-Z][\w-]*)[^<>]*>", re.DOTALL | re.IGNORECASE)
@@ -44,7 +55,19 @@ def read_markdown(path: Path, anchors: str) -> Document:
     The title is that of the front matter, else the first heading of level 1, else the file's name; it is plain text.
     Raises UnreadableError if it is not UTF-8.
     """
+    if anchors == DOCUSAURUS:
+        return read_mdx(path, anchors)
     return read_markdown_text(decode(path.read_bytes()), path, anchors)
+
+
+def read_mdx(path: Path, anchors: str) -> Document:
+    """Return an MDX file as a document, as `read_markdown` does. Places count with the text of partials."""
+    text = with_partials(decode(path.read_bytes()), path)
+    begin = read_front_matter(text)[1]
+    edits = (Edit(begin + edit.start, begin + edit.end, edit.text) for edit in find_mdx_edits(text[begin:]))
+    edited = EditedText(text, edits)
+    document = read_markdown_text(edited.text, path, anchors)
+    return replace(document, parts=[replace(part, edited=edited) for part in document.parts])
 
 
 def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
@@ -54,7 +77,7 @@ def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
     comments = find_comments(text, code)
     edits = [Edit(0, begin), *(Edit(*comment) for comment in comments), *find_edits(text, code, anchors)]
     edited = EditedText(text, edits)
-    reader = _Reader(edited, Slugs(anchors), heeds_own_anchors=anchors == MKDOCS)
+    reader = _Reader(edited, Slugs(anchors), heeds_own_anchors=anchors in OWN_ANCHORS)
     for event in _events(edited.text):
         reader.read(event)
     markup = Markup(edited, reader.pieces, [*comments, *reader.tags])

@@ -178,5 +178,7 @@ def _passage(part: DocumentPart, section: _Section, block: Block, table: str) ->
     if part.markup is not None:
         source = part.markup.read_by_model(start, end)
         text = part.markup.plain(start, end)
+    if part.edited is not None:
+        start, end = part.edited.origin(start), part.edited.origin_of_end(end)
     place = part.offset + start, part.offset + end
     return DocumentPassage(text, *place, section.headings, section.anchor, part.page, table, source)

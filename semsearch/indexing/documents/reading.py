@@ -15,19 +15,30 @@ from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped,
 from semsearch.indexing.corpus.folder import as_text, find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
-from semsearch.indexing.documents.document import HTML, MARKDOWN, Document, UnreadableError, page_address, read_plain
+from semsearch.indexing.documents.document import (
+    AS_FILES,
+    DOCUSAURUS,
+    HTML,
+    MARKDOWN,
+    Document,
+    UnreadableError,
+    page_address,
+    read_plain,
+)
+from semsearch.indexing.documents.docusaurus import SitePage, page_of
 from semsearch.indexing.documents.front_matter import why_unlisted
 from semsearch.indexing.documents.html import read_docx, read_html
-from semsearch.indexing.documents.markdown import read_markdown
+from semsearch.indexing.documents.markdown import read_markdown, read_mdx
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
 from semsearch.indexing.errors import first_line
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.walking import WalkRules
+from semsearch.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
 
 FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
+    ".mdx": ("MDX", read_mdx),
     **dict.fromkeys(HTML, ("HTML", lambda path, anchors: read_html(path))),
     ".pdf": ("PDF", lambda path, anchors: read_pdf(path)),
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
@@ -184,7 +195,7 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
                 return ReadDocument([], 0, "", unlisted=unlisted)
             if document.problem and reading.is_strict:
                 raise UnreadableError(document.problem)
-            rows = _rows(document, path.relative_to(folder).as_posix(), reading)
+            rows = _rows(document, folder, path.relative_to(folder).as_posix(), reading)
     except (UnreadableError, CorpusError, OSError, MemoryError):
         raise
     except Exception as error:  # a damaged file can raise anything in a parser
@@ -194,9 +205,16 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     return ReadDocument(rows, document.running_lines, document.problem)
 
 
-def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str, str]]:
+def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list[tuple[str, str, str, str]]:
     rows = []
-    address = page_address(name, reading.base_url, reading.anchors, document.canonical)
+    page = _page_of_site(document, folder / name, reading)
+    if page is None:
+        address = page_address(name, reading.base_url, reading.anchors, document.canonical)
+    else:
+        address = page.address(folder, reading.base_url)
+        stated_by_site = {"language": page.language, "version": page.version}
+        fields = {column: value for column, value in stated_by_site.items() if value} | document.fields
+        document = replace(document, fields=fields)
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
@@ -217,3 +235,13 @@ def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, st
         source = passage.source if passage.source != passage.text else ""
         rows.append((passage.text, id, metadata, source))
     return rows
+
+
+def _page_of_site(document: Document, file: Path, reading: Reading) -> SitePage | None:
+    """Return the page that Docusaurus makes of a file, None if it makes none, or if the file itself has the address."""
+    if reading.anchors != DOCUSAURUS or file.suffix.lower() not in MARKDOWN or AS_FILES in reading.base_url:
+        return None
+    site = find_above(file.parent, DOCUSAURUS_CONFIG)
+    if site is None or reading.base_url.startswith("file:"):
+        return None
+    return page_of(site, file.resolve(), document.fields)

@@ -1,0 +1,128 @@
+"""MDX: what is text in it, and the pages that Docusaurus makes of files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from semsearch.indexing.documents.docusaurus import page_of
+from semsearch.indexing.documents.markdown import read_mdx
+from semsearch.indexing.documents.passages import Splitter, divide
+
+PAGE = """\
+---
+title: A page
+---
+import Tabs from '@theme/Tabs';
+import {a,
+  b} from "./x";
+export const data = {
+
+  key: [1, 2],
+};
+
+# A {#own}
+
+Text with {/* a secret */} <Badge kind="new">new</Badge> `<code> {x}` {'a string'} {props.value}.
+
+<Tabs groupId="os" values={[{label: 'L', value: 'v'}]}>
+  <TabItem value="deb" label="Debian">
+
+    Run *this*:
+
+    ```bash
+    apt install {name} <x>
+    ```
+
+  </TabItem>
+  <TabItem value="rpm" label="Fedora">Inside.</TabItem>
+</Tabs>
+
+:::tip Title
+
+A tip.
+
+:::
+
+<img src={logo} alt="The logo" />
+
+- item
+
+    still the item
+
+## B {/* #second */}
+
+1 < 2, and {not closed
+"""
+
+
+def read(path: Path, text: str, make_splitter: Callable[..., Splitter]) -> list[tuple[str, str]]:
+    path.write_text(text)
+    return [(each.anchor, each.text) for each in divide(read_mdx(path, "docusaurus"), make_splitter(400))]
+
+
+def test_the_text_in_elements_stays_and_code_of_javascript_leaves(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    expected = (
+        "Text with new <code> {x} a string .\n\nDebian\n\nRun this:\n\napt install {name} <x>\n\nFedora\n\nInside."
+        "\n\nTitle\n\nA tip.\n\nThe logo\n\n- item\n\nstill the item"
+    )
+    second = "1 < 2, and {not closed"
+    assert read(tmp_path / "a.mdx", PAGE, make_splitter) == [("own", expected), ("second", second)]
+
+
+def test_places_are_those_of_the_file(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "a.mdx").write_text(PAGE)
+    *_, last = divide(read_mdx(tmp_path / "a.mdx", "docusaurus"), make_splitter(400))
+    assert PAGE[last.start : last.end] == last.text
+
+
+def test_a_partial_stands_where_it_is_used(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "secret.mdx").write_text("secret")
+    (tmp_path / "site" / "_inner.mdx").write_text("inner")
+    (tmp_path / "site" / "_part.mdx").write_text("---\nx: 1\n---\nimport I from './_inner.mdx'\n\n## Part\n\n<I />\n")
+    page = "import P from './_part.mdx'\nimport S from '../secret.mdx'\n\na\n\n<P />\n\n<S />\n"
+    assert read(tmp_path / "site" / "a.mdx", page, make_splitter) == [("", "a"), ("part", "inner")]
+
+
+@pytest.mark.parametrize("piece", ["{", "<a", "import ", "export const a = {", "`", "<A>", "{`"])
+def test_broken_mdx_keeps_its_text(piece: str, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    found = read(tmp_path / "a.mdx", f"word\n\n{piece * 20_000}", make_splitter)
+    assert found[0][1].startswith("word")
+
+
+PAGES = {
+    "docs/intro.md": ({}, "docs/next/intro", "", "current"),
+    "docs/01-guide/02_setup.mdx": ({}, "docs/next/guide/setup", "", "current"),
+    "docs/guide/index.md": ({}, "docs/next/guide/", "", "current"),
+    "docs/guide/guide.md": ({}, "docs/next/guide/", "", "current"),
+    "docs/1.2-notes.md": ({}, "docs/next/1.2-notes", "", "current"),
+    "docs/a/b.md": ({"slug": "/c"}, "docs/next/c", "", "current"),
+    "docs/a/c.md": ({"slug": "d"}, "docs/next/a/d", "", "current"),
+    "docs/a/d.md": ({"id": "e"}, "docs/next/a/e", "", "current"),
+    "versioned_docs/version-2.0/a.md": ({}, "docs/a", "", "2.0"),
+    "versioned_docs/version-1.0/a.md": ({}, "docs/1.0/a", "", "1.0"),
+    "i18n/de/docusaurus-plugin-content-docs/current/a.md": ({}, "de/docs/next/a", "de", "current"),
+    "i18n/de/docusaurus-plugin-content-docs/version-1.0/a.md": ({}, "de/docs/1.0/a", "de", "1.0"),
+    "blog/2026-01-02-news.md": ({}, "blog/2026/01/02/news", "", ""),
+    "blog/2026-01-02-news/index.mdx": ({"slug": "news"}, "blog/news", "", ""),
+    "src/pages/about.mdx": ({}, "about", "", ""),
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_file_has_the_page_that_docusaurus_makes(path: str, tmp_path: Path) -> None:
+    fields, *expected = PAGES[path]
+    (tmp_path / "versions.json").write_text(json.dumps(["2.0", "1.0"]))
+    page = page_of(tmp_path, tmp_path / path, fields)
+    assert [page.path, page.language, page.version] == expected
+
+
+def test_a_page_of_a_folder_of_the_site_is_relative_to_it(tmp_path: Path) -> None:
+    page = page_of(tmp_path, tmp_path / "docs" / "01-a.md", {})
+    assert page.address(tmp_path, "https://x.org") == "https://x.org/docs/a"
+    assert page.address(tmp_path / "docs", "https://x.org/docs/") == "https://x.org/docs/a"
+    assert (page.address(tmp_path / "docs", ""), page.version) == ("a", "")
