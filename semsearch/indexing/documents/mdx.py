@@ -6,7 +6,7 @@ not closed stays as text. Left out: what a component computes, and code that is 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +17,11 @@ from semsearch.indexing.documents.markup import Edit
 from semsearch.walking import DOCUSAURUS_CONFIG, find_above
 
 FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-# what can begin something that is no text: a fence, code in a line, a statement, an expression, a tag
+# what can begin something that is no text: a fence, code in a line, a statement, a comment, an expression, a tag
 BEGIN = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})|(?P<code>`+)|^(?P<statement>import\s*[\w*{'\"]|export\s+(?:\w+\b|[{*]))"
-    r"|(?P<escape>\\[\\`{<])|(?P<expression>\{)(?!#)|(?P<tag><)(?=/?[A-Za-z]|/?>)",
+    r"|(?P<escape>\\[\\`{<])|(?P<comment>\{\s*/\*[^*]*(?:\*(?!/)[^*]*)*\*/\s*\})"
+    r"|(?P<expression>\{)(?!#)|(?P<tag><)(?=/?[A-Za-z]|/?>)",
     re.MULTILINE,
 )
 TAG_NAME = re.compile(r"</?\s*([\w.:-]*)")
@@ -31,6 +32,7 @@ HEADING_ID = re.compile(r"\{\s*/\*\s*(#[\w.:-]+)\s*\*/\s*\}")
 ATTRIBUTE = re.compile(r"\s(label|title|alt)=(?:\"([^\"]*)\"|'([^']*)')")
 PARTIAL = re.compile(r"^import\s+(\w+)\s+from\s+['\"]([^'\"]+\.mdx?)['\"];?[ \t]*$", re.MULTILINE)
 LONGEST_STATEMENT = 20_000  # characters of a statement, an expression or a tag; a longer one was not closed
+MOST_UNCLOSED = 50  # statements, expressions and tags of a file that are not closed; later ones stay as text
 MOST_PARTIALS = 5  # levels of partials within partials
 VOID = frozenset(["br", "img", "hr", "input", "source", "wbr", "meta", "link"])
 INLINE = frozenset(["a", "b", "i", "em", "strong", "code", "kbd", "span", "sub", "sup", "small", "mark", "u", "abbr"])
@@ -74,7 +76,7 @@ class Tag:
 def find_mdx_edits(text: str) -> Iterator[Edit]:
     """Yield the edits that make Markdown of MDX, in any order."""
     tags: list[Tag] = []
-    place = 0
+    place = unclosed = 0
     while (found := BEGIN.search(text, place)) is not None:
         kind, start = str(found.lastgroup), found.start()
         place = found.end()
@@ -82,22 +84,21 @@ def find_mdx_edits(text: str) -> Iterator[Edit]:
             place = _end_of_fence(text, found.start("fence"), found["fence"])
         elif kind == "code":
             place = _end_of_code(text, start, place)
-        elif kind == "statement":
-            end = _end_of_statement(text, start)
-            if end:
-                yield Edit(start, end)
-                place = end
-        elif kind == "expression":
-            end = _end_of(text, start + 1, "}")
-            if end:
-                yield Edit(start, end, _text_of_expression(text[start:end]))
-                place = end
-        elif kind == "tag":
-            end = _end_of(text, start + 1, ">")
-            if end:
+        elif kind == "comment":
+            yield Edit(start, place, _text_of_expression(found[0]))
+        elif kind in ENDS and unclosed < MOST_UNCLOSED:  # looking for an end takes long
+            end = ENDS[kind](text, start)
+            if not end:
+                unclosed += 1
+                continue
+            place = end
+            if kind == "tag":
                 tags.append(_tag(text, start, end))
                 yield Edit(start, end, _text_of_tag(text[start:end], tags[-1].name))
-                place = end
+            elif kind == "expression":
+                yield Edit(start, end, _text_of_expression(text[start:end]))
+            else:
+                yield Edit(start, end)
     yield from _unindented(text, tags)
 
 
@@ -150,6 +151,13 @@ def _end_of(text: str, start: int, closing: str) -> int:
         elif mark in CLOSING.values():
             depth -= 1
     return 0
+
+
+ENDS: dict[str, Callable[[str, int], int]] = {
+    "statement": _end_of_statement,
+    "expression": lambda text, start: _end_of(text, start + 1, "}"),
+    "tag": lambda text, start: _end_of(text, start + 1, ">"),
+}
 
 
 def _text_of_expression(expression: str) -> str:
