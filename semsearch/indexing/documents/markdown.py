@@ -77,7 +77,7 @@ def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
     comments = find_comments(text, code)
     edits = [Edit(0, begin), *(Edit(*comment) for comment in comments), *find_edits(text, code, anchors)]
     edited = EditedText(text, edits)
-    reader = _Reader(edited, Slugs(anchors), heeds_own_anchors=anchors in OWN_ANCHORS)
+    reader = _Reader(edited, anchors)
     for event in _events(edited.text):
         reader.read(event)
     markup = Markup(edited, reader.pieces, [*comments, *reader.tags])
@@ -90,11 +90,11 @@ def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
 class _Reader:
     """The headings and blocks of a text, and its plain text in pieces."""
 
-    def __init__(self, edited: EditedText, slugs: Slugs, heeds_own_anchors: bool) -> None:
+    def __init__(self, edited: EditedText, anchors: str) -> None:
         self.pieces: list[PlainPiece] = []
         self.blocks: list[Heading | Block] = []
         self.tags: list[tuple[int, int]] = []  # ranges of the original that are tags of HTML
-        self._edited, self._slugs, self._heeds_own_anchors = edited, slugs, heeds_own_anchors
+        self._edited, self._anchors, self._slugs = edited, anchors, Slugs(anchors)
         self._gap = ""  # between the pieces so far and the next one
         self._depth = 0  # elements around the current place
         self._lists: list[int | None] = []  # number of the next item of each list around, None for bullets
@@ -173,10 +173,12 @@ class _Reader:
         shown = words
         if own:
             shown = words[: own.start()]
-        if own and self._heeds_own_anchors:
+        if own and self._anchors in OWN_ANCHORS:
             anchor = self._slugs(shown, own[1])
         else:
             anchor = self._slugs(words)
+        if event.value == "H1" and self._anchors == DOCUSAURUS:  # the title of a page, which has no id
+            anchor = ""
         if not self._depth:  # in a list or a quotation, it begins no section
             start, end = self._edited.origin(event.start), self._edited.origin_of_end(event.end)
             self.blocks.append(Heading(start, end, int(event.value[1]), " ".join(shown.split()), anchor))

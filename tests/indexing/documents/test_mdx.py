@@ -22,7 +22,9 @@ export const data = {
   key: [1, 2],
 };
 
-# A {#own}
+
+
+## Own {#own}
 
 Text with {/* a secret */} <Badge kind="new">new</Badge> `<code> {x}` {'a string'} {props.value}.
 
