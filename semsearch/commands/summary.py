@@ -14,6 +14,7 @@ from semsearch.indexing.make import IndexSummary
 from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256
 from semsearch.indexing.verification import Check
 
+VALUES_SHOWN = 10  # languages and versions that are listed
 UNREADABLE_SHOWN = 100  # maximum number of unreadable documents that are listed
 
 SummaryRows = Iterator[tuple[str, str]]  # name and value
@@ -72,6 +73,11 @@ def _texts(made: IndexSummary) -> SummaryRows:
     if corpus.documents:
         formats = ", ".join(f"{count:,} {name}" for name, count in sorted(corpus.documents.items()))
         yield "documents", f"{formats}; {index.rows:,} passages"
+    for column, values in corpus.of_site.items():
+        shown = ", ".join(values[:VALUES_SHOWN])
+        if len(values) > VALUES_SHOWN:
+            shown += f" and {len(values) - VALUES_SHOWN:,} more"
+        yield f"{column}s", shown
 
 
 def _counts(made: IndexSummary) -> SummaryRows:

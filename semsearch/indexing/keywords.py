@@ -56,6 +56,15 @@ def row_languages(corpus: Corpus, column: str, default: str | None, source: Path
             raise corpus_error(source, place, found, expected, remedy) from None
 
 
+def is_language(value: str) -> bool:
+    """Return whether a value of a column of languages is one: a name or a code, such as german, de or de-AT."""
+    try:
+        _find_stemmer(value)
+    except KeyError:
+        return False
+    return True
+
+
 @cache
 def _find_stemmer(value: str) -> str | None:
     from Stemmer import algorithms  # only this option needs it

@@ -43,7 +43,7 @@ from semsearch.indexing.documents.document import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.files import FINISHED, replacing
-from semsearch.indexing.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions, row_languages
+from semsearch.indexing.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions, is_language, row_languages
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
 from semsearch.indexing.options import content_options, recalling_options
 from semsearch.indexing.processes import in_own_process
@@ -209,7 +209,8 @@ def index(
         stem: language whose word endings keyword search ignores, such as german, or none. Without it, english.
         title_column: column with the titles of the texts; keyword search finds its words too and counts them more.
         language_column: column with the language of each text (german, de or de-AT), whose endings keyword search
-            ignores; `stem` is for texts without a language.
+            ignores; `stem` is for texts without a language. Pages of a site in several languages have one, unless it is
+            none.
         synonyms: file with words that mean the same, a line such as "sofa, couch" for each; keyword search finds both.
         fusion: how hybrid search orders texts: by both scores (convex) or by both ranks (rrf).
         fusion_weight: share of the meaning in the sum of both scores, from 0 (words alone) to 1.
@@ -294,6 +295,10 @@ def index(
         (fresh / SOURCE).write_text(texts.place, encoding="utf-8", errors="surrogateescape")
         title_column = title_column or first_of_several(table, corpus)
         corpus = replace(corpus, options=content_options(index, {**arguments, "title_column": title_column}))
+        if language_column == NO_STEMS:
+            language_column = None
+        elif language_column is None and has_languages(corpus):
+            language_column = "language"
         keyword_options = None
         if keywords:
             stemming = stem_language(stem)
@@ -489,7 +494,7 @@ def choose_columns(corpus: Corpus, path: Path, table: TableOptions) -> Corpus:
         columns |= dict.fromkeys(numeric, "number")
     if table.title_column is not None:
         require_column(path, columns, table.title_column, "--title-column")
-    if table.language_column is not None:
+    if table.language_column not in (None, NO_STEMS):
         require_column(path, columns, table.language_column, "--language-column")
         deque(row_languages(corpus, table.language_column, None, path), maxlen=0)  # a wrong language is an error now
     mixed = describe_mixed(corpus, others)
@@ -502,6 +507,12 @@ def first_of_several(table: TableOptions, corpus: Corpus) -> str | None:
     if others and first in corpus.columns:
         return first
     return None
+
+
+def has_languages(corpus: Corpus) -> bool:
+    """Return whether the pages of a site are in several languages."""
+    languages = corpus.of_site.get("language", ())
+    return len(languages) > 1 and corpus.columns.get("language") == "string" and all(map(is_language, languages))
 
 
 def stem_language(stem: str | None) -> str | None:

@@ -57,7 +57,15 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
         site, bundle = Path(config.site_dir), Path(config.config_file_path).parent / self.config.bundle
         packages = Path(self.config.packages) if self.config.packages else None
         try:
-            index(site, bundle, title=config.site_name, queries="table", exclude=self.config.exclude, mode="replace")
+            index(
+                site,
+                bundle,
+                title=config.site_name,
+                queries="table",
+                exclude=self.config.exclude,
+                language_column="none",
+                mode="replace",
+            )
             write_site(bundle, site / self.config.out, MOST_MEGABYTES, packages)
         except ExpectedError as error:
             raise PluginError(f"semantic-search: {error}") from error

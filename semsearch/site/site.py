@@ -167,7 +167,7 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
         raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; index the texts with --stem none")
     if index.keywords is not None and index.keywords.languages:
         found = "has stems of a language for each text, expected of one for all"
-        raise BundleError(f"{bundle}: {found}; index the texts without --language-column")
+        raise BundleError(f"{bundle}: {found}; index the texts with --language-column none")
     if out.is_dir():
         names = sorted(path.name for path in out.iterdir())
         if names and CODE not in names:

@@ -53,6 +53,7 @@ class Corpus:
     documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
     unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
     incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
+    of_site: dict[str, tuple[str, ...]] = field(default_factory=dict)  # values of `language` and `version` in a site
     running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     mixed: dict[str, str] = field(default_factory=dict)  # a sentence for each column with values of several types

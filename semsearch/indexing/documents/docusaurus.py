@@ -15,8 +15,8 @@ from urllib.parse import quote
 NUMBER = re.compile(r"^\d+\s*[-_.]+\s*(?=[^-_.\s])")  # orders files; it is no part of an address
 NO_NUMBER = re.compile(r"^\d+(?:[-_.]\d+)+")  # a date or a version is none
 POST_DATE = re.compile(r"^(\d{4})-(\d\d)-(\d\d)-")
-CONTENT = re.compile(r"docusaurus-plugin-content-(docs|blog|pages)")
-VERSION = "version-"  # begins the name of a version's folder
+PLUGIN = re.compile(r"docusaurus-plugin-content-(docs|blog|pages)")
+VERSION_FOLDER = "version-"  # begins the name of a version's folder
 CURRENT = "current"  # name of the newest documents, which have no version yet
 NEXT = "next"  # their part of an address, if there are versions
 
@@ -45,13 +45,13 @@ def page_of(site: Path, file: Path, fields: Mapping[str, object]) -> SitePage:
     parts = list(file.relative_to(site).parts)
     language = version = ""
     kind = parts.pop(0) if len(parts) > 1 else "pages"
-    if kind == "i18n" and len(parts) > 2 and (content := CONTENT.match(parts[1])):
+    if kind == "i18n" and len(parts) > 2 and (content := PLUGIN.match(parts[1])):
         language, kind = parts[0], content[1]
         parts = parts[2:]
         if kind == "docs" and len(parts) > 1:
-            version = parts.pop(0).removeprefix(VERSION)
+            version = parts.pop(0).removeprefix(VERSION_FOLDER)
     elif kind == "versioned_docs" and len(parts) > 1:
-        version, kind = parts.pop(0).removeprefix(VERSION), "docs"
+        version, kind = parts.pop(0).removeprefix(VERSION_FOLDER), "docs"
     elif kind == "docs":
         version = CURRENT
     elif kind == "src":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, UnreadableError
+from semsearch.indexing.documents.pages import is_list_of_pages, page_columns, remove_chrome
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -40,6 +41,9 @@ NO_HEADING = "p, ul, ol, dl, table, pre, blockquote, section, article"  # a head
 LONGEST_HEADING = 300  # characters; a longer one was not closed
 DEEPEST = 12  # level of headings; a described name within another one is one level below it
 LINE_BREAK = "\v"
+NOT_DISPLAYED = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+CODE_LINE = re.compile(r"(?<!\S)(?:line|token-line|code-line|ec-line)(?!\S)")  # classes of a line of code
+NO_ELEMENT: dict[str, str | None] = {"hidden": None}  # a comment, which is not displayed
 BEGIN, END, GAP = range(3)  # the edges of an element; a gap is an element that is left out
 
 STATED_WITHIN = 16_384  # bytes in which a page states its encoding; browsers read at least 1,024
@@ -138,7 +142,12 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html)
-    found = (tree.css(place) for place in MAIN)
+    unlisted = "links to other pages alone" if is_list_of_pages(tree) else ""
+    if tree.css_first(ROBOTS) is not None:
+        unlisted = "noindex"
+    has_list = tree.css_first(".toctree-wrapper") is not None
+    remove_chrome(tree)
+    found = (_outermost(tree.css(place)) for place in MAIN)
     root = next((nodes[0] for nodes in found if len(nodes) == 1), tree.body)
     reader = _Reader(has_anchors)
     if root is not None:
@@ -152,8 +161,21 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     else:
         canonical = (link.attributes["href"] or "").strip()
     parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
-    unlisted = "" if tree.css_first(ROBOTS) is None else "noindex"
-    return Document(title, parts, canonical=canonical, unlisted=unlisted)
+    if has_list and not any(isinstance(each, Block) for each in reader.blocks):
+        unlisted = unlisted or "links to other pages alone"
+    return Document(title, parts, page_columns(tree), canonical=canonical, unlisted=unlisted)
+
+
+def _outermost(nodes: "list[LexborNode]") -> "list[LexborNode]":
+    """Return the elements that are in no other one of these, which are in the order of the page."""
+    found: list[LexborNode] = []
+    for node in nodes:
+        around = node.parent
+        while around is not None and (not found or around.mem_id != found[-1].mem_id):
+            around = around.parent
+        if around is None:
+            found.append(node)
+    return found
 
 
 class _Reader:
@@ -182,6 +204,8 @@ class _Reader:
                 whole = node.mem_id
             elif f"|{node.tag}|" in BLANK:
                 self._inline.append(" ")
+                if node.tag == "img" and event == BEGIN:
+                    self._inline.append(f"{node.attributes.get('alt') or ''} ")
             elif f"|{node.tag}|" not in INLINE:
                 self._end_block()
                 if event == BEGIN and self._read_whole(node):
@@ -271,8 +295,8 @@ def _walk(root: "LexborNode", with_buttons: bool = False, inside: int = 0) -> It
         if node.tag == "-text":
             yield node, BEGIN
             continue
-        named = node.attributes if node.is_element_node else {"hidden": None}
-        if f"|{node.tag}|" in INVISIBLE or named.get("hidden", "until-found") != "until-found":
+        named = node.attributes if node.is_element_node else NO_ELEMENT
+        if f"|{node.tag}|" in INVISIBLE or _is_hidden(named):
             continue
         is_outside = f"|{node.tag}|" in OUTSIDE and not inside
         if is_outside or (_is_boilerplate(node, named) and not (with_buttons and node.tag == "button")):
@@ -282,6 +306,14 @@ def _walk(root: "LexborNode", with_buttons: bool = False, inside: int = 0) -> It
         inside += entered
         yield node, BEGIN
         stack += [(node, True, entered), (node.first_child, False, 0)]
+
+
+def _is_hidden(named: Mapping[str, str | None]) -> bool:
+    """Return whether an element is not displayed. The panel of a tab is not displayed until its tab is selected."""
+    if "hidden" in named and named["hidden"] != "until-found" and named.get("role") != "tabpanel":
+        return True
+    style = named.get("style")
+    return bool(style and NOT_DISPLAYED.search(style))
 
 
 def _is_content(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
@@ -311,9 +343,14 @@ def _inner_text(node: "LexborNode", with_buttons: bool = False) -> str:
             pieces.append(_text(each))
         elif each.tag == "br":
             pieces += ["\n"] if event == BEGIN else []
-        elif f"|{each.tag}|" not in INLINE and not pieces[-1].endswith("\n"):
+        elif (f"|{each.tag}|" not in INLINE or _begins_line(each, event)) and not pieces[-1].endswith("\n"):
             pieces.append("\n")
     return "".join(pieces)
+
+
+def _begins_line(node: "LexborNode", event: int) -> bool:
+    """Return whether an inline element is a line of code, as highlighters write it."""
+    return event == BEGIN and bool(CODE_LINE.search(node.attributes.get("class") or ""))
 
 
 def _line(node: "LexborNode", with_buttons: bool = False) -> str:

@@ -18,24 +18,26 @@ from semsearch.walking import DOCUSAURUS_CONFIG, find_above
 
 FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 # what can begin something that is no text: a fence, code in a line, a statement, a comment, an expression, a tag
-BEGIN = re.compile(
+CODE_BEGINS = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})|(?P<code>`+)|^(?P<statement>import\s*[\w*{'\"]|export\s+(?:\w+\b|[{*]))"
     r"|(?P<escape>\\[\\`{<])|(?P<comment>\{\s*/\*[^*]*(?:\*(?!/)[^*]*)*\*/\s*\})"
     r"|(?P<expression>\{)(?!#)|(?P<tag><)(?=/?[A-Za-z]|/?>)",
     re.MULTILINE,
 )
 TAG_NAME = re.compile(r"</?\s*([\w.:-]*)")
-STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|/\*.*?\*/|//[^\n]*", re.DOTALL)
-JAVASCRIPT = re.compile(rf"(?:{STRING.pattern})|[{{}}()\[\]>]|\n[ \t]*(?=\n|\Z)", re.DOTALL)
+JS_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|/\*.*?\*/|//[^\n]*", re.DOTALL)
+JAVASCRIPT = re.compile(rf"(?:{JS_STRING.pattern})|[{{}}()\[\]>]|\n[ \t]*(?=\n|\Z)", re.DOTALL)
 LITERAL = re.compile(r"\{\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\}")
 HEADING_ID = re.compile(r"\{\s*/\*\s*(#[\w.:-]+)\s*\*/\s*\}")
 ATTRIBUTE = re.compile(r"\s(label|title|alt)=(?:\"([^\"]*)\"|'([^']*)')")
-PARTIAL = re.compile(r"^import\s+(\w+)\s+from\s+['\"]([^'\"]+\.mdx?)['\"];?[ \t]*$", re.MULTILINE)
+PARTIAL_IMPORT = re.compile(r"^import\s+(\w+)\s+from\s+['\"]([^'\"]+\.mdx?)['\"];?[ \t]*$", re.MULTILINE)
 LONGEST_STATEMENT = 20_000  # characters of a statement, an expression or a tag; a longer one was not closed
 MOST_UNCLOSED = 50  # statements, expressions and tags of a file that are not closed; later ones stay as text
 MOST_PARTIALS = 5  # levels of partials within partials
 VOID = frozenset(["br", "img", "hr", "input", "source", "wbr", "meta", "link"])
-INLINE = frozenset(["a", "b", "i", "em", "strong", "code", "kbd", "span", "sub", "sup", "small", "mark", "u", "abbr"])
+INLINE_TAGS = frozenset(
+    ["a", "b", "i", "em", "strong", "code", "kbd", "span", "sub", "sup", "small", "mark", "u", "abbr"]
+)
 CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 
@@ -45,7 +47,7 @@ def with_partials(text: str, path: Path, levels: int = MOST_PARTIALS) -> str:
     A partial that is outside of the site, or of the file's folder if there is no site, is not read.
     """
     site = find_above(path.parent, DOCUSAURUS_CONFIG) or path.parent.resolve()
-    for name, place in PARTIAL.findall(text):
+    for name, place in PARTIAL_IMPORT.findall(text):
         source = place.removeprefix("@site/")
         file = (site / source if source != place else path.parent / place).resolve()
         if levels and file.is_file() and file.is_relative_to(site):
@@ -77,7 +79,7 @@ def find_mdx_edits(text: str) -> Iterator[Edit]:
     """Yield the edits that make Markdown of MDX, in any order."""
     tags: list[Tag] = []
     place = unclosed = 0
-    while (found := BEGIN.search(text, place)) is not None:
+    while (found := CODE_BEGINS.search(text, place)) is not None:
         kind, start = str(found.lastgroup), found.start()
         place = found.end()
         if kind == "fence":
@@ -188,7 +190,7 @@ def _text_of_tag(tag: str, name: str) -> str:
     label = stated.get("label") or stated.get("title")
     if is_component and label:
         return f"{label}\n\n"
-    if is_component or not name or name.lower() in INLINE:
+    if is_component or not name or name.lower() in INLINE_TAGS:
         return ""
     return " "
 

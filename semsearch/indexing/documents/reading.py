@@ -1,15 +1,16 @@
 """Read a folder of documents, or one, into the passages of a corpus."""
 
+import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
 from semsearch.indexing.corpus.folder import as_text, find_files, refusing_changes
@@ -25,10 +26,11 @@ from semsearch.indexing.documents.document import (
     page_address,
     read_plain,
 )
-from semsearch.indexing.documents.docusaurus import SitePage, page_of
+from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.front_matter import why_unlisted
 from semsearch.indexing.documents.html import read_docx, read_html
 from semsearch.indexing.documents.markdown import read_markdown, read_mdx
+from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
 from semsearch.indexing.errors import first_line
@@ -53,6 +55,7 @@ EXCLUDED_OF_SITE = (
     "py-modindex.html",
     "*LICENSE*.txt",
 )
+OF_SITE = ("language", "version")  # columns of the pages of a site that has several
 LARGEST_FILE = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
 # what reading a file can take: bytes of memory and seconds of processor time, and how much more for its size
 MEMORY, MEMORY_OF_BYTE, MEMORY_OF_ZIPPED_BYTE = 256_000_000, 15, 100
@@ -119,7 +122,9 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     unreadable: list[str] = []
     incomplete: list[str] = []
     formats: Counter[str] = Counter()
+    found_values: dict[str, set[str]] = {}  # languages and versions
     running_lines = 0
+    names = {file.relative_to(folder).as_posix() for file in files}
     calls = [((file,), reading.limits(file)) for file in files]
     results = in_workers(
         min(os.cpu_count() or 1, len(files)),
@@ -131,6 +136,9 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
         for number, (((file,), limits), result) in enumerate(zip(calls, results, strict=True)):
             on_progress(READ, number / len(files))
             name = as_text(file.relative_to(folder).as_posix())
+            if isinstance(result, ReadDocument) and copied_page(name, result.canonical, names):
+                others.setdefault("a copy of the page that it names as canonical", []).append(name)
+                continue
             if isinstance(result, ReadDocument) and result.unlisted:
                 others.setdefault(f"a page with {result.unlisted}", []).append(name)
                 continue
@@ -139,6 +147,8 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
                     append(*row)
                 formats[FORMATS[file.suffix.lower()][0]] += 1
                 running_lines += result.running_lines
+                for column, value in result.of_site.items():
+                    found_values.setdefault(column, set()).add(value)
                 incomplete += [f"{name}: {result.problem}"] if result.problem else []
                 continue
             if not isinstance(result, UnreadableError | MemoryError | KilledError):
@@ -154,6 +164,7 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     by_reason = [Skipped(reason, len(names), names[0]) for reason, names in sorted(others.items())]
     corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_reason))
     corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
+    corpus = replace(corpus, of_site={column: tuple(sorted(values)) for column, values in found_values.items()})
     return replace(corpus, documents=dict(formats), heading_prefix=True, sources=stored_sources(passages))
 
 
@@ -177,6 +188,8 @@ class ReadDocument:
     running_lines: int
     problem: str  # what of it could not be read
     unlisted: str = ""  # why it is not to be found
+    canonical: str = ""  # the address that the page states
+    of_site: Mapping[str, str] = field(default_factory=dict)  # its language and version
 
 
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
@@ -202,19 +215,15 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
         raise UnreadableError(f"broken: {first_line(error)}") from error
     if not rows:
         raise UnreadableError("empty")
-    return ReadDocument(rows, document.running_lines, document.problem)
+    stated = json.loads(rows[0][2])
+    of_site = {column: stated[column] for column in OF_SITE if isinstance(stated.get(column), str)}
+    return ReadDocument(rows, document.running_lines, document.problem, "", document.canonical, of_site)
 
 
 def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list[tuple[str, str, str, str]]:
     rows = []
-    page = _page_of_site(document, folder / name, reading)
-    if page is None:
-        address = page_address(name, reading.base_url, reading.anchors, document.canonical)
-    else:
-        address = page.address(folder, reading.base_url)
-        stated_by_site = {"language": page.language, "version": page.version}
-        fields = {column: value for column, value in stated_by_site.items() if value} | document.fields
-        document = replace(document, fields=fields)
+    address, of_site = _place_in_site(document, folder, name, reading)
+    document = replace(document, fields=of_site | document.fields)
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
@@ -237,11 +246,38 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list
     return rows
 
 
-def _page_of_site(document: Document, file: Path, reading: Reading) -> SitePage | None:
-    """Return the page that Docusaurus makes of a file, None if it makes none, or if the file itself has the address."""
-    if reading.anchors != DOCUSAURUS or file.suffix.lower() not in MARKDOWN or AS_FILES in reading.base_url:
-        return None
-    site = find_above(file.parent, DOCUSAURUS_CONFIG)
-    if site is None or reading.base_url.startswith("file:"):
-        return None
-    return page_of(site, file.resolve(), document.fields)
+def _place_in_site(document: Document, folder: Path, name: str, reading: Reading) -> tuple[str, dict[str, object]]:
+    """Return the address of a page, and the language and version that its site has for it, if any."""
+    fields, suffix = document.fields, (folder / name).suffix.lower()
+    if suffix in HTML:
+        return page_address(name, reading.base_url, reading.anchors, document.canonical), path_columns(folder, name)
+    of_site: dict[str, object] = {}
+    if isinstance(fields.get("lang"), str):
+        of_site["language"] = fields["lang"]
+    is_file = AS_FILES in reading.base_url or reading.base_url.startswith("file:")
+    site = None
+    if reading.anchors == DOCUSAURUS and suffix in MARKDOWN:
+        site = find_above(folder, DOCUSAURUS_CONFIG)
+    if site is None or is_file:
+        return page_address(name, reading.base_url, reading.anchors), of_site
+    page = page_of(site, (folder / name).resolve(), fields)
+    stated = {"language": page.language, "version": page.version}
+    of_site |= {column: value for column, value in stated.items() if value}
+    return page.address(folder, reading.base_url), of_site
+
+
+def copied_page(path: str, canonical: str, names: Collection[str]) -> str:
+    """Return the file whose page is the canonical address of another page; "" if it is that page's own, or no file's.
+
+    names are the paths of all files in the folder, which can be anywhere below the root of its host.
+    """
+    stated = unquote(urlsplit(canonical).path).strip("/")
+    if path == "index.html" or not stated:
+        return ""
+    parts = stated.split("/")
+    for place in range(len(parts)):
+        bare = "/".join(parts[place:])
+        found = next((name for name in (f"{bare}/index.html", f"{bare}.html", bare) if name in names), "")
+        if found:
+            return found if found != path else ""
+    return ""

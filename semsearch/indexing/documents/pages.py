@@ -1,0 +1,108 @@
+"""The pages that generators of sites build: what in them is no text of the page, and what they say of themselves.
+
+Docusaurus, MkDocs with Material, and Sphinx mark these by classes, roles and meta elements.
+"""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+CHROME = ", ".join(
+    (
+        # Docusaurus: the version, tables of contents, cards of other pages
+        *(".theme-doc-version-badge", ".theme-doc-version-banner", ".theme-edit-this-page", ".theme-last-updated"),
+        *(".theme-doc-toc-mobile", ".theme-doc-toc-desktop", ".table-of-contents", ".theme-doc-card-container"),
+        # Material: links to the source, tags, dates of changes
+        *(".md-content__button", ".md-tags", ".md-source-file", ".md-sidebar"),
+        # Sphinx: lists of pages, and what is around an article
+        *(".toctree-wrapper", ".prev-next-area", ".bd-sidebar-secondary"),
+        # numbers of lines, and buttons
+        *(".linenos", ".lineno", ".copybtn"),
+    )
+)
+LIST_CLASS = re.compile(  # classes of html, in Docusaurus
+    r"(?<!\S)(blog-list-page|blog-tags-(post-)?list-page|blog-authors-(list|posts)-page|docs-tags?-(doc-)?list-page)(?!\S)"
+)
+LIST_ELEMENTS = ", ".join(
+    (
+        "[class*=generatedIndexPage]",  # a category of Docusaurus
+        *(".md-post--excerpt", "h2 > .md-tag"),  # a blog and the tags of Material
+        *(".genindex-jumpbox", ".modindex-jumpbox", ".genindex-section", ".domainindex-section"),  # Sphinx
+    )
+)
+PAGE_LANGUAGE = "meta[name='docsearch:language' i][content], meta[name=docusaurus_locale i][content]"
+PAGE_VERSION = "meta[name='docsearch:version' i][content], meta[name=docusaurus_version i][content]"
+READ_THE_DOCS = re.compile(r"([a-z]{2}(?:[-_][A-Za-z]{2,4})?)/(latest|stable|v?\d[\w.]*)/")
+
+
+def is_list_of_pages(tree: "LexborHTMLParser") -> bool:
+    """Return whether a page lists others, as those of tags, archives and indexes do."""
+    html = tree.css_first("html")
+    classes = (html.attributes.get("class") or "") if html is not None else ""
+    is_archive = "plugin-blog" in classes and "blog-wrapper" not in classes  # that of Docusaurus has no class
+    return is_archive or bool(LIST_CLASS.search(classes)) or tree.css_first(LIST_ELEMENTS) is not None
+
+
+def page_columns(tree: "LexborHTMLParser") -> dict[str, object]:
+    """Return the language and the version that a page states."""
+    html = tree.css_first("html[lang]")
+    stated = {"language": _content(tree, PAGE_LANGUAGE), "version": _content(tree, PAGE_VERSION)}
+    if not stated["language"] and html is not None:
+        stated["language"] = html.attributes.get("lang") or ""
+    return {name: value.strip() for name, value in stated.items() if value.strip()}
+
+
+def path_columns(folder: Path, path: str) -> dict[str, object]:
+    """Return the language and the version that the path of a page in a built site has, as Read the Docs and mike do."""
+    if found := READ_THE_DOCS.match(path):
+        return {"language": found[1], "version": found[2]}
+    first = path.partition("/")[0]
+    if first in _versions_of_mike(folder):
+        return {"version": first}
+    return {}
+
+
+@cache
+def _versions_of_mike(folder: Path) -> set[str]:
+    listed = folder / "versions.json"
+    if not listed.is_file():
+        return set()
+    try:
+        versions = json.loads(listed.read_text(encoding="utf-8"))
+        return {name for each in versions for name in (each["version"], *each.get("aliases", ()))}
+    except (ValueError, TypeError, KeyError):  # another program's file
+        return set()
+
+
+def _content(tree: "LexborHTMLParser", selector: str) -> str:
+    found = tree.css_first(selector)
+    return "" if found is None else found.attributes.get("content") or ""
+
+
+def remove_chrome(tree: "LexborHTMLParser") -> None:
+    """Remove what is no text of a page, and let the labels of tabs be captions of their panels."""
+    for node in tree.css(CHROME):
+        node.decompose()
+    for labels in tree.css("[role=tablist]"):
+        _caption(labels, "[role=tab]", "role", "tabpanel")
+    for labels in tree.css(".tabbed-labels"):  # Material
+        _caption(labels, "label", "class", "tabbed-block")
+
+
+def _caption(labels: "LexborNode", label: str, attribute: str, panel: str) -> None:
+    """Put each label before its panel, instead of the list of labels. A panel has this word in the attribute."""
+    texts = [" ".join(node.text().split()) for node in labels.css(label)]
+    around = labels.parent
+    first = around.css_first(f"[{attribute}~={panel}]") if around is not None else None
+    if first is None or first.parent is None:
+        return
+    panels = [each for each in first.parent.iter() if panel in (each.attributes.get(attribute) or "").split()]
+    if len(panels) == len(texts):
+        for node, text in zip(panels, texts, strict=True):
+            node.insert_before(text)
+        labels.decompose()
