@@ -8,7 +8,7 @@ from semsearch.engine.errors import ExpectedError
 QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
 EXTRAS: dict[str, tuple[str, ...]] = {  # the modules that each extra is for
     "export": ("optimum", "transformers", "onnx", "flatbuffers", "torch", "polars"),
-    "documents": ("pyromark", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
+    "documents": ("pyromark", "docutils", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
     "cluster": ("ray", "pyarrow"),
     "publish": ("boto3",),
     "server": ("granian", "uvloop", "prometheus_client"),

@@ -85,7 +85,7 @@ def decode(content: bytes) -> str:
 GITHUB, MKDOCS, SPHINX, DOCUSAURUS = ANCHORS = ("github", "mkdocs", "sphinx", "docusaurus")
 LIKE_GITHUB = (GITHUB, DOCUSAURUS)  # styles with the anchors of GitHub
 OWN_ANCHORS = (MKDOCS, DOCUSAURUS)  # styles that heed an anchor of the author's own
-MARKDOWN, HTML = (".md", ".markdown", ".mdx"), (".html", ".htm")
+MARKDOWN, HTML, RST = (".md", ".markdown", ".mdx"), (".html", ".htm"), ".rst"
 AS_FILES = "/blob/"  # part of a base URL of GitHub or GitLab, which show files under their own names
 GITHUB_KEEPS = frozenset(["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"])  # categories of Unicode
 SPHINX_LETTERS = str.maketrans(
@@ -144,9 +144,9 @@ def page_address(path: str, base_url: str, style: str, canonical: str = "") -> s
     another page, it is the address.
 
     Pages written as HTML are served under their own names, except for an index.html, which is its folder's page.
-    A Markdown file loses its suffix, as the style has it. It keeps it where the base URL shows files, and in the style
-    of GitHub without a base URL: then nothing says that a site makes pages of the files. Bytes of the path that are not
-    UTF-8 stay as they are.
+    A Markdown file loses its suffix, as the style has it; one of reStructuredText becomes a page of Sphinx. Both keep
+    their names where the base URL shows files, and in the style of GitHub without a base URL: then nothing says that a
+    site makes pages of the files. Bytes of the path that are not UTF-8 stay as they are.
     """
     if base_url.startswith("file:"):  # files on this machine
         return f"{base_url.rstrip('/')}/{quote(path, errors='surrogateescape')}"
@@ -165,6 +165,8 @@ def page_address(path: str, base_url: str, style: str, canonical: str = "") -> s
         else:
             if canonical and bare:
                 return canonical
+    elif suffix == RST and AS_FILES not in base_url and (base_url or style == SPHINX):
+        path = folder + slash + stem + ".html"
     elif suffix in MARKDOWN and AS_FILES not in base_url and (base_url or style != GITHUB):
         is_index = stem in ("index", "_index") or (stem.lower() == "readme" and style != SPHINX)
         path = (

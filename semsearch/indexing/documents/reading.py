@@ -30,9 +30,11 @@ from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.front_matter import why_unlisted
 from semsearch.indexing.documents.html import read_docx, read_html
 from semsearch.indexing.documents.markdown import read_markdown, read_mdx
+from semsearch.indexing.documents.notebook import read_notebook
 from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
+from semsearch.indexing.documents.rst import read_rst
 from semsearch.indexing.errors import first_line
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
@@ -41,6 +43,8 @@ from semsearch.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
 FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
     ".mdx": ("MDX", read_mdx),
+    ".rst": ("reStructuredText", lambda path, anchors: read_rst(path)),
+    ".ipynb": ("notebook", read_notebook),
     **dict.fromkeys(HTML, ("HTML", lambda path, anchors: read_html(path))),
     ".pdf": ("PDF", lambda path, anchors: read_pdf(path)),
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),

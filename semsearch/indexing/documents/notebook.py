@@ -1,0 +1,66 @@
+"""Jupyter notebooks: the Markdown of their cells, with code as code, and the text of outputs.
+
+Places count characters of this Markdown. Left out: outputs that are no plain text, such as pictures and tables in HTML.
+Source: https://nbformat.readthedocs.io/en/latest/format_description.html
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from semsearch.indexing.documents.document import Document, UnreadableError, decode
+from semsearch.indexing.documents.markdown import read_markdown_text
+
+LONGEST_OUTPUT = 2_000  # characters of the outputs of a cell; logs and printed tables have many more
+LONGEST_FENCE = "`" * 8  # no code has as many ticks
+
+
+def read_notebook(path: Path, anchors: str) -> Document:
+    """Return a notebook as a document. Raises UnreadableError if it is none."""
+    try:
+        notebook = json.loads(decode(path.read_bytes()))
+        sheets = notebook.get("worksheets") or [notebook]  # version 3 has worksheets
+        cells = [cell for sheet in sheets for cell in sheet["cells"]]
+        language = _language(notebook.get("metadata", {}))
+        pieces = [piece for cell in cells for piece in _pieces(cell, language)]
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise UnreadableError(f"not a notebook: {error!r}") from error
+    return read_markdown_text("\n\n".join(pieces), path, anchors)
+
+
+def _language(metadata: Mapping[str, Any]) -> str:
+    stated = metadata.get("language_info") or metadata.get("kernelspec") or {}
+    return str(stated.get("name") or "")
+
+
+def _pieces(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+    """Yield the Markdown of a cell."""
+    kind, source = cell.get("cell_type"), _joined(cell.get("source", cell.get("input", "")))
+    if kind in ("markdown", "heading"):  # version 3 has headings
+        yield "#" * int(cell.get("level", 1)) + f" {source}" if kind == "heading" else source
+    elif kind == "code" and source.strip():
+        yield _fenced(source, language)
+        outputs = "\n".join(filter(None, map(_text_of_output, cell.get("outputs", ()))))
+        if outputs.strip():
+            yield _fenced(outputs[:LONGEST_OUTPUT], "")
+
+
+def _text_of_output(output: Mapping[str, Any]) -> str:
+    """Return the plain text of an output; what an error prints is none."""
+    if output.get("output_type") == "stream" and output.get("name", output.get("stream")) == "stdout":
+        return _joined(output.get("text", ""))
+    if "text/html" in output.get("data", {}):  # its text is a drawing of a table
+        return ""
+    return _joined(output.get("data", {}).get("text/plain", ""))
+
+
+def _fenced(code: str, language: str) -> str:
+    return f"{LONGEST_FENCE}{language}\n{code.rstrip()}\n{LONGEST_FENCE}"
+
+
+def _joined(lines: str | list[str]) -> str:
+    """Return a text, which can be divided into lines."""
+    if isinstance(lines, str):
+        return lines
+    return "".join(lines)

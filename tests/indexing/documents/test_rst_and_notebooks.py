@@ -1,0 +1,160 @@
+"""reStructuredText and notebooks: their text, headings and anchors."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.indexing.documents.document import Document, UnreadableError, page_address
+from semsearch.indexing.documents.notebook import read_notebook
+from semsearch.indexing.documents.passages import Splitter, divide
+from semsearch.indexing.documents.rst import read_rst
+
+
+def passages_of(document: Document, splitter: Splitter) -> list[tuple[str, str, str]]:
+    found = divide(document, splitter)
+    return [(" > ".join(each.headings), each.anchor, each.text) for each in found]
+
+
+GUIDE = """\
+:orphan:
+
+.. _label:
+
+Guide
+=====
+
+See :ref:`a label <label>`, :func:`~snap.walk`, ``code`` and `a link <https://x.org>`_.
+
+.. toctree::
+
+   other
+
+.. note:: A note.
+
+.. code-block:: python
+   :linenos:
+
+   def f():
+       return 1
+
+.. py:function:: snap.walk(path)
+   :canonical: x
+
+   Walks.
+
+.. option:: --repo PATH
+
+   The repository.
+
+.. tab-set::
+
+   .. tab-item:: Debian
+
+      apt
+
+.. image:: a.png
+   :alt: The logo
+
+Again
+-----
+
+one
+
+Again
+-----
+
+.. unknown:: argument
+   :option: x
+
+   content with `broken_ and *emphasis
+"""
+
+
+def test_the_text_of_directives_and_roles_stays(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "a.rst").write_text(GUIDE)
+    document = read_rst(tmp_path / "a.rst")
+    assert document.title == "Guide"
+    assert passages_of(document, make_splitter(400)) == [
+        ("Guide", "guide", "See a label, walk, code and a link.\n\nNote\n\nA note.\n\ndef f():\n    return 1"),
+        ("Guide > snap.walk(path)", "snap.walk", "Walks."),
+        ("Guide > --repo PATH", "cmdoption-repo", "The repository."),
+        ("Guide", "guide", "Debian\n\napt\n\nThe logo"),
+        ("Guide > Again", "again", "one"),
+        ("Guide > Again", "id1", "argument\n\ncontent with `broken_ and *emphasis"),
+    ]
+
+
+INCLUSIONS = [
+    ".. include:: {0}",
+    ".. literalinclude:: {0}",
+    ".. csv-table:: T\n   :file: {0}",
+    ".. csv-table:: T\n   :url: file://{0}",
+    ".. raw:: html\n   :file: {0}",
+    ".. raw:: html\n   :url: file://{0}",
+    ".. code-block::\n   :file: {0}",
+]
+
+
+@pytest.mark.parametrize("inclusion", INCLUSIONS)
+def test_no_other_file_is_read(inclusion: str, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret,words")
+    (tmp_path / "a.rst").write_text(f"Text.\n\n{inclusion.format(tmp_path / 'secret.txt')}\n\nEnd.")
+    (part,) = read_rst(tmp_path / "a.rst").parts
+    assert part.text.startswith("Text.")
+    assert part.text.endswith("End.")
+    assert "words" not in part.text
+
+
+@pytest.mark.parametrize(
+    ("base", "style", "address"),
+    [
+        ("https://x.org", "github", "https://x.org/guide/a.html"),
+        ("https://github.com/o/r/blob/main", "github", "https://github.com/o/r/blob/main/guide/a.rst"),
+        ("", "sphinx", "guide/a.html"),
+        ("", "github", "guide/a.rst"),
+    ],
+)
+def test_a_file_is_a_page_of_sphinx(base: str, style: str, address: str) -> None:
+    assert page_address("guide/a.rst", base, style) == address
+
+
+CELLS: list[dict[str, Any]] = [
+    {"cell_type": "markdown", "source": ["# Analysis\n", "\n", "Some *text*."]},
+    {"cell_type": "raw", "source": "raw"},
+    {
+        "cell_type": "code",
+        "source": "print('hello')\ndf",
+        "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": ["hello\n"]},
+            {"output_type": "stream", "name": "stderr", "text": "warning"},
+            {"output_type": "execute_result", "data": {"text/html": "<table>", "text/plain": "   a\n0  1"}},
+            {"output_type": "execute_result", "data": {"text/plain": "42"}},
+            {"output_type": "display_data", "data": {"image/png": "AAAA"}},
+            {"output_type": "error", "traceback": ["boom"]},
+        ],
+    },
+    {"cell_type": "markdown", "source": "## Result\n\nDone."},
+]
+
+
+def test_a_notebook_has_its_markdown_its_code_and_plain_outputs(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    notebook = {"cells": CELLS, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4}
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
+    document = read_notebook(tmp_path / "a.ipynb", "github")
+    assert document.title == "Analysis"
+    assert passages_of(document, make_splitter(400)) == [
+        ("Analysis", "analysis", "Some text.\n\nprint('hello')\ndf\n\nhello\n\n42"),
+        ("Analysis > Result", "result", "Done."),
+    ]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"cells": 1}', '{"cells": [1]}'])
+def test_another_file_is_no_notebook(content: str, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(content)
+    with pytest.raises(UnreadableError, match="not a notebook"):
+        read_notebook(tmp_path / "a.ipynb", "github")
