@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from unicodedata import category, normalize
 from urllib.parse import quote, unquote, urlsplit
@@ -72,6 +73,18 @@ def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), head
     if start < end:
         return [Block(start, end, parts, header)]
     return []
+
+
+DEFINITION = re.compile(r"(?:\A|\n[ \t]*\r?\n)(?=[^\s})\]])")  # a line of code without indentation, after an empty line
+
+
+def code_parts(text: str, start: int, end: int) -> tuple[Block, ...]:
+    """Return the parts of code, such as functions and classes, between which it is divided if it is too long.
+
+    In most languages each begins without indentation after an empty line.
+    """
+    begins = [start, *(found.end() for found in DEFINITION.finditer(text, start, end) if found.end() > start), end]
+    return tuple(part for bounds in pairwise(begins) for part in trimmed(text, *bounds))
 
 
 def decode(content: bytes) -> str:

@@ -1,7 +1,5 @@
 """HTML: the text of a page without navigation and other boilerplate, a line for each row of a table.
 
-A DOCX is read as the HTML that mammoth makes of it.
-
 The text is extracted, so offsets count characters of the text and not of the file.
 """
 
@@ -9,11 +7,16 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, UnreadableError
+from semsearch.indexing.documents.document import (
+    Block,
+    Document,
+    DocumentPart,
+    Heading,
+    code_parts,
+)
 from semsearch.indexing.documents.pages import is_list_of_pages, page_columns, remove_chrome
 
 if TYPE_CHECKING:
@@ -70,25 +73,6 @@ def read_html(path: Path) -> Document:
     content = text.encode()
     del text  # each copy of a page of 100 MB counts
     return replace(read_html_text(content, path), problem=problem)
-
-
-BREAKS = "br[type='page'] => br\nbr[type='column'] => br"  # mammoth leaves them out, and no blank in their place
-OLE = b"\xd0\xcf\x11\xe0"  # first bytes of an encrypted file, and of files of Word before 2007
-
-
-def read_docx(path: Path) -> Document:
-    """Return a DOCX file as a document, without images.
-
-    Raises UnreadableError for an encrypted file, and what mammoth raises for a broken one.
-    """
-    import mammoth
-
-    content = path.read_bytes()
-    if content.startswith(OLE):
-        raise UnreadableError("encrypted, or a .doc of an older Word")
-    without_images = mammoth.images.img_element(lambda image: {})
-    html = mammoth.convert_to_html(BytesIO(content), style_map=BREAKS, convert_image=without_images).value
-    return read_html_text(html, path, has_anchors=False)
 
 
 def _decode(content: bytes) -> tuple[str, str]:
@@ -241,7 +225,7 @@ class _Reader:
             if text:
                 self._head(node, text)
         elif node.tag == "pre":
-            self._write(_inner_text(node).strip())
+            self._write_code(_inner_text(node).strip())
         elif node.tag == "table" and not node.css("table table, h1, h2, h3, h4, h5, h6, pre"):
             caption = node.css_first("caption")
             self._write(_line(caption) if caption is not None else "")
@@ -268,6 +252,12 @@ class _Reader:
         self.pieces += [gap, text] if self.pieces else [text]
         self._length += len(text) + (len(gap) if len(self.pieces) > 1 else 0)
         return self._length - len(text), self._length
+
+    def _write_code(self, text: str) -> None:
+        if text:
+            start, end = self._append(text, "\n" if self._mark else "\n\n")
+            parts = [Block(start + part.start, start + part.end) for part in code_parts(text, 0, len(text))]
+            self.blocks.append(Block(start, end, tuple(parts)))
 
     def _write(self, text: str) -> None:
         if text:

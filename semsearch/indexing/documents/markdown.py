@@ -23,6 +23,7 @@ from semsearch.indexing.documents.document import (
     DocumentPart,
     Heading,
     Slugs,
+    code_parts,
     decode,
     trimmed,
 )
@@ -193,6 +194,8 @@ class _Reader:
         text, end = self._edited.original, self._edited.origin_of_end(event.end)
         bounds = pairwise([*map(self._edited.origin, begins), end])
         parts = tuple(part for bound in bounds for part in trimmed(text, *bound))
+        if event.name == "CodeBlock":
+            parts = code_parts(text, self._edited.origin(event.start), end)
         self.blocks += trimmed(text, self._edited.origin(event.start), end, parts, header)
 
     def _add(self, start: int, end: int, text: str) -> None:

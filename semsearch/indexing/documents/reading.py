@@ -27,8 +27,9 @@ from semsearch.indexing.documents.document import (
     read_plain,
 )
 from semsearch.indexing.documents.docusaurus import page_of
+from semsearch.indexing.documents.docx import read_docx
 from semsearch.indexing.documents.front_matter import why_unlisted
-from semsearch.indexing.documents.html import read_docx, read_html
+from semsearch.indexing.documents.html import read_html
 from semsearch.indexing.documents.markdown import read_markdown, read_mdx
 from semsearch.indexing.documents.notebook import read_notebook
 from semsearch.indexing.documents.pages import path_columns

@@ -208,3 +208,28 @@ def test_the_model_reads_the_marks_but_no_comments_and_tags(passages: Callable[.
     (found,) = passages(text)
     assert (found.source, found.text) == ("**a**  c  [e](f)\n\n> [!note]\n> g", "a c e\n\ng")
     assert text[found.start : found.end] == text.partition("\n\n")[2]
+
+
+FUNCTIONS = [
+    "def one(a):\n    b = a\n\n    return b",
+    "def two(c):\n    return c",
+    "class Three:\n    x = 1\n\n    y = 2",
+]
+
+
+def test_long_code_is_divided_between_functions(passages: Callable[..., list[DocumentPassage]]) -> None:
+    code = "\n\n\n".join(FUNCTIONS)
+    found = passages(f"# A\n\n```python\n{code}\n```", tokens=16)
+    assert [each.text for each in found] == FUNCTIONS
+    (whole,) = passages(f"# A\n\n```python\n{code}\n```", tokens=400)
+    assert whole.text == code
+
+
+def test_the_version_of_a_changelog_is_embedded_with_its_changes(
+    passages: Callable[..., list[DocumentPassage]],
+) -> None:
+    found = passages("# Changelog\n\n## 1.2 (2026-01-02)\n\n### Fixed\n\n- a leak\n\n## 1.1\n\n### Fixed\n\n- a crash")
+    assert [(" > ".join(each.headings), each.anchor) for each in found if "a" in each.text.split()] == [
+        ("Changelog > 1.2 (2026-01-02) > Fixed", "fixed"),
+        ("Changelog > 1.1 > Fixed", "fixed-1"),
+    ]

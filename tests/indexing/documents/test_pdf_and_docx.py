@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from semsearch.indexing.documents.document import UnreadableError
-from semsearch.indexing.documents.html import read_docx
+from semsearch.indexing.documents.docx import read_docx
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
-from tests.indexing.documents.files import paragraph, write_docx, write_pdf
+from tests.indexing.documents.files import WORD, paragraph, write_docx, write_pdf
 
 LINE = "This line is long enough to be a full line of its paragraph"
 ANIMALS = ("ape", "bear", "cat", "duck")
@@ -114,3 +115,35 @@ def test_an_encrypted_docx_names_the_reason(tmp_path: Path) -> None:
     (tmp_path / "a.docx").write_bytes(b"\xd0\xcf\x11\xe0 and so on")
     with pytest.raises(UnreadableError, match=r"^encrypted, or a \.doc"):
         read_docx(tmp_path / "a.docx")
+
+
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+OUTLINED = '<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Outlined</w:t></w:r></w:p>'
+HIDDEN = "<w:p><w:r><w:t>seen</w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t> secret</w:t></w:r></w:p>"
+SHOWN = '<w:p><w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t>shown</w:t></w:r></w:p>'
+EQUATION = f'<w:p><m:oMathPara xmlns:m="{MATH}"><m:oMath><m:r><m:t>a=b</m:t></m:r></m:oMath></m:oMathPara></w:p>'
+NOTED = '<w:p><w:r><w:t>noted</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
+FOOTNOTES = f'<w:footnotes xmlns:w="{WORD}"><w:footnote w:id="2">{paragraph("the note")}</w:footnote></w:footnotes>'
+CORE = '<p xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Stated</dc:title></p>'
+
+
+def test_a_docx_has_the_text_that_word_displays(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    first, last = paragraph("First", "Heading1"), paragraph("Last", "Heading1")
+    path = write_docx(
+        tmp_path / "a.docx", first + HIDDEN + SHOWN + EQUATION + OUTLINED + NOTED + last + paragraph("end")
+    )
+    with ZipFile(path, "a") as archive:
+        archive.writestr("word/footnotes.xml", FOOTNOTES)
+        archive.writestr("docProps/core.xml", CORE)
+    document = read_docx(path)
+    assert document.title == "Stated"
+    assert [(each.headings, each.text) for each in divide(document, make_splitter(400))] == [
+        (("First",), "seen\n\nshown\n\na=b"),
+        (("First", "Outlined"), "noted\n\nthe note"),
+        (("Last",), "end"),
+    ]
+
+
+def test_a_docx_has_the_title_with_the_style(tmp_path: Path) -> None:
+    path = write_docx(tmp_path / "a.docx", paragraph("A title", "Title") + paragraph("First", "Heading1"))
+    assert read_docx(path).title == "A title"
