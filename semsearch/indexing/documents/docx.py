@@ -98,9 +98,7 @@ def _rewrite_body(document: Element, styles: _Styles, notes: dict[str, str]) -> 
                 parent.remove(child)
             elif child.tag == f"{OF_MATH}oMath":
                 parent[place] = _run("".join(text.text or "" for text in child.iter(f"{OF_MATH}t")))
-            elif (
-                child.tag == f"{OF_MATH}oMathPara"
-            ):  # its equations are found below it, and mammoth reads no such element
+            elif child.tag == f"{OF_MATH}oMathPara":
                 parent[place] = _run(" ".join(_equations(child)))
             elif child.tag == f"{OF_WORD}p":
                 _set_heading(child, styles)
