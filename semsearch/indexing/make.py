@@ -181,8 +181,8 @@ def index(
         2
 
     Args:
-        data: the texts: a folder of documents (Markdown, MDX, reStructuredText, notebook, HTML, PDF, DOCX, plain text), a
-            table (CSV, TSV, JSON lines, Parquet, plain or .gz), either as s3://BUCKET/KEY, or `python` for Python's
+        data: the texts: a folder of documents (Markdown, MDX, reStructuredText, notebook, HTML, PDF, DOCX, plain text),
+            a table (CSV, TSV, JSON lines, Parquet, plain or .gz), either as s3://BUCKET/KEY, or `python` for Python's
             own documentation. From Python also a pandas or polars DataFrame, an Arrow table or a sequence of mappings.
         out: folder of the index.
         title: what the texts are called; names the tool for agents.
