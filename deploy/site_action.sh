@@ -23,7 +23,7 @@ install)
     python3 -m pip install --quiet --constraint "$here/constraints.txt" "$here[$extras]"
     ;;
 build)
-    set -- "$HTML" --out "$cache/bundle" --replace --base-url "${BASE_URL:-}" --title "${TITLE:-}" --queries table
+    set -- "$HTML" --out "$cache/bundle" --replace --base-url "${BASE_URL:-}" --title "${TITLE:-}" --queries table --language-column none
     set -f # EXCLUDE has patterns, one a line
     IFS='
 '

@@ -5,13 +5,14 @@ Left out: git's own list of excluded files, .git/info/exclude, and the one of a 
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 DOTTED = "the name begins with a dot"
 UNDERSCORED = "the name begins with an underscore"
@@ -19,6 +20,7 @@ NAMED_BY_RULE = "a rule of .gitignore or .ignore"
 BUILT = "installed packages or build output"
 
 IGNORE_FILES = (".gitignore", ".ignore")  # in this order: a later rule wins
+ANY_NAME = "\ue000"  # a name that only a rule about every name matches
 INSTALLED = frozenset(["node_modules", "bower_components", "__pycache__", "site-packages", "_build"])
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # file in the folder of one
 # A folder of one of these names is build output beside one of these files. `docs/build/` alone can be a chapter.
@@ -39,7 +41,7 @@ NO_PAGES = {
     *("_layouts", "_includes", "_sass", "_data", "_plugins", "_site", "_drafts"),
 }
 
-Spec = tuple[str, "GitIgnoreSpec"]  # a folder, and the rules for what is below it
+Rules = tuple[str, list["GitIgnoreSpecPattern"]]  # a folder, and the rules for what is below it
 
 
 class WalkRules:
@@ -58,7 +60,7 @@ class WalkRules:
         self._ignore = ignore and not (root / "index.html").is_file()
         self._has_pages = has_pages
         self._no_pages = NO_PAGES - {"_drafts"} if drafts else NO_PAGES
-        self._specs: dict[str, list[Spec]] = {}
+        self._rules: dict[str, list[Rules]] = {}
 
     def reasons(self, folder: str, folders: Sequence[str], files: Sequence[str]) -> dict[str, str]:
         """Return why some of the entries of a folder are not read, by their names. Call it from the top down."""
@@ -71,15 +73,15 @@ class WalkRules:
                 found[name] = UNDERSCORED
         if not self._ignore:
             return found
-        specs = self._specs_of(place, files)
+        rules = self._rules_of(place, files)
         entries = {*folders, *files}
         for name in folders:
             if _is_built(f"{place}/{name}", name, entries):
                 found.setdefault(name, BUILT)
-            elif _is_ignored(f"{place}/{name}/", specs):
+            elif _is_ignored(f"{place}/{name}/", rules):
                 found.setdefault(name, NAMED_BY_RULE)
         for name in files:
-            if name not in found and _is_ignored(f"{place}/{name}", specs):
+            if name not in found and _is_ignored(f"{place}/{name}", rules):
                 found[name] = NAMED_BY_RULE
         return found
 
@@ -91,31 +93,28 @@ class WalkRules:
     def _is_docusaurus(self) -> bool:
         return find_above(Path(self._root), DOCUSAURUS_CONFIG) is not None
 
-    def _specs_of(self, folder: str, files: Iterable[str]) -> list[Spec]:
+    def _rules_of(self, folder: str, files: Iterable[str]) -> list[Rules]:
         """Return the rules for the entries of a folder, those of the folders around it first."""
-        above = self._specs.get(os.path.dirname(folder))  # noqa: PTH120
+        above = self._rules.get(os.path.dirname(folder))  # noqa: PTH120
         if folder == self._root or above is None:
-            above = self._specs_above
+            above = self._rules_above
         own = _read_rules(folder, files)
-        self._specs[folder] = [*above, (folder, own)] if own else above
-        return self._specs[folder]
+        self._rules[folder] = [*above, (folder, own)] if own else above
+        return self._rules[folder]
 
     @cached_property
-    def _specs_above(self) -> list[Spec]:
+    def _rules_above(self) -> list[Rules]:
         """The rules of the folders above the named one, up to the repository's root, except those that leave it out."""
-        from pathspec import GitIgnoreSpec
-
         above = list(Path(self._root).parents)
         repository = next((folder for folder in above if (folder / ".git").exists()), None)
         if repository is None or (Path(self._root) / ".git").exists():
             return []
-        specs: list[Spec] = []
+        found: list[Rules] = []
         for folder in reversed(above[: above.index(repository) + 1]):
-            if (rules := _read_rules(str(folder), IGNORE_FILES)) is not None:
-                named = f"{os.path.relpath(self._root, folder)}/"
-                kept = [rule for rule in rules.patterns if not (rule.include and rule.match_file(named))]
-                specs.append((str(folder), GitIgnoreSpec(kept)))
-        return specs
+            inside = f"{os.path.relpath(self._root, folder)}/{ANY_NAME}"
+            kept = [rule for rule in _read_rules(str(folder), IGNORE_FILES) if rule.match_file(inside) is None]
+            found.append((str(folder), kept))
+        return found
 
 
 def find_above(folder: Path, names: Sequence[str]) -> Path | None:
@@ -129,25 +128,43 @@ def find_above(folder: Path, names: Sequence[str]) -> Path | None:
     return None
 
 
-def _read_rules(folder: str, files: Iterable[str]) -> "GitIgnoreSpec | None":
+def _read_rules(folder: str, files: Iterable[str]) -> "list[GitIgnoreSpecPattern]":
     lines: list[str] = []
     for name in sorted(set(IGNORE_FILES).intersection(files), key=IGNORE_FILES.index):
         path = Path(folder, name)
         if path.is_file():
-            lines += path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+            lines += path.read_text(encoding="utf-8-sig", errors="surrogateescape").split("\n")
     if not lines:
-        return None
-    from pathspec import GitIgnoreSpec  # most folders have no rules
+        return []
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # most folders have no rules
 
-    return GitIgnoreSpec.from_lines(lines)
+    rules = []
+    for line in lines:
+        if line.rstrip() in ("*/", "!*/"):  # pathspec finds only the first slash of a path for these
+            line = line.replace("*/", "?*/")
+        try:
+            rule = GitIgnoreSpecPattern(line)
+        except (ValueError, re.error):  # a line that Git ignores too, such as a backslash
+            continue
+        if rule.include is not None:  # neither a comment nor an empty line
+            rules.append(rule)
+    return rules
 
 
-def _is_ignored(path: str, specs: Sequence[Spec]) -> bool:
-    """Return whether the nearest rule for a path leaves it out. The path of a folder ends in a slash."""
-    for folder, rules in reversed(specs):
-        decided = rules.check_file(path[len(folder) + 1 :]).include
-        if decided is not None:
-            return decided
+def _is_ignored(path: str, rules: Sequence[Rules]) -> bool:
+    """Return whether the last rule about a path leaves it out, as in Git. The path of a folder ends in a slash.
+
+    A rule about a folder is not about the paths below it, which nobody asks for: the folder is not entered.
+    """
+    for folder, own in reversed(rules):
+        name = path[len(folder) :].lstrip("/")
+        for rule in reversed(own):
+            found = rule.match_file(name)
+            if found is None:
+                continue
+            of_folder = found.match.groupdict().get("ps_d")  # the slash after a folder, of a rule about one
+            if of_folder is None or found.match.end("ps_d") == len(name):
+                return bool(rule.include)
     return False
 
 

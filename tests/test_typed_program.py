@@ -24,6 +24,8 @@ def index_with_every_argument(rows: list[dict[str, object]], folder: Path) -> In
         base_url="https://example.com/",
         anchors="mkdocs",
         exclude=("404.html",),
+        ignore=True,
+        drafts=False,
         strict=True,
         split=True,
         passage_tokens=100,

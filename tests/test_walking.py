@@ -24,6 +24,8 @@ RULES = {
     ".gitignore": "*.log\n/private/\ndrafts/**\n!keep.log\n",
     "docs/.gitignore": "!a.log\nlocal.md\n",
     "docs/.ignore": "*.txt\n",
+    "some/.gitignore": "*\n!*/\n!*.md\n!.gitignore\n\\\n",
+    "some/deep/a.md": "", "some/deep/a.png": "",
     "a.log": "", "keep.log": "", "private/a.md": "", "drafts/a.md": "",
     "docs/a.log": "", "docs/b.log": "", "docs/local.md": "", "docs/private/a.md": "", "docs/a.txt": "", "docs/a.md": "",
     "docs/deep/local.md": "", "docs/deep/b.md": "",

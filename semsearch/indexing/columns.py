@@ -37,6 +37,7 @@ TYPES_OF_JSON: dict[type, tuple[str, ...]] = {
     bool: ("boolean",),
     list: LIST_TYPES,
 }
+MOST_NUMBERS = 100  # numbers of a list that becomes a column by itself; an embedding has more
 NUMERIC_TYPES = frozenset(["number", "numbers"])
 DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
@@ -188,6 +189,8 @@ def _describe_kind(value: object) -> str:
 def _types_of(value: object) -> frozenset[str]:
     if isinstance(value, str) and not DATE_PATTERN.match(value):
         return frozenset(["string"])
+    if isinstance(value, list) and len(value) > MOST_NUMBERS:
+        return frozenset(kind for kind in ("list",) if stored_values(kind, value) is not None)
     return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if stored_values(kind, value) is not None)
 
 

@@ -139,10 +139,12 @@ def in_workers(
 
 
 def _answer(connection: Connection) -> None:
-    """Answer the calls of a Worker until it ends."""
-    function, common = connection.recv()
+    """Answer the calls of a Worker until it ends, which can be while it sends."""
+    function, common = None, ()
     while True:
         try:
+            if function is None:
+                function, common = connection.recv()
             arguments, limits = connection.recv()
         except EOFError:
             return

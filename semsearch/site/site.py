@@ -122,7 +122,7 @@ def write_site(
 def rounded_columns(bundle: Path) -> list[str]:
     """Return the columns with whole numbers that JavaScript would round, so that a filter would find other texts."""
     kinds = check_bundle(bundle).corpus.columns
-    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    numbers = [name for name, kind in kinds.items() if kind in ("number", "numbers")]
     if not numbers:
         return []
     tensors = map_tensors(bundle / COLUMNS)

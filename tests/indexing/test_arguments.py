@@ -30,6 +30,8 @@ CONTENT: dict[str, Any] = {  # values of the options that an update takes from i
     "text_column": ["title", "body"],
     "separator": ";",
     "exclude": ["drafts/*"],
+    "ignore": False,
+    "drafts": True,
     "decimal_comma": True,
     "id_column": "number",
     "column": {"year": "number"},

@@ -188,7 +188,8 @@ class _Reader:
                 whole = node.mem_id
             elif f"|{node.tag}|" in BLANK:
                 self._inline.append(" ")
-                if node.tag == "img" and event == BEGIN:
+                # that of an image in a link, such as "Up", often says where the link leads
+                if node.tag == "img" and event == BEGIN and (node.parent is None or node.parent.tag != "a"):
                     self._inline.append(f"{node.attributes.get('alt') or ''} ")
             elif f"|{node.tag}|" not in INLINE:
                 self._end_block()

@@ -257,6 +257,8 @@ def _place_in_site(document: Document, folder: Path, name: str, reading: Reading
     if suffix in HTML:
         return page_address(name, reading.base_url, reading.anchors, document.canonical), path_columns(folder, name)
     of_site: dict[str, object] = {}
+    if isinstance(fields.get("version"), int | float):
+        fields["version"] = str(fields["version"])
     if isinstance(fields.get("lang"), str):
         of_site["language"] = fields["lang"]
     is_file = AS_FILES in reading.base_url or reading.base_url.startswith("file:")

@@ -121,7 +121,7 @@ def test_pages_in_languages_and_versions_have_them_as_columns(tmp_path: Path, bu
     )
     done = run("index", tmp_path / "site", "--out", bundle_copy, "--replace")
     assert summary(done, "languages") == "de, en, fr"
-    assert summary(done, "versions") == "1.0"
+    assert summary(done, "versions") == "1.0, 2"
     assert "1 skipped: a copy of the page that it names as canonical, such as copy.html" in " ".join(done.out.split())
     found = {each.metadata["path"]: each.metadata for each in open_passages(bundle_copy)}
     assert [found["de/index.html"][name] for name in ("language", "version")] == ["de", "1.0"]
