@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from semsearch.indexing.documents.document import MKDOCS
 from semsearch.indexing.documents.markup import Edit
 
-COMMENT = re.compile(r"<!--.*?-->|(?<![\w%{<])%%(?![%\s]*\n?\Z)(?:[^%]|%(?!%))+%%(?![\w%}>])", re.DOTALL)
+PERCENTS = re.compile(r"(?<![\w%{<])%%(?!%)")  # begins a comment of Obsidian
+AFTER_PERCENTS = re.compile(r"[\w%}>]")  # what does not follow its end
 # `{{< name >}}` and `{{% name %}}` of Hugo, `{% name %}` of Jekyll, and `{: .class }` of attribute lists
 SHORTCODE = re.compile(r"\{\{<[^{}]*>\}\}|\{\{%[^{}]*%\}\}|\{%[^{}]*%\}|\{:[^{}\n]*\}")
 MARK = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]*[^\s=])==(?![=\w])")  # ==text== of Obsidian
@@ -26,9 +27,27 @@ ADMONITION = re.compile(r"( *)((?:!!!|\?\?\?\+?)[ \t]+[\w -]+|===[!+]?)(?:[ \t]+
 INDENT = 4  # blanks before the lines of an admonition
 
 
-def find_comments(text: str, code: "Code") -> list[tuple[int, int]]:
-    """Return the ranges of the comments of a text, outside of code."""
-    return [found.span() for found in COMMENT.finditer(text) if found.start() not in code]
+def find_comments(text: str, code: "Code") -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the comments of a text, outside of code, in linear time."""
+    place = text.find("<!--")
+    while place >= 0:
+        end = text.find("-->", place)
+        if end < 0:
+            break
+        if place not in code:
+            yield place, end + 3
+        else:
+            end = place
+        place = text.find("<!--", end + 1)
+    place = 0
+    while found := PERCENTS.search(text, place):
+        end = text.find("%%", found.end())
+        if end < 0:
+            break
+        place = end
+        if found.start() not in code and not AFTER_PERCENTS.match(text, end + 2):
+            yield found.start(), end + 2
+            place = end + 2
 
 
 def find_edits(text: str, code: "Code", anchors: str) -> Iterator[Edit]:

@@ -75,7 +75,7 @@ def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
     """Return Markdown as a document; the path is that of its file."""
     fields, begin, problem = read_front_matter(text)
     code = Code((event.start, event.end) for event in _events(text, begin) if event.is_code)
-    comments = find_comments(text, code)
+    comments = list(find_comments(text, code))
     edits = [Edit(0, begin), *(Edit(*comment) for comment in comments), *find_edits(text, code, anchors)]
     edited = EditedText(text, edits)
     reader = _Reader(edited, anchors)

@@ -233,3 +233,8 @@ def test_the_version_of_a_changelog_is_embedded_with_its_changes(
         ("Changelog > 1.2 (2026-01-02) > Fixed", "fixed"),
         ("Changelog > 1.1 > Fixed", "fixed-1"),
     ]
+
+
+@pytest.mark.parametrize("piece", ["<!-- ", "%% ", "{{< ", "> [!", "::: ", "[[a|", "<b "])
+def test_marks_that_are_not_closed_are_text(piece: str) -> None:  # in linear time: minutes otherwise
+    assert plain(f"word {piece * 20_000}").startswith("word")
