@@ -116,7 +116,9 @@ class Slugs:
 
     def __call__(self, heading: str, own: str = "") -> str:
         """Return the anchor of the next heading; `own` is the anchor that its author chose, if any."""
-        slug = own or self._slug(heading.strip())
+        if self._style != DOCUSAURUS:  # it removes an icon beside a heading, but not the blank between them
+            heading = heading.strip()
+        slug = own or self._slug(heading)
         anchor = slug
         while anchor in self._taken or (not anchor and self._style not in LIKE_GITHUB):
             anchor = self._next(slug, anchor)

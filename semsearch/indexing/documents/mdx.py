@@ -34,6 +34,8 @@ PARTIAL_IMPORT = re.compile(r"^import\s+(\w+)\s+from\s+['\"]([^'\"]+\.mdx?)['\"]
 LONGEST_STATEMENT = 20_000  # characters of a statement, an expression or a tag; a longer one was not closed
 MOST_UNCLOSED = 50  # statements, expressions and tags of a file that are not closed; later ones stay as text
 MOST_PARTIALS = 5  # levels of partials within partials
+HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
+BLANK_ENTITY = "&#32;"  # a blank that Markdown does not remove
 VOID = frozenset(["br", "img", "hr", "input", "source", "wbr", "meta", "link"])
 INLINE_TAGS = frozenset(
     ["a", "b", "i", "em", "strong", "code", "kbd", "span", "sub", "sup", "small", "mark", "u", "abbr"]
@@ -96,7 +98,7 @@ def find_mdx_edits(text: str) -> Iterator[Edit]:
             place = end
             if kind == "tag":
                 tags.append(_tag(text, start, end))
-                yield Edit(start, end, _text_of_tag(text[start:end], tags[-1].name))
+                yield _edit_of_tag(text, tags[-1])
             elif kind == "expression":
                 yield Edit(start, end, _text_of_expression(text[start:end]))
             else:
@@ -179,6 +181,16 @@ def _tag(text: str, start: int, end: int) -> Tag:
     elif text[end - 2] == "/" or name.lower() in VOID:
         change = 0
     return Tag(start, end, name, change)
+
+
+def _edit_of_tag(text: str, tag: Tag) -> Edit:
+    """Return the edit that removes a tag. In a heading, the blank beside it stays, which is a part of its id."""
+    line = text[text.rfind("\n", 0, tag.start) + 1 : tag.start]
+    if HEADING.fullmatch(line) and text[tag.end : tag.end + 1] == " ":
+        return Edit(tag.start, tag.end + 1, BLANK_ENTITY)
+    if HEADING.match(line) and line.endswith(" ") and text[tag.end : tag.end + 1] in ("\n", ""):
+        return Edit(tag.start - 1, tag.end, BLANK_ENTITY)
+    return Edit(tag.start, tag.end, _text_of_tag(text[tag.start : tag.end], tag.name))
 
 
 def _text_of_tag(tag: str, name: str) -> str:

@@ -75,6 +75,11 @@ def test_the_text_in_elements_stays_and_code_of_javascript_leaves(
     assert read(tmp_path / "a.mdx", PAGE, make_splitter) == [("own", expected), ("second", second)]
 
 
+def test_a_blank_beside_an_icon_is_a_part_of_an_id(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    page = '## <Icon name="x" /> One two\n\na\n\n## Three <Badge>new</Badge>\n\nb\n\n## Four <Icon />\n\nc'
+    assert read(tmp_path / "a.mdx", page, make_splitter) == [("-one-two", "a"), ("three-new", "b"), ("four-", "c")]
+
+
 def test_places_are_those_of_the_file(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     (tmp_path / "a.mdx").write_text(PAGE)
     *_, last = divide(read_mdx(tmp_path / "a.mdx", "docusaurus"), make_splitter(400))
