@@ -1,10 +1,13 @@
 """reStructuredText: the HTML that docutils makes of it, and the text of what only Sphinx knows.
 
 Nothing that a file names is read, neither another file nor an address. Left out: what Sphinx takes from the source of a
-program, and the ids of a name within the name of a class.
+program.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,17 +32,19 @@ LOCKED = {  # settings under which docutils reads no other file, prints nothing 
     "stylesheet_path": None,
     "input_encoding": "unicode",
 }
-NO_TEXT = frozenset(
-    ["toctree", "index", "highlight", "currentmodule", "module", "py:module", "py:currentmodule", "meta"]
-)
+NO_TEXT = frozenset(["toctree", "index", "highlight", "meta"])
 NO_ARGUMENT = frozenset(["only", "tabularcolumns", "rst-class", "container"])  # directives whose argument is no text
 CODE_DIRECTIVES = frozenset(["code-block", "sourcecode", "doctest", "testcode", "prompt"])
+OVERRIDDEN = CODE_DIRECTIVES | {"class"}  # directives of docutils that Sphinx reads in another way
 DESCRIBED = re.compile(  # directives that describe a name
     r"(?:\w+:)?(function|method|class|classmethod|staticmethod|attribute|data|exception|property|option|cmdoption|envvar"
-    r"|confval|describe|decorator|object|setting|command)"
+    r"|confval|describe|decorator|object|setting|command|event|directive|directive:option|role)"
 )
-ID_PREFIXES = {"option": "cmdoption-", "cmdoption": "cmdoption-", "envvar": "envvar-", "confval": "confval-"}
+ID_PREFIXES = {"option": "cmdoption", "cmdoption": "cmdoption", "envvar": "envvar", "confval": "confval"}
+NO_ID = ("describe", "object", "setting", "command")
+ID_PREFIXES |= {"event": "event", "directive": "directive", "role": "role"}
 DESCRIBED_NAME = re.compile(r"[\w.:]+(?:[-\w.:]*\w)?")
+SIGNATURE_WORD = re.compile(r"^(?:(?:abstract|async|class|classmethod|static|staticmethod|final)\s+)+")
 TARGET = re.compile(r"\s*<[^<>]*>$")  # in a role: `title <target>`
 
 
@@ -69,16 +74,28 @@ def _register() -> None:
 
         def run(self) -> "list[Node]":
             """Return the argument and the content as text."""
+            argument = " ".join(" ".join(self.arguments).split())
+            if not hasattr(self.state.document, "around"):
+                self.state.document.around = _Around()
+            around: _Around = self.state.document.around
+            if self.name == "program":
+                around.program = argument
+                return []
+            if self.name.removeprefix("py:") in ("module", "currentmodule"):
+                around.module = argument
+                return []
             if self.name in NO_TEXT:
                 return []
             if self.name in CODE_DIRECTIVES:
                 return [nodes.literal_block("", "\n".join(self.content))]
-            argument = " ".join(" ".join(self.arguments).split())
-            content = nodes.container()
-            self.state.nested_parse(self.content, self.content_offset, content)
             described = DESCRIBED.fullmatch(self.name)
+            content = nodes.container()
             if described and argument:
-                return [_description(described[1], argument, content)]
+                id = around.id_of(described[1], argument)
+                with around.within(id):
+                    self.state.nested_parse(self.content, self.content_offset, content)
+                return [_description(id, argument, content)]
+            self.state.nested_parse(self.content, self.content_offset, content)
             if argument and self.name not in NO_ARGUMENT:
                 content.insert(0, nodes.paragraph("", argument))
             return list(content.children)
@@ -93,7 +110,7 @@ def _register() -> None:
 
     def find_directive(name: str, *others: Any) -> tuple[Any, list[Any]]:
         found, _ = known_directive(name, *others)
-        if found is None or name in CODE_DIRECTIVES:
+        if found is None or name in OVERRIDDEN:
             found = OfSphinx
         return found, []
 
@@ -103,6 +120,37 @@ def _register() -> None:
 
     directives.directive = find_directive
     roles.role = find_role
+
+
+@dataclass(slots=True)
+class _Around:
+    """What is around a described name, and makes a part of its id."""
+
+    program: str = ""  # whose options follow
+    module: str = ""
+    name: str = ""  # the name whose description is read
+
+    def id_of(self, kind: str, signature: str) -> str:
+        """Return the id that Sphinx gives a described name; "" if the signature has no name."""
+        found = DESCRIBED_NAME.search(SIGNATURE_WORD.sub("", signature).removeprefix("..").lstrip("- "))
+        if found is None or kind in NO_ID:
+            return ""
+        if kind in ID_PREFIXES:
+            program = self.program if ID_PREFIXES[kind] == "cmdoption" else ""
+            return "-".join(filter(None, [ID_PREFIXES[kind], program, found[0].strip(":").replace(":", "-")]))
+        name, outer = found[0], self.name or self.module
+        for part in range(outer.count(".") + 1):  # the signature can begin with a part of what is around it
+            rest = ".".join(outer.split(".")[part:])
+            if name == rest or name.startswith(f"{rest}."):
+                return ".".join(filter(None, [*outer.split(".")[:part], name]))
+        return ".".join(filter(None, [outer, name]))
+
+    @contextmanager
+    def within(self, name: str) -> Iterator[None]:
+        """Let names in a description be those of what it describes."""
+        before, self.name = self.name, name
+        yield
+        self.name = before
 
 
 class _AnyOptions(dict[str, Any]):
@@ -118,12 +166,12 @@ class _AnyOptions(dict[str, Any]):
         return str
 
 
-def _description(kind: str, signature: str, content: "Node") -> "Node":
-    """Return a described name, with the id that Sphinx gives it, and its description."""
+def _description(id: str, signature: str, content: "Node") -> "Node":
+    """Return a described name with its id, and its description."""
     from docutils import nodes
 
     term = nodes.term("", signature)
-    if found := DESCRIBED_NAME.search(signature.lstrip("-")):
-        term["ids"] = [ID_PREFIXES.get(kind, "") + found[0]]
+    if id:
+        term["ids"] = [id]
     item = nodes.definition_list_item("", term, nodes.definition("", *content.children))
     return nodes.definition_list("", item)

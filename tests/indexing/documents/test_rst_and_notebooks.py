@@ -45,9 +45,25 @@ See :ref:`a label <label>`, :func:`~snap.walk`, ``code`` and `a link <https://x.
 
    Walks.
 
+.. module:: snap
+
+.. class:: Tree(root)
+
+   A tree.
+
+   .. method:: leaves()
+
+      All leaves.
+
 .. option:: --repo PATH
 
    The repository.
+
+.. program:: tide
+
+.. option:: -q, --quiet
+
+   Less.
 
 .. tab-set::
 
@@ -80,7 +96,10 @@ def test_the_text_of_directives_and_roles_stays(tmp_path: Path, make_splitter: C
     assert passages_of(document, make_splitter(400)) == [
         ("Guide", "guide", "See a label, walk, code and a link.\n\nNote\n\nA note.\n\ndef f():\n    return 1"),
         ("Guide > snap.walk(path)", "snap.walk", "Walks."),
+        ("Guide > Tree(root)", "snap.Tree", "A tree."),
+        ("Guide > Tree(root) > leaves()", "snap.Tree.leaves", "All leaves."),
         ("Guide > --repo PATH", "cmdoption-repo", "The repository."),
+        ("Guide > -q, --quiet", "cmdoption-tide-q", "Less."),
         ("Guide", "guide", "Debian\n\napt\n\nThe logo"),
         ("Guide > Again", "again", "one"),
         ("Guide > Again", "id1", "argument\n\ncontent with `broken_ and *emphasis"),
