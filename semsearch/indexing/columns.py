@@ -189,9 +189,10 @@ def _describe_kind(value: object) -> str:
 def _types_of(value: object) -> frozenset[str]:
     if isinstance(value, str) and not DATE_PATTERN.match(value):
         return frozenset(["string"])
+    kinds = TYPES_OF_JSON.get(type(value), ())
     if isinstance(value, list) and len(value) > MOST_NUMBERS:
-        return frozenset(kind for kind in ("list",) if stored_values(kind, value) is not None)
-    return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if stored_values(kind, value) is not None)
+        kinds = ("list",)
+    return frozenset(kind for kind in kinds if stored_values(kind, value) is not None)
 
 
 def stored_values(kind: str, value: object) -> list[Stored] | None:

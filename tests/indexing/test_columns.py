@@ -251,3 +251,10 @@ def test_numbers_of_a_csv_are_numbers_in_hits_if_they_are_written_as_they_stood(
         {"stars": 4.5, "price": "12.5", "code": "008"},
         {"price": "3", "code": "009"},
     ]
+
+
+def test_an_embedding_is_no_column_of_numbers_by_itself(tmp_path: Path) -> None:
+    metadata = json.dumps({"sizes": [1, 2.5], "embedding": [0.1] * 384})
+    corpus = Corpus(["one"], ["0"], [metadata], empty_texts=0)
+    assert choose_types(corpus, {}, tmp_path) == {"embedding": "none", "sizes": "numbers"}
+    assert choose_types(corpus, {"embedding": "numbers"}, tmp_path)["embedding"] == "numbers"

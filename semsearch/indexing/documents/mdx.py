@@ -210,7 +210,7 @@ def _text_of_tag(tag: str, name: str) -> str:
 def _unindented(text: str, tags: list[Tag]) -> Iterator[Edit]:
     """Yield the edits that remove the indentation of what is in elements: MDX has no code by indentation."""
     lines = [0, *(found.end() for found in re.finditer("\n", text)), len(text)]
-    indents: list[int | None] = []  # of the content of each open element; None before its first line
+    indents: list[int | None] = []  # blanks before the content of each open element, None before its first line
     number = 0
     for start, end in pairwise(lines):
         while number < len(tags) and tags[number].start < start:
