@@ -15,7 +15,7 @@ from semsearch.indexing.documents.markup import Edit
 PERCENTS = re.compile(r"(?<![\w%{<])%%(?!%)")  # begins a comment of Obsidian
 AFTER_PERCENTS = re.compile(r"[\w%}>]")  # what does not follow its end
 # `{{< name >}}` and `{{% name %}}` of Hugo, `{% name %}` of Jekyll, and `{: .class }` of attribute lists
-SHORTCODE = re.compile(r"\{\{<[^{}]*>\}\}|\{\{%[^{}]*%\}\}|\{%[^{}]*%\}|\{:[^{}\n]*\}")
+SHORTCODE = re.compile(r"\{\{<[^{}]*>\}\}|\{\{%[^{}]*%\}\}|\{%[^{}]*%\}|\{:\s*(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
 MARK = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]*[^\s=])==(?![=\w])")  # ==text== of Obsidian
 CALLOUT = re.compile(r"^(?:[ \t]*>)+[ \t]*(\[![\w-]+\][+-]?[ \t]*)", re.MULTILINE)  # > [!note] Title
 # :::tip Title, :::tip[Title], :::{note} Title, and the line that ends one
@@ -31,13 +31,12 @@ def find_comments(text: str, code: "Code") -> Iterator[tuple[int, int]]:
     """Yield the ranges of the comments of a text, outside of code, in linear time."""
     place = text.find("<!--")
     while place >= 0:
-        end = text.find("-->", place)
-        if end < 0:
-            break
+        end = place
         if place not in code:
+            end = text.find("-->", place)
+            if end < 0:
+                break
             yield place, end + 3
-        else:
-            end = place
         place = text.find("<!--", end + 1)
     place = 0
     while found := PERCENTS.search(text, place):
@@ -80,11 +79,16 @@ def _admonitions(text: str, code: "Code") -> Iterator[Edit]:
             continue
         indent = len(content) - len(content.lstrip(" "))
         depth = min(depth, indent // INDENT)
-        yield Edit(start, start + depth * INDENT)
+        if depth:
+            yield Edit(start, start + depth * INDENT)
         begins = ADMONITION.match(content)
         if begins and len(begins[1]) // INDENT == depth and (depth or start not in code):
-            shown = f"{begins[3]}\n" if begins[3] else ""
-            yield Edit(start + begins.start(2), start + len(content), shown)
+            end = start + len(content)
+            if begins[3]:
+                yield Edit(start + begins.start(2), start + begins.start(3))
+                yield Edit(start + begins.end(3), end, "\n")
+            else:
+                yield Edit(start + begins.start(2), end)
             depth += 1
 
 

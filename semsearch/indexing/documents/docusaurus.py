@@ -15,7 +15,9 @@ from urllib.parse import quote
 NUMBER = re.compile(r"^\d+\s*[-_.]+\s*(?=[^-_.\s])")  # orders files; it is no part of an address
 NO_NUMBER = re.compile(r"^\d+(?:[-_.]\d+)+")  # a date or a version is none
 POST_DATE = re.compile(r"^(\d{4})-(\d\d)-(\d\d)-")
-PLUGIN = re.compile(r"docusaurus-plugin-content-(docs|blog|pages)")
+PLUGIN = re.compile(r"docusaurus-plugin-content-(docs|blog|pages)\Z")
+PREFIXLESS = "en"  # the default locale
+CONTENT_KINDS = ("docs", "blog", "pages")
 VERSION_FOLDER = "version-"  # begins the name of a version's folder
 CURRENT = "current"  # name of the newest documents, which have no version yet
 NEXT = "next"  # their part of an address, if there are versions
@@ -34,7 +36,9 @@ class SitePage:
         """Return the address of the page; base_url is that of a folder of the site, or of the site."""
         path = self.path
         if folder.resolve() != self.site:
-            path = path.removeprefix(f"{folder.resolve().relative_to(self.site).parts[0]}/")
+            named = folder.resolve().relative_to(self.site)
+            whole = f"{named.as_posix()}/"
+            path = path.removeprefix(whole if path.startswith(whole) else f"{named.parts[0]}/")
         if base_url:
             return f"{base_url.rstrip('/')}/{quote(path)}"
         return quote(path) or "./"
@@ -64,8 +68,13 @@ def page_of(site: Path, file: Path, fields: Mapping[str, object]) -> SitePage:
     elif kind == "blog":
         path = _path_of_post(parts, fields)
     else:
+        if kind not in CONTENT_KINDS:  # a folder that a plugin can show
+            parts.insert(0, kind)
         path = "/".join(_without_index(parts))
-    return SitePage(site, "/".join(filter(None, [language, path])), language, version)
+    prefix = language
+    if language == PREFIXLESS:
+        prefix = ""
+    return SitePage(site, "/".join(filter(None, [prefix, path])), language, version)
 
 
 def _versions(site: Path) -> list[str]:
@@ -73,7 +82,10 @@ def _versions(site: Path) -> list[str]:
     listed = site / "versions.json"
     if not listed.is_file():
         return []
-    return [str(version) for version in json.loads(listed.read_text(encoding="utf-8"))]
+    try:
+        return [str(version) for version in json.loads(listed.read_text(encoding="utf-8"))]
+    except (ValueError, TypeError):  # Docusaurus refuses such a file
+        return []
 
 
 def _path_of_document(parts: list[str], fields: Mapping[str, object], version: str, versions: list[str]) -> str:
@@ -90,7 +102,8 @@ def _path_of_document(parts: list[str], fields: Mapping[str, object], version: s
         return "/".join([*base, *folders, slug.strip("/")])
     if isinstance(fields.get("id"), str):
         return "/".join([*base, *folders, str(fields["id"])])
-    return "/".join([*base, *_without_index([*folders, _without_number(parts[-1])])])
+    stem, dot, suffix = parts[-1].rpartition(".")
+    return "/".join([*base, *_without_index([*folders, _without_number(stem) + dot + suffix])])
 
 
 def _path_of_post(parts: list[str], fields: Mapping[str, object]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 FIELD = re.compile(r"(?:[^\S\n]*(?:#.*)?\n)*+[\"']?[\w.-]+[\"']?\s*[:=]")  # begins front matter even if it is broken
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 SIXTY_FOUR_BITS = range(-(2**63), 2**63)
 UNPUBLISHED = {"draft": True, "unlisted": True, "published": False, "publish": False, "noindex": True}
 
@@ -38,6 +39,8 @@ def read_front_matter(text: str) -> tuple[dict[str, object], int, str]:
             return {}, 0, ""
         reason = " ".join(str(error).split())
         return {}, found.end(), f"front matter left out, which is not {'TOML' if is_toml else 'YAML'}: {reason}"
+    if fields is None and found[2].strip():  # comments alone
+        return {}, found.end(), ""
     if not isinstance(fields, dict):
         return {}, 0, ""
     return _kept_fields(fields), found.end(), ""
@@ -47,7 +50,7 @@ def _read_json(text: str) -> tuple[dict[str, object], int, str]:
     """Return the fields of an object of JSON that is alone on its lines at the beginning of a text."""
     try:
         fields, end = json.JSONDecoder().raw_decode(text)
-    except ValueError:  # a text that begins with a brace
+    except (ValueError, RecursionError):  # a text that begins with a brace
         return {}, 0, ""
     if text[end : end + 1] not in ("", "\r", "\n"):
         return {}, 0, ""
@@ -62,7 +65,8 @@ def why_unlisted(fields: Mapping[str, object], today: date) -> str:
             return f"{name}: {str(value).lower()}"
     if "noindex" in str(stated.get("robots", "")).lower():
         return "noindex"
-    if str(stated.get("publishdate", ""))[:10] > today.isoformat():
+    day = ISO_DATE.match(str(stated.get("publishdate", "")))
+    if day and day[0] > today.isoformat():
         return "a publishDate in the future"
     return ""
 

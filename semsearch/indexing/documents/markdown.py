@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 # a heading {#anchor}, which MkDocs and Docusaurus heed. The lookahead and the atomic group keep the time linear
 OWN_ANCHOR = re.compile(r"\{(?=[^{}]*\}\s*$):?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")
 UNDERSCORE = "\ue000"  # a character without a meaning
-TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|</?([a-zA-Z][\w-]*)[^<>]*>", re.DOTALL | re.IGNORECASE)
+TAG = re.compile(
+    r"<(script|style)\b.*?</\1\s*>|</?([a-zA-Z][\w-]*)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>", re.DOTALL | re.IGNORECASE
+)
 PARAGRAPH, LINE, CELL = "\n\n", "\n", " | "
 GAPS = {  # what is between an element and what is before it
     **dict.fromkeys(("Paragraph", "Heading", "CodeBlock", "Table", "HtmlBlock", "FootnoteDefinition"), PARAGRAPH),
@@ -45,7 +47,10 @@ GAPS = {  # what is between an element and what is before it
 }
 BLOCKS = (*GAPS, "List", "BlockQuote", "DefinitionList")
 GAPS_OF_TAGS = {  # the same for a tag of HTML
-    **dict.fromkeys(("br", "p", "div", "li", "dt", "dd", "tr", "table", "summary", "h1", "h2", "h3", "h4"), LINE),
+    **dict.fromkeys(
+        ("br", "p", "div", "li", "dt", "dd", "tr", "table", "summary", "center", "h1", "h2", "h3", "h4", "h5", "h6"),
+        LINE,
+    ),
     **dict.fromkeys(("td", "th"), CELL),
 }
 
@@ -128,7 +133,7 @@ class _Reader:
             self._begin_item(event.start)
         elif name == "TableCell":
             self._gap = self._gap or CELL
-        elif name in GAPS and not self._gap.endswith(" "):  # the first paragraph of an item follows its mark
+        elif name in GAPS and not (LINE in self._gap and self._gap.endswith(" ")):  # an item's text follows its mark
             self._gap = GAPS[name]
         if name == "TableRow" and self._depth == 1:
             self._parts.append(event.start)
@@ -169,7 +174,10 @@ class _Reader:
             self.pieces.append(replace(last, end=last.end - 1, text=last.text.removesuffix("\n")))
 
     def _end_heading(self, event: "_Event") -> None:
-        words = "".join(piece.text for piece in self.pieces[self._heading :] if piece.end > piece.start)
+        pieces = self.pieces[self._heading :]
+        if pieces and pieces[0].start == pieces[0].end:  # the gap before the heading
+            del pieces[0]
+        words = "".join(piece.text if piece.end > piece.start else " " for piece in pieces)
         own = OWN_ANCHOR.search(words)
         shown = words
         if own:

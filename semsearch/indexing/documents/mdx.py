@@ -21,7 +21,7 @@ FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 CODE_BEGINS = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})|(?P<code>`+)|^(?P<statement>import\s*[\w*{'\"]|export\s+(?:\w+\b|[{*]))"
     r"|(?P<escape>\\[\\`{<])|(?P<comment>\{\s*/\*[^*]*(?:\*(?!/)[^*]*)*\*/\s*\})"
-    r"|(?P<expression>\{)(?!#)|(?P<tag><)(?=/?[A-Za-z]|/?>)",
+    r"|(?P<expression>\{)(?!#)|(?P<tag><)(?=/?[A-Za-z]|/?>)(?![A-Za-z][\w+.-]*:|[\w.+-]+@)",
     re.MULTILINE,
 )
 TAG_NAME = re.compile(r"</?\s*([\w.:-]*)")
@@ -150,6 +150,8 @@ def _end_of(text: str, start: int, closing: str) -> int:
         mark = token[0]
         if not depth and mark == closing:
             return token.end()
+        if not depth and closing == ">" and mark.startswith("\n"):  # an empty line
+            return 0
         if mark in CLOSING:
             depth += 1
         elif mark in CLOSING.values():

@@ -36,12 +36,12 @@ def _language(metadata: Mapping[str, Any]) -> str:
 
 def _pieces(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     """Yield the Markdown of a cell."""
-    kind, source = cell.get("cell_type"), _joined(cell.get("source", cell.get("input", "")))
+    kind, source = cell.get("cell_type"), _joined(cell.get("source") or cell.get("input") or "")
     if kind in ("markdown", "heading"):  # version 3 has headings
         yield "#" * int(cell.get("level", 1)) + f" {source}" if kind == "heading" else source
     elif kind == "code" and source.strip():
         yield _fenced(source, language)
-        outputs = "\n".join(filter(None, map(_text_of_output, cell.get("outputs", ()))))
+        outputs = "\n".join(filter(None, map(_text_of_output, cell.get("outputs") or ())))
         if outputs.strip():
             yield _fenced(outputs[:LONGEST_OUTPUT], "")
 
@@ -52,6 +52,8 @@ def _text_of_output(output: Mapping[str, Any]) -> str:
         return _joined(output.get("text", ""))
     if "text/html" in output.get("data", {}):  # its text is a drawing of a table
         return ""
+    if output.get("output_type") == "pyout":  # of version 3
+        return _joined(output.get("text", ""))
     return _joined(output.get("data", {}).get("text/plain", ""))
 
 

@@ -82,7 +82,7 @@ def _register() -> None:
                 around.program = argument
                 return []
             if self.name.removeprefix("py:") in ("module", "currentmodule"):
-                around.module = argument
+                around.module = "" if argument == "None" else argument
                 return []
             if self.name in NO_TEXT:
                 return []
@@ -92,10 +92,10 @@ def _register() -> None:
             content = nodes.container()
             if described and argument:
                 id = around.id_of(described[1], argument)
-                with around.within(id):
+                with around.within(id or around.name):
                     self.state.nested_parse(self.content, self.content_offset, content)
                 return [_description(id, argument, content)]
-            self.state.nested_parse(self.content, self.content_offset, content)
+            self.state.nested_parse(self.content, self.content_offset, content, match_titles=self.name == "only")
             if argument and self.name not in NO_ARGUMENT:
                 content.insert(0, nodes.paragraph("", argument))
             return list(content.children)

@@ -194,7 +194,7 @@ def test_links_lead_to_the_documents_around_the_site_also_from_a_frame(
     corpus = read_documents(folder, tmp_path / "passages", reading)
     bundle = write_site_bundle(tmp_path / "bundle", replace(corpus, columns=choose_types(corpus, {}, folder)))
     own = host(make_site(bundle, tmp_path))
-    (tmp_path / "frame.html").write_text('<iframe src="project/search/?q=kitchen" width="600" height="600"></iframe>')
+    (tmp_path / "frame.html").write_text('<iframe src="project/search/?q=painted" width="600" height="600"></iframe>')
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{own.place.partition('/')[0]}/frame.html")

@@ -103,6 +103,7 @@ def test_a_long_table_is_divided_at_rows_and_its_header_goes_along(
         ('{\n "title": "A page",\n "tags": ["a"]\n}\n', "A page", {"tags": ["a"]}),
         ("", "Head", {}),
         ("---\n\nno mapping\n\n---\n", "Head", {}),
+        ("---\n# nothing\n---\n", "Head", {}),
     ],
 )  # fmt: skip
 def test_front_matter_becomes_fields(front: str, title: str, fields: dict[str, object], tmp_path: Path) -> None:
@@ -171,6 +172,11 @@ PLAIN = {
         "a\nb & c\n\ne",
     ),
     "a table of HTML": ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a | b\nc"),
+    "empty cells": ("| a | b | c |\n| - | - | - |\n| 1 | | |\n| x | 2 | 3 |", "a | b | c\n1\nx | 2 | 3"),
+    "braces that are no attributes": ("{:d} and {:>10}", "{:d} and {:>10}"),
+    "a tag with a mark in its attribute": ('a <span title="x > y">z</span> b', "a z b"),
+    "a heading of HTML": ("<h5>Head</h5>\n\npara", "Head\n\npara"),
+    "a heading of two lines": ("A  \nB\n===\n\nc", "A\nB\n\nc"),
     "scripts": ("<script>\nlet a = 1;\n</script>\n\nb", "b"),
 }  # fmt: skip
 
@@ -201,6 +207,10 @@ e
 
 def test_admonitions_and_tabs_of_mkdocs_are_text() -> None:
     assert plain(MKDOCS, "mkdocs") == "Title\n\na b\n\nc\n\nTab\n\nd\n\ne"
+    (part,) = read_markdown_text(MKDOCS, Path("page.md"), "mkdocs").parts
+    first = part.blocks[0]
+    assert part.markup is not None
+    assert part.markup.read_by_model(first.start, first.end) == 'Title"'
 
 
 def test_the_model_reads_the_marks_but_no_comments_and_tags(passages: Callable[..., list[DocumentPassage]]) -> None:

@@ -75,6 +75,13 @@ def test_the_text_in_elements_stays_and_code_of_javascript_leaves(
     assert read(tmp_path / "a.mdx", PAGE, make_splitter) == [("own", expected), ("second", second)]
 
 
+def test_an_address_and_a_comparison_are_no_tags(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    page = "See <https://a.b/c> for more.\n\na<b and\n\nIt is c>d ok"
+    assert read(tmp_path / "a.mdx", page, make_splitter) == [
+        ("", "See https://a.b/c for more.\n\na<b and\n\nIt is c>d ok")
+    ]
+
+
 def test_a_blank_beside_an_icon_is_a_part_of_an_id(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     page = '## <Icon name="x" /> One two\n\na\n\n## Three <Badge>new</Badge>\n\nb\n\n## Four <Icon />\n\nc'
     assert read(tmp_path / "a.mdx", page, make_splitter) == [("-one-two", "a"), ("three-new", "b"), ("four-", "c")]
@@ -116,6 +123,9 @@ PAGES = {
     "i18n/de/docusaurus-plugin-content-docs/version-1.0/a.md": ({}, "de/docs/1.0/a", "de", "1.0"),
     "blog/2026-01-02-news.md": ({}, "blog/2026/01/02/news", "", ""),
     "blog/2026-01-02-news/index.mdx": ({"slug": "news"}, "blog/news", "", ""),
+    "docs/2024/1.md": ({}, "docs/next/2024/1", "", "current"),
+    "i18n/en/docusaurus-plugin-content-docs/current/a.md": ({}, "docs/next/a", "en", "current"),
+    "community/a.md": ({}, "community/a", "", ""),
     "src/pages/about.mdx": ({}, "about", "", ""),
 }
 
