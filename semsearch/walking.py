@@ -1,6 +1,7 @@
 """Which entries of a folder are read: rules of .gitignore and .ignore files, packages, build output, and underscores.
 
-A search of an unchanged folder uses these rules too, so that they import nothing that makes an index.
+A search of a folder whose files have not changed uses these rules too, so this module imports nothing of
+`semsearch.indexing`.
 Left out: git's own list of excluded files, .git/info/exclude, and the one of a user.
 """
 
@@ -22,7 +23,7 @@ BUILT = "installed packages or build output"
 IGNORE_FILES = (".gitignore", ".ignore")  # in this order: a later rule wins
 ANY_NAME = "\ue000"  # a name that only a rule about every name matches
 INSTALLED = frozenset(["node_modules", "bower_components", "__pycache__", "site-packages", "_build"])
-VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # file in the folder of one
+VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # a file that marks a folder as a virtual environment
 # A folder of one of these names is build output beside one of these files. `docs/build/` alone can be a chapter.
 BUILT_BESIDE = {
     **dict.fromkeys(
@@ -104,7 +105,10 @@ class WalkRules:
 
     @cached_property
     def _rules_above(self) -> list[Rules]:
-        """The rules of the folders above the named one, up to the repository's root, except those that leave it out."""
+        """The rules of the folders above the named one, up to the repository's root.
+
+        Rules that match the named folder are dropped, because the user named it.
+        """
         above = list(Path(self._root).parents)
         repository = next((folder for folder in above if (folder / ".git").exists()), None)
         if repository is None or (Path(self._root) / ".git").exists():
@@ -154,7 +158,8 @@ def _read_rules(folder: str, files: Iterable[str]) -> "list[GitIgnoreSpecPattern
 def _is_ignored(path: str, rules: Sequence[Rules]) -> bool:
     """Return whether the last rule about a path leaves it out, as in Git. The path of a folder ends in a slash.
 
-    A rule about a folder is not about the paths below it, which nobody asks for: the folder is not entered.
+    A rule that ends in a slash decides about the folder alone. What is below an ignored folder is never checked,
+    because the folder is not entered.
     """
     for folder, own in reversed(rules):
         name = path[len(folder) :].lstrip("/")

@@ -26,7 +26,7 @@ class ColumnSummary:
 
 
 def summarize_column(list_texts: Callable[..., Hits], name: str, kind: str) -> ColumnSummary:
-    """Return what is known of a column; list_texts is `Search.search`. A column of numbers or dates takes two lists."""
+    """Return what is known of a column; list_texts is `Search.search`. Numbers and dates take two searches."""
     has_value = {name: {"$exists": True}}
     if kind not in RANGED:
         found = list_texts(filter=has_value, facets=[name], top_k=1, include=())

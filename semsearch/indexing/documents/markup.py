@@ -68,7 +68,7 @@ class PlainPiece:
     start: int
     end: int
     text: str
-    keeps_blanks: bool = False  # whether it is code, or a gap between texts
+    keeps_blanks: bool = False  # True for code and for gaps between texts: repeated blanks stay
 
 
 class Markup:
@@ -113,7 +113,7 @@ class Markup:
 
 
 def _clip(piece: PlainPiece, begin: int, stop: int) -> str:
-    """Return the text of a piece from `begin` to `stop`; a text unlike the original belongs to its first character."""
+    """Return the text of a piece from `begin` to `stop`; a text of another length belongs to its first character."""
     if piece.end - piece.start == len(piece.text):
         return piece.text[max(begin - piece.start, 0) : stop - piece.start]
     return piece.text if piece.start >= begin else ""

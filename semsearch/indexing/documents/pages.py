@@ -44,7 +44,9 @@ def is_list_of_pages(tree: "LexborHTMLParser") -> bool:
     """Return whether a page lists others, as those of tags, archives and indexes do."""
     html = tree.css_first("html")
     classes = (html.attributes.get("class") or "") if html is not None else ""
-    is_archive = "plugin-blog" in classes and "blog-wrapper" not in classes  # that of Docusaurus has no class
+    is_archive = (
+        "plugin-blog" in classes and "blog-wrapper" not in classes
+    )  # that page of Docusaurus has no class of its own
     return is_archive or bool(LIST_CLASS.search(classes)) or tree.css_first(LIST_ELEMENTS) is not None
 
 
