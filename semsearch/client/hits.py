@@ -31,6 +31,7 @@ class Hit:
     source: str | None = None  # the text with its Markdown
     group: str | None = None
     other_passages: list["Hit"] = field(default_factory=list)
+    also_in: list[dict[str, str]] = field(default_factory=list)  # where other documents have the same section
 
 
 class Hits(list[Hit]):

@@ -42,6 +42,7 @@ class SearchOptions(TypedDict, total=False):
     fusion_weight: float | None
     prefix: bool
     correct: bool
+    without: Sequence[str]
     queries: Literal["model"] | None
     boost: Mapping[str, Any] | None
     rerank: int | None

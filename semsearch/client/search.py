@@ -91,6 +91,7 @@ class Search:
         fusion_weight: float | None = None,
         prefix: bool = False,
         correct: bool = True,
+        without: Sequence[str] = (),
         queries: Literal["model"] | None = None,
         boost: Mapping[str, Any] | None = None,
         rerank: int | None = None,

@@ -16,6 +16,7 @@ from semsearch.engine.metadata.columns import Column
 from semsearch.engine.tensors import AnyArray
 
 HITS_PER_GROUP = 4  # hits that the first search finds for each group
+NO_GROUP = np.iinfo(np.int64).min  # owner of a section that no group has
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +44,41 @@ def find_page(find: Find, offset: int, count: int) -> list[Hit]:
         depth *= 2
 
 
-def find_groups(find: Find, column: Column, allowed: Mask | None, offset: int, count: int, size: int) -> list[Group]:
+def find_groups(
+    find: Find, column: Column, sections: AnyArray, allowed: Mask | None, offset: int, count: int, size: int
+) -> list[Group]:
     """Return `count` groups after the first `offset`, in the order of their best hits, or fewer if there are fewer.
 
     The rows of a group share a string of the column; a row without a value is a group by itself. Each group has its
-    best `size` hits. allowed is (rows,) bool, the rows that the ranking has, None for all. Pages of the same count
-    continue each other.
+    best `size` hits, each of another section. sections is (rows,), a number for each row: rows of one section share
+    it, and so do sections with equal texts. A section that several groups have belongs to the first of them.
+    allowed is (rows,) bool, the rows that the ranking has, None for all. Pages of the same count continue each other.
     """
     assert column.codes is not None  # strings always have a dictionary
-    numbers: AnyArray = column.codes  # code of each row's group
+    numbers: AnyArray = column.codes.astype(np.int64)  # number of each row's group
     if column.present is not None:
-        numbers = np.where(column.exists(), numbers.astype(np.int64), -1 - np.arange(column.count))
+        numbers = np.where(column.exists(), numbers, -1 - np.arange(column.count))
+    owners = np.full(column.count, NO_GROUP)  # number of the group that each section belongs to
     best: dict[int, Hit] = {}  # by the number of the group
     mask, depth = allowed, HITS_PER_GROUP * count
     while True:
         hits = find(depth, mask)
-        new: dict[int, Hit] = {}
         for hit in hits:
-            new.setdefault(int(numbers[hit.row]), hit)
-        best |= new
+            number = int(numbers[hit.row])
+            if owners[sections[hit.row]] == NO_GROUP:
+                best[number] = hit
+                own = np.unique(sections[_rows_of([number], numbers, column)])
+                owners[own[owners[own] == NO_GROUP]] = number
         if len(best) >= offset + count or len(hits) < depth:
             break
-        remaining = ~_rows_of(new, numbers, column)
+        remaining = owners[sections] == NO_GROUP
         mask = remaining if mask is None else mask & remaining
         depth *= 2
     chosen = dict(list(best.items())[offset : offset + count])
-    others = _other_hits(find, numbers, column, chosen, allowed, size - 1)
+    owned = owners[sections] == numbers
+    if allowed is not None:
+        owned &= allowed
+    others = _other_hits(find, numbers, column, sections, chosen, owned, size - 1)
     return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
 
 
@@ -81,25 +91,31 @@ def group_hits(hits: Sequence[Hit], values: Sequence[Any], size: int) -> list[Gr
 
 
 def _other_hits(
-    find: Find, numbers: AnyArray, column: Column, best: dict[int, Hit], allowed: Mask | None, size: int
+    find: Find,
+    numbers: AnyArray,
+    column: Column,
+    sections: AnyArray,
+    best: dict[int, Hit],
+    allowed: Mask,
+    size: int,
 ) -> dict[int, list[Hit]]:
     """Return up to `size` hits of each group besides its best one, best first, by the number of the group."""
     others: dict[int, list[Hit]] = {number: [] for number in best}
     complete = {number for number in best if number < 0 or size == 0}  # groups of which no more hits are needed
-    seen, depth = [hit.row for hit in best.values()], HITS_PER_GROUP * (size + 1) * len(best)
+    is_seen = np.zeros(column.count, np.bool_)  # by the number of the section
+    is_seen[[sections[hit.row] for hit in best.values()]] = True
+    depth = HITS_PER_GROUP * (size + 1) * len(best)
     while len(complete) < len(best):
-        mask = _rows_of(best.keys() - complete, numbers, column)
-        mask[seen] = False
-        if allowed is not None:
-            mask &= allowed
+        mask = _rows_of(best.keys() - complete, numbers, column) & allowed & ~is_seen[sections]
         hits = find(depth, mask) if mask.any() else []
         for hit in hits:
-            if len(group := others[int(numbers[hit.row])]) < size:
+            group = others[int(numbers[hit.row])]
+            if len(group) < size and not is_seen[sections[hit.row]]:
                 group.append(hit)
+                is_seen[sections[hit.row]] = True
         if len(hits) < depth:
             break
         complete |= {number for number, group in others.items() if len(group) == size}
-        seen += [hit.row for hit in hits]
         depth *= 2
     return others
 

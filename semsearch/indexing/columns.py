@@ -12,10 +12,12 @@ import re
 import reprlib
 import sys
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from shlex import quote
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -308,3 +310,24 @@ def _spread(values: AnyArray, rows: AnyArray, count: int) -> AnyArray:
 
 def _smallest_dtype(count: int) -> "np.dtype[np.generic]":
     return np.min_scalar_type(max(count - 1, 0))
+
+
+def section_tensor(corpus: Corpus) -> AnyArray:
+    """Return the tensor `sections` of a corpus of documents, (rows,) uint32.
+
+    A section is a document and an anchor in it. Where there is no anchor, it is a document and the headings.
+    """
+    first: dict[tuple[object, ...], int] = {}
+    rows = np.empty(len(corpus.texts), np.uint32)
+    contents: dict[int, list[bytes]] = defaultdict(list)  # of each section, by its first row
+    for row, (text, metadata) in enumerate(zip(corpus.texts, map(json.loads, corpus.metadata), strict=True)):
+        headings = tuple(metadata.get("headings", ()))
+        anchor = urlsplit(metadata.get("url", "")).fragment
+        rows[row] = first.setdefault((metadata["path"], anchor or headings), row)
+        content = json.dumps([metadata.get("title"), headings, text])
+        contents[int(rows[row])].append(sha256(content.encode()).digest())
+    alike: dict[bytes, int] = {}  # the first row of the first section with these texts
+    shared = np.arange(len(rows), dtype=np.uint32)
+    for row, digests in contents.items():
+        shared[row] = alike.setdefault(b"".join(digests), row)
+    return shared[rows]

@@ -7,17 +7,30 @@ import json
 import re
 import reprlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import chain, pairwise, repeat
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from tokenizers import Tokenizer
 
 from semsearch.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
-from semsearch.engine.keyword.analyzer import Stem, find_stemmer, split_terms
+from semsearch.engine.keyword.analyzer import (
+    IN_HEADING,
+    IN_TEXT,
+    PUNCTUATION,
+    Stem,
+    find_name,
+    find_stemmer,
+    joined_neighbours,
+    names_in,
+    split_terms,
+    stop_words_of,
+)
 from semsearch.engine.keyword.keywords import K1, B
 from semsearch.engine.keyword.matches import LARGEST_IMPACT
 from semsearch.engine.tensors import AnyArray, Array
@@ -84,6 +97,11 @@ TITLE_WEIGHT = 2  # number of times that a word of a title counts
 SHORTEST_WORD = 3  # letters of a word that can replace a misspelled one
 KNOWN_TEXTS, KNOWN_CHARACTERS = 1_000, 500  # sample of texts whose words are looked up in the tokenizer
 KNOWN_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are tokens in most languages
+# "class click.Option(…)", "git.push(…)", and a heading that is one word, such as "echo"
+SIGNATURE = re.compile(r"(?:\w+ )*([\w.$:@-]+)\(")
+OBJECT_NAME = re.compile(r"[\w$]+(?:\.[\w$]+)+")
+OBJECT_ANCHOR = re.compile(r"[._]|[a-z][A-Z]")  # an anchor that is not made of the words of a heading
+MARKED_NAME = re.compile(r"^[-.@$]|\w[_=.:/@+#-]+\w|[a-z][A-Z]|\+|#")
 SORTED_AT_ONCE = 1 << 20  # occurrences of terms that are sorted at a time: about 70 MB
 REMEMBERED_WORDS = 1 << 14  # words of a language whose terms are cached; some languages have a text in one word
 
@@ -105,20 +123,23 @@ class KeywordOptions:
 
 
 def keyword_tensors(
-    texts: Iterable[str],
+    texts: Collection[str],
     options: KeywordOptions,
     titles: Iterable[str] | None = None,
     languages: Iterable[str | None] | None = None,
+    names: Iterable[Collection[str]] | None = None,
 ) -> tuple[dict[str, AnyArray], KeywordsInfo | None]:
     """Return the tensors of a keywords.safetensors and their description; none if no text has a word.
 
     A title counts as if its text began with it TITLE_WEIGHT times; titles has one for each text. languages has the
-    language of each text's stemmer, None for no stems; without them it is that of the options.
-    The texts are read once, and only one of them is in memory. Each of a text's words takes 9 bytes, each different
+    language of each text's stemmer, None for no stems; without them it is that of the options. names has the terms of
+    `heading_names` for each text.
+    The texts are read twice, and only one of them is in memory. Each of a text's words takes 9 bytes, each different
     term some 200.
     """
     stemmers = repeat(options.stemming) if languages is None else languages
-    numbers, words, occurrences, lengths, used = _read_terms(texts, titles, stemmers)
+    found = _read_terms(texts, titles, stemmers, names)
+    numbers, occurrences = found.numbers, found.occurrences
     if not numbers:
         return {}, None
     terms = sorted(numbers)  # by code point, which is the order of their bytes too
@@ -131,10 +152,11 @@ def keyword_tensors(
         "terms": np.frombuffer(b"".join(encoded), np.uint8),
         "terms.offsets": np.cumsum([0, *map(len, encoded)], dtype=np.uint64),
     }
-    synonyms = synonym_terms(options.synonyms, used, numbers.keys())
-    del numbers, terms, encoded
-    tensors |= _postings(occurrences, lengths, len(places))
-    tensors["words"] = np.frombuffer("".join(f"{word}\n" for word in sorted(words)).encode(), np.uint8)
+    synonyms = synonym_terms(options.synonyms, found.languages, numbers.keys())
+    numbers.clear()
+    del terms, encoded
+    tensors |= _postings(found, len(places))
+    tensors["words"] = np.frombuffer("".join(f"{word}\n" for word in sorted(found.words)).encode(), np.uint8)
     return tensors, KeywordsInfo(
         terms=len(places),
         postings=len(tensors["rows"]),
@@ -143,23 +165,54 @@ def keyword_tensors(
         b=B,
         fusion=options.fusion,
         fusion_weight=options.fusion_weight,
-        languages=[] if languages is None else sorted(language or NO_STEMS for language in used),
+        languages=[] if languages is None else sorted(language or NO_STEMS for language in found.languages),
         synonyms=synonyms,
     )
 
 
-def _read_terms(
-    texts: Iterable[str], titles: Iterable[str] | None, languages: Iterable[str | None]
-) -> tuple[dict[str, int], set[str], Array[np.uint32], Array[np.uint32], set[str | None]]:
-    """Return the number of each different term, the words that replace misspelled ones, and three more values.
+def heading_names(metadata: Mapping[str, Any], title_column: str | None) -> set[str]:
+    """Return the names that the heading of a passage or its anchor is, or the title of a text without headings.
 
-    These are the number of each term of all texts, how many terms each text has, and the different languages of the
-    texts. Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are
-    cached.
+    A documented object such as `class click.Option(…)` has the names click.option and option. Of a heading of several
+    words, those count that have a mark, such as `-v, --verbose`.
     """
+    headings = metadata.get("headings") or [metadata.get(title_column or "title")]
+    heading = headings[-1] if isinstance(headings[-1], str) else ""
+    anchor = urlsplit(str(metadata.get("url", ""))).fragment
+    stated = [unquote(anchor)] if OBJECT_ANCHOR.search(anchor) else []
+    signature = SIGNATURE.match(heading)
+    if signature is not None:
+        stated.append(signature[1])
+    else:
+        words = heading.split()
+        stated += words if len(words) == 1 else [word for word in words if MARKED_NAME.search(word)]
+    names = {name for each in stated if (name := find_name(each)) is not None}
+    dotted = (name.split(".") for name in names if OBJECT_NAME.fullmatch(name))
+    return names | {".".join(parts[place:]) for parts in dotted for place in range(len(parts))}
+
+
+@dataclass(frozen=True, slots=True)
+class _CorpusTerms:
+    """The terms of all texts, numbered in the order in which they first occur."""
+
+    numbers: dict[str, int]
+    words: set[str]  # words that replace misspelled ones
+    occurrences: Array[np.uint32]  # (n,): the number of each term of all texts, text after text
+    sizes: Array[np.uint32]  # (rows,): the number of terms of each text
+    lengths: Array[np.uint32]  # (rows,): the number of these that are in the text itself, for BM25
+    languages: set[str | None]
+
+
+def _read_terms(
+    texts: Collection[str],
+    titles: Iterable[str] | None,
+    languages: Iterable[str | None],
+    names: Iterable[Collection[str]] | None,
+) -> _CorpusTerms:
+    """Return the terms of the texts. Blanks separate terms, so the terms of a word are cached."""
     numbers: dict[str, int] = {}
     words: set[str] = set()
-    occurrences, lengths = array("I"), array("I")
+    occurrences, sizes, lengths = array("I"), array("I"), array("I")
 
     def number(stem: Stem | None, word: str) -> tuple[int, ...]:
         terms = split_terms(word, stem)
@@ -168,15 +221,26 @@ def _read_terms(
         return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
 
     readers: dict[str | None, Callable[[str], tuple[int, ...]]] = {}
-    for text, title, language in zip(texts, repeat("") if titles is None else titles, languages, strict=False):
+    stop_words: dict[str | None, frozenset[str]] = {}
+    written = {word.strip(PUNCTUATION) for text in texts for word in text.casefold().split()}
+    columns = zip(texts, titles or repeat(""), languages, names or repeat(()), strict=False)
+    for text, title, language, own_names in columns:
         before = len(occurrences)
         if language not in readers:
             readers[language] = lru_cache(REMEMBERED_WORDS)(partial(number, find_stemmer(language)))
+            stop_words[language] = stop_words_of([language])
         for word in title.split():
             occurrences.extend(readers[language](word) * TITLE_WEIGHT)
         occurrences.extend(chain.from_iterable(map(readers[language], text.split())))
         lengths.append(len(occurrences) - before)
-    return numbers, words, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), {*readers}
+        for _, _, whole in joined_neighbours(text, stop_words[language]):
+            if whole in written:
+                occurrences.extend(readers[language](whole))
+        marked = [IN_HEADING + name for name in sorted(own_names)] + [IN_TEXT + name for name in names_in(text)]
+        occurrences.extend(numbers.setdefault(term, len(numbers)) for term in marked)
+        sizes.append(len(occurrences) - before)
+    all_terms, all_sizes, all_lengths = (np.frombuffer(each, np.uint32) for each in (occurrences, sizes, lengths))
+    return _CorpusTerms(numbers, words, all_terms, all_sizes, all_lengths, {*readers})
 
 
 def share_of_known_words(texts: Sequence[str], tokenizer: Tokenizer) -> float:
@@ -186,12 +250,11 @@ def share_of_known_words(texts: Sequence[str], tokenizer: Tokenizer) -> float:
     return round(float(np.mean(found or 1)), 4)
 
 
-def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: int) -> dict[str, AnyArray]:
-    """Return the tensors of the postings, made for some terms at a time.
-
-    occurrences is (n,): the place of each term of all texts, text after text. lengths is (rows,): how many a text has.
-    """
-    sizes, ends, relative = np.zeros(terms, np.intp), np.cumsum(lengths, dtype=np.intp), lengths / lengths.mean()
+def _postings(found: _CorpusTerms, terms: int) -> dict[str, AnyArray]:
+    """Return the tensors of the postings of this number of terms, made for some of them at a time."""
+    occurrences, lengths = found.occurrences, found.lengths
+    sizes, ends = np.zeros(terms, np.intp), np.cumsum(found.sizes, dtype=np.intp)
+    relative = lengths / lengths.mean()
     for block in _blocks(len(occurrences)):
         sizes += np.bincount(occurrences[block], minlength=terms)
     rows, impacts = np.empty(len(occurrences), np.uint32), np.empty(len(occurrences), np.uint8)  # upper bounds

@@ -7,7 +7,7 @@ from haystack import Document, component
 from haystack.utils import Secret
 
 from semsearch.client import Search
-from semsearch.retrievers.filters import SearchFilter, both, negated, untranslated
+from semsearch.retrievers.filters import SearchFilter, both, untranslated
 
 HAYSTACK_CONDITIONS = ("AND", "OR", "NOT")
 HAYSTACK_OPERATORS = {
@@ -66,7 +66,7 @@ class HaystackRetriever:
     ) -> dict[str, Any]:
         """Return the documents for a query. Filters, top_k and each of the arguments replace those of the constructor.
 
-        Raises ValueError for filters that Haystack does not specify, and for a NOT of greater and less.
+        Raises ValueError for filters that Haystack does not specify.
         """
         chosen = (self.arguments or {}) | (arguments or {})
         filters = filters or self.filters
@@ -95,7 +95,7 @@ def _combined(operator: str, conditions: Sequence[Mapping[str, Any]]) -> SearchF
         case "AND" | "OR":
             return {f"${operator.lower()}": parts}
         case "NOT":  # negates all conditions together
-            return negated({"$and": parts})
+            return {"$not": {"$and": parts}}
     raise untranslated(repr(operator), HAYSTACK_CONDITIONS)
 
 

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.structured_query import Comparison, FilterDirective, Operation
 
-from semsearch.retrievers.filters import SearchFilter, none_of, untranslated
+from semsearch.retrievers.filters import SearchFilter, untranslated
 
 LANGCHAIN_OPERATORS = {
     **{"eq": "$eq", "ne": "$ne", "gt": "$gt", "gte": "$gte", "lt": "$lt", "lte": "$lte", "in": "$in", "nin": "$nin"},
@@ -44,12 +44,12 @@ class LangChainRetriever(BaseRetriever):  # type: ignore[misc]  # its types are 
 def translated(condition: FilterDirective | Mapping[str, Any] | None) -> Any:
     """Return a structured query's filter as a filter of Search, and filters of Search as they are.
 
-    Raises ValueError for `like`, and for a NOT of greater and less.
+    Raises ValueError for `like`.
     """
     if isinstance(condition, Operation):
         parts = [translated(part) for part in condition.arguments]
         if condition.operator == "not":
-            return none_of(parts)
+            return {"$not": {"$or": parts}}
         return {f"${condition.operator.value}": parts}
     if isinstance(condition, Comparison):
         return _compared(condition)

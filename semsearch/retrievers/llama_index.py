@@ -8,7 +8,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from semsearch.client import Search
-from semsearch.retrievers.filters import SearchFilter, both, none_of, untranslated
+from semsearch.retrievers.filters import SearchFilter, both, untranslated
 
 LLAMA_INDEX_OPERATORS = {
     **{"==": "$eq", "!=": "$ne", ">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte", "in": "$in", "nin": "$nin"},
@@ -46,7 +46,7 @@ class LlamaIndexRetriever(BaseRetriever):  # type: ignore[misc]  # its types are
 def translated(filters: MetadataFilters) -> SearchFilter:
     """Return the filters as a filter of Search.
 
-    Raises ValueError for `text_match` and `text_match_insensitive`, for a NOT of greater and less, and for `is_empty`,
+    Raises ValueError for `text_match` and `text_match_insensitive`, and for `is_empty`,
     because no filter of Search finds empty lists.
     """
     parts = []
@@ -58,7 +58,7 @@ def translated(filters: MetadataFilters) -> SearchFilter:
     if not parts:
         return {}
     if filters.condition == "not":
-        return none_of(parts)
+        return {"$not": {"$or": parts}}
     if filters.condition == "or":
         return {"$or": parts}
     return {"$and": parts}

@@ -43,7 +43,7 @@ class BackendError(ExpectedError, RuntimeError):
 # no effect without a field that does.
 PLAIN_FIELDS = (
     *("text", "num_results", "mode", "exact", "filter", "include", "min_score", "fusion_weight", "prefix", "correct"),
-    *("queries", "boost", "rerank", "rerank_weight", "group_size", "facets_of"),
+    *("without", "queries", "boost", "rerank", "rerank_weight", "group_size", "facets_of"),
 )
 
 
@@ -69,6 +69,7 @@ class Query:
     fusion_weight: float | None = None
     prefix: bool = False
     correct: bool = True
+    without: Sequence[str] = ()
     queries: str | None = None  # BY_MODEL: the model embeds the text, even if the bundle has a query table
     boost: dict[str, Any] | None = None  # None: the default boost of the bundle; {}: none
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again

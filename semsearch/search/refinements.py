@@ -16,14 +16,16 @@ from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
 from semsearch.engine.pages import Group, find_groups, find_page, group_hits
 from semsearch.engine.passages import Passage, Passages
-from semsearch.engine.tensors import Array
+from semsearch.engine.tensors import AnyArray, Array
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
 from semsearch.search.ranking import Ranking
-from semsearch.search.results import Found, show_hit
+from semsearch.search.results import PATH, Found, show_hit
 
 if TYPE_CHECKING:
     from semsearch.engine.metadata.boosts import Boost
 
+PLACE = (PATH, "url", "version", "language")  # metadata that say where a copy of a section is
+MOST_COPIES = 20  # copies of a section that a result names
 MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
 STRINGS, ORDERED, ANY = (
@@ -107,10 +109,14 @@ class RefinedQuery:
             matching = ranking.matching()
         if query.group_by is not None:
             groups = self._groups(ranking, query.group_by, matching)
-            shown = iter(self._show([hit for group in groups for hit in group.hits], ranking))
+            hits = [hit for group in groups for hit in group.hits]
+            shown = self._show(hits, ranking)
+            if self._sections is not None:
+                self._add_copies(self._sections, shown, hits)
+            remaining = iter(shown)
             results = []
             for group in groups:
-                best, *others = [next(shown) for _ in group.hits]
+                best, *others = [next(remaining) for _ in group.hits]
                 results.append(best | {"group": group.value, "other_passages": others})
         elif query.sort:
             most = self._rows if query.mode == "keyword" else MOST_SORTED
@@ -137,12 +143,37 @@ class RefinedQuery:
     def _groups(self, ranking: Ranking, name: str, matching: Mask | None) -> list[Group]:
         query = self._query
         if self._bundle.texts is not None:
-            column = self._column(name)
-            return find_groups(ranking.find, column, matching, query.offset, query.num_results, query.group_size)
+            page = query.offset, query.num_results, query.group_size
+            sections = self._sections
+            if sections is None:
+                sections = np.arange(self._rows)
+            return find_groups(ranking.find, self._column(name), sections, matching, *page)
         # S3 Vectors returns no more hits, so groups are complete only as far as these reach
         hits = ranking.find(MOST_HITS, None)
         values = [self._passages[hit.row].metadata.get(name) for hit in hits]
         return group_hits(hits, values, query.group_size)[query.offset : query.offset + query.num_results]
+
+    @property
+    def _sections(self) -> AnyArray | None:
+        """The number of each row's section, (rows,), if the results are documents; otherwise None."""
+        if self._bundle.texts is None or self._query.group_by != PATH:
+            return None
+        return self._bundle.texts.columns.sections
+
+    def _add_copies(self, sections: AnyArray, results: Sequence[dict[str, Any]], hits: Sequence[Hit]) -> None:
+        """Add `also_in` to results whose section other documents have too: where it is in each of them."""
+        texts = self._texts()
+        numbers = sections[[hit.row for hit in hits]]
+        places: dict[int, dict[str, dict[str, Any]]] = {}  # of each section, by the path of the document
+        for row in np.flatnonzero(texts.among_allowed(np.isin(sections, numbers))).tolist():
+            metadata = texts.passages[row].metadata
+            place = {name: metadata[name] for name in PLACE if name in metadata}
+            places.setdefault(int(sections[row]), {}).setdefault(metadata[PATH], place)
+        for result, hit, number in zip(results, hits, numbers.tolist(), strict=True):
+            own = texts.passages[hit.row].metadata[PATH]
+            others = [place for path, place in places[number].items() if path != own]
+            if others:
+                result["also_in"] = others[:MOST_COPIES]
 
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
         if not self._query.facets:

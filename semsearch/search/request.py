@@ -14,6 +14,7 @@ from semsearch.engine.hits import MOST_HITS
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query
 
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
+MOST_WITHOUT = 20  # maximum texts of `without`
 MOST_DESCRIBED = 3  # maximum errors of one body that are described
 LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
 
@@ -143,6 +144,11 @@ class SimilarRequest(StrictRequest):
         default=True,
         description="In the modes keyword and hybrid: replace misspelled words that no text has by words of the texts.",
     )
+    without: Annotated[list[RequestText], Field(max_length=MOST_WITHOUT)] = Field(
+        default=[],
+        description="In the modes keyword and hybrid: leave out texts with one of these words, or with all words of "
+        "one of these texts.",
+    )
     queries: Literal["model"] | None = Field(
         default=None,
         description="model: the model embeds the text, also where a table learned from the corpus does it by default. "
@@ -165,7 +171,7 @@ class SimilarRequest(StrictRequest):
         """Return the request as the search takes it."""
         rerank = None if self.rerank is None else self.rerank.candidates
         return Query(
-            **dict(self) | {"rerank": rerank, "facets": tuple(self.facets)}
+            **dict(self) | {"rerank": rerank, "facets": tuple(self.facets), "without": tuple(self.without)}
         )  # their fields have the same names
 
 

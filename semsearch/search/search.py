@@ -17,7 +17,7 @@ from semsearch.engine.passages import Passage, Passages
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
 from semsearch.search.executor import Executor
-from semsearch.search.query import Lap, Query, SearchError, filter_error
+from semsearch.search.query import LONGEST_FOUND, Lap, Query, SearchError, filter_error
 from semsearch.search.ranking import (
     HybridRanking,
     KeywordRanking,
@@ -103,11 +103,14 @@ class BundleSearch:
             raise SearchError(f"fusion_weight: found {query.fusion_weight}, but {ONLY_RANKS}")
         if query.rerank is not None and self._bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
-        if query.mode is not None:
-            return query
-        # with an id the query is a stored text, which shares words with nearly every other
-        is_hybrid = keywords is not None and query.id is None
-        return replace(query, mode="hybrid" if is_hybrid else "semantic")
+        if query.mode is None:
+            # with an id the query is a stored text, which shares words with nearly every other
+            is_hybrid = keywords is not None and query.id is None
+            query = replace(query, mode="hybrid" if is_hybrid else "semantic")
+        if query.without and (query.mode == "semantic" or (query.text is None and query.id is None)):
+            found = f"{[*query.without]!r:.{LONGEST_FOUND}}"
+            raise SearchError(f"without: found {found}, expected it with a text, in the modes keyword and hybrid")
+        return query
 
     def _rows_to_prepare(self, query: Query) -> int | None:
         """Return the rows of the index if preparing takes about as long as reading them, None if it can take longer."""
@@ -161,7 +164,9 @@ class BundleSearch:
         if query.fusion_weight is not None:
             prepared.info = replace(keywords.info, fusion_weight=query.fusion_weight)
         is_prefix = query.prefix and prepared.row is None
-        prepared.matches = keywords.match(text, prepared.allowed, prefix=is_prefix, correct=query.correct)
+        prepared.matches = keywords.match(
+            text, prepared.allowed, prefix=is_prefix, correct=query.correct, without=query.without
+        )
 
     async def _embed(self, prepared: Prepared, lap: Lap) -> Embedded:
         """Return the embedding of the text, or the stored one of the query's row."""

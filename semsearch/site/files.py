@@ -16,7 +16,7 @@ import numpy as np
 
 import semsearch
 from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, IndexInfo
-from semsearch.engine.metadata.columns import PARTS
+from semsearch.engine.metadata.columns import PARTS, SECTIONS
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.errors import PackagesError
@@ -170,6 +170,8 @@ def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
         for number, name in enumerate(index.columns):
             parts = {part: columns[key] for part in PARTS if (key := f"{name}.{part}") in columns}
             files.add_tensors(f"column-{number}", parts)
+        if SECTIONS in columns:
+            files.add_tensors(SECTIONS, {SECTIONS: columns[SECTIONS]})
     return _add_passages(files, Passages(bundle / PASSAGES))
 
 

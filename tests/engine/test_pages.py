@@ -66,10 +66,23 @@ def test_groups_are_those_of_sorting_every_row(data: st.DataObject, scores: list
     )
     offset, count, size = (data.draw(st.integers(low, 8)) for low in (0, 1, 1))
     ranking = Ranking([score if mask is None or mask[row] else 0 for row, score in enumerate(scores)])
+    is_divided = data.draw(st.booleans())
+    section = st.integers(0, max(rows // 3, 0)) if is_divided else st.nothing()
+    sections = data.draw(st.lists(section, min_size=rows, max_size=rows)) if is_divided else list(range(rows))
+    names = [row if value is None else value for row, value in enumerate(values)]
+    owners: dict[int, object] = {}  # the first group of the ranking that has a section
     expected: dict[object, list[int]] = {}
+    shown = set[int]()
     for row in ranking.order:
-        expected.setdefault(row if values[row] is None else values[row], []).append(row)
-    groups = find_groups(Ranking(scores).find, column_of(values, "string"), mask, offset, count, size)
+        if sections[row] not in owners:
+            own = {sections[other] for other, name in enumerate(names) if name == names[row]}
+            owners |= dict.fromkeys(own - owners.keys(), names[row])
+            expected[names[row]] = []
+        if owners[sections[row]] == names[row] and sections[row] not in shown:
+            expected[names[row]].append(row)
+            shown.add(sections[row])
+    column = column_of(values, "string")
+    groups = find_groups(Ranking(scores).find, column, np.array(sections, np.uint32), mask, offset, count, size)
     assert [[hit.row for hit in group.hits] for group in groups] == [
         found[:size] for found in list(expected.values())[offset : offset + count]
     ]
@@ -81,7 +94,8 @@ def test_groups_are_those_of_sorting_every_row(data: st.DataObject, scores: list
 def test_pages_of_groups_of_an_approximate_ranking_have_each_group_once(scores: list[int], count: int) -> None:
     values = [str(row % 7) for row in range(MOST_ROWS)]
     column, find = column_of(values, "string"), missing_some(Ranking(scores).find)
-    pages = [find_groups(find, column, None, offset, count, 2) for offset in range(0, 7 + count, count)]
+    rows = np.arange(MOST_ROWS)
+    pages = [find_groups(find, column, rows, None, offset, count, 2) for offset in range(0, 7 + count, count)]
     found = [group.value for page in pages for group in page]
     assert sorted(map(str, found)) == sorted({values[row] for row, score in enumerate(scores) if score})
 
@@ -91,8 +105,8 @@ def test_a_group_with_most_rows_takes_few_searches() -> None:
     values = ["big"] * 10_000 + [f"small {row}" for row in range(3_000)]
     ranking = Ranking(range(len(values), 0, -1))
     column = column_of(values, "string")
-    groups = find_groups(ranking.find, column, None, 2_900, 1, 3)
+    groups = find_groups(ranking.find, column, np.arange(len(values)), None, 2_900, 1, 3)
     assert [group.value for group in groups] == ["small 2899"]
-    groups = find_groups(ranking.find, column, None, 0, 100, 20)
+    groups = find_groups(ranking.find, column, np.arange(len(values)), None, 0, 100, 20)
     assert [len(group.hits) for group in groups] == [20] + [1] * 99
     assert ranking.searches < 30

@@ -1,7 +1,7 @@
 """What an export's options make of the keywords; tests/engine/keyword tests the postings."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -14,11 +14,19 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle
-from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
+from semsearch.engine.keyword.analyzer import (
+    IN_TEXT,
+    PUNCTUATION,
+    find_stemmer,
+    joined_neighbours,
+    names_in,
+    split_terms,
+    stop_words_of,
+)
 from semsearch.engine.keyword.keywords import K1, B, Keywords
 from semsearch.engine.tensors import AnyArray
 from semsearch.indexing import keywords
-from semsearch.indexing.keywords import STEMMERS, KeywordOptions, keyword_tensors
+from semsearch.indexing.keywords import STEMMERS, KeywordOptions, heading_names, keyword_tensors
 from tests.command_line import contents, error_line, export_texts, run, summary
 from tests.indexing.memory import peak_of
 
@@ -257,14 +265,20 @@ def test_the_manifest_says_how_many_words_the_tokenizer_knows(
 
 def sorted_at_once(texts: list[str], stemming: str | None) -> dict[str, AnyArray]:
     """Return the same tensors, made with one array for each step."""
-    found = [split_terms(text, find_stemmer(stemming)) for text in texts]
+    written = {word.strip(PUNCTUATION) for text in texts for word in text.casefold().split()}
+    stop_words = stop_words_of([stemming])
+    found = []
+    for text in texts:
+        wholes = [whole for _, _, whole in joined_neighbours(text, stop_words) if whole in written]
+        own = [term for part in (text, *wholes) for term in split_terms(part, find_stemmer(stemming))]
+        found.append([*own, *(IN_TEXT + name for name in names_in(text))])
     terms = sorted({term.encode() for row in found for term in row})
     words = {word for text in texts for word in split_terms(text) if len(word) >= 3 and word.isalpha()}
     place = {term: place for place, term in enumerate(terms)}
     all_pairs = [(place[term.encode()], row) for row, own in enumerate(found) for term in own]
     pairs, counts = np.unique(np.array(all_pairs, np.int64), axis=0, return_counts=True)
     term, rows = pairs.T
-    lengths = np.array([len(own) for own in found], np.uint32)
+    lengths = np.array([len(split_terms(text, find_stemmer(stemming))) for text in texts], np.uint32)
     holders = np.bincount(term)
     idf = np.log1p((len(texts) - holders + 0.5) / (holders + 0.5))
     exact = idf[term] * counts / (counts + K1 * (1 - B + B * (lengths[rows] / lengths.mean())))
@@ -281,7 +295,7 @@ def sorted_at_once(texts: list[str], stemming: str | None) -> dict[str, AnyArray
 
 
 def assert_are_sorted_at_once(texts: list[str], stemming: str | None) -> None:
-    tensors, _ = keyword_tensors(iter(texts), KeywordOptions(stemming))
+    tensors, _ = keyword_tensors(texts, KeywordOptions(stemming))
     expected = sorted_at_once(texts, stemming)
     assert tensors.keys() == expected.keys()
     for name, tensor in expected.items():
@@ -314,9 +328,36 @@ def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(keywords, "SORTED_AT_ONCE", 1 << 12)
     rows, words = 10_000, 25
 
-    def texts() -> Iterator[str]:
-        choose = random.Random(0)
-        for _ in range(rows):
-            yield " ".join(f"word{choose.randrange(100)}" for _ in range(words))
+    class Texts(Collection[str]):
+        def __iter__(self) -> Iterator[str]:
+            choose = random.Random(0)
+            for _ in range(rows):
+                yield " ".join(f"word{choose.randrange(100)}" for _ in range(words))
 
-    assert peak_of(lambda: keyword_tensors(texts(), KeywordOptions())) < 14 * rows * words
+        def __len__(self) -> int:
+            return rows
+
+        def __contains__(self, text: object) -> bool:
+            return any(text == each for each in self)
+
+    assert peak_of(lambda: keyword_tensors(Texts(), KeywordOptions())) < 14 * rows * words
+
+
+OPTION = {"click.option.get_default", "option.get_default"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "names"),
+    [
+        ({"headings": ["API", "class click.Option(param_decls=None)"]}, {"click.option", "option"}),
+        ({"headings": ["get_default()"], "url": "api#click.Option.get_default"}, {*OPTION, "get_default"}),
+        ({"headings": ["-v, --verbose"]}, {"-v", "--verbose"}),
+        ({"headings": ["Install"], "url": "guide#install"}, {"install"}),
+        ({"headings": ["How to install C++ and fooBar"]}, {"c++", "foobar"}),
+        ({"title": "E1001", "headings": []}, {"e1001"}),
+        ({"title": "Two words"}, set()),
+        ({"title": 7}, set()),
+    ],
+)
+def test_a_heading_has_these_names(metadata: dict[str, object], names: set[str]) -> None:
+    assert heading_names(metadata, None) == names

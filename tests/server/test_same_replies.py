@@ -42,6 +42,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {  # values of each field; the last one can
     "highlights": (True, False, None),
     "fusion_weight": (0.0, 0.4, 1.0, 1.5),
     "correct": (True, False, 0),
+    "without": ([], ["goose"], ["old baker", "snow"], ""),
     "queries": ("model", "table"),
     "boost": (
         {},

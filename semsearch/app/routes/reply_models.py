@@ -62,11 +62,21 @@ class Result(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
 
 
+class SectionPlace(BaseModel):
+    """The place of a section in a document."""
+
+    path: str
+    url: str = ""
+    version: str = ""
+    language: str = ""
+
+
 class GroupResult(Result):
     """A result; with `group_by` it is the best of its group, whose further results are `other_passages`."""
 
     group: str | None = None
     other_passages: list[Result] = []
+    also_in: list[SectionPlace] = Field(default=[], description="where other documents have the same section")
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
 

@@ -33,15 +33,18 @@ VALUES: dict[str, dict[str, Any]] = {  # JSON Schema of a value that is compared
 }
 DESCRIPTION = f"""\
 Only texts whose metadata pass the filter are found. A value without an operator means `$eq`; all members of an object \
-must hold. A list passes if one of its values passes. `$startsWith` compares the beginning of strings. At most \
-{MOST_LEVELS} filters may be within each other."""
+must hold, and `$not` keeps the texts that its filter does not keep. A list passes if one of its values passes. \
+`$startsWith` compares the beginning of strings. At most {MOST_LEVELS} filters may be within each other."""
 
 
 def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return the JSON Schemas of a filter over columns of these types, keyed by their names in the OpenAPI document."""
     filters = {"type": "array", "minItems": 1, "items": _reference("Filter")}
     columns = {name: {"anyOf": [VALUES[kind], _reference(_name(kind))]} for name, kind in kinds.items()}
-    schemas = {"Filter": _object({**columns, "$and": filters, "$or": filters}) | {"description": DESCRIPTION}}
+    schemas = {
+        "Filter": _object({**columns, "$and": filters, "$or": filters, "$not": _reference("Filter")})
+        | {"description": DESCRIPTION}
+    }
     for kind in sorted(set(kinds.values())):
         several = {"type": "array", "minItems": 1, "items": VALUES[kind]}
         operators = dict.fromkeys(("$eq", "$ne", *COMPARED), VALUES[kind]) | {"$in": several, "$nin": several}
@@ -108,6 +111,7 @@ def _has(name: str, kind: dict[str, Any]) -> dict[str, Any]:
     return {"required": [name], "properties": {name: kind}}
 
 
+SOME = {"minItems": 1}
 LISTS = ("group_by", "min_score", "rerank")  # fields that a list of texts, without a search, cannot have
 SEVERAL = [_has("filter", {"type": "object"}), _has("sort", {"type": "object"}), _has("facets", {"minItems": 1})]
 TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
@@ -119,10 +123,12 @@ TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
                 "properties": {"sort": {"type": "object"}},
                 "anyOf": [_has("group_by", {"type": "string"}), _has("rerank", {"type": "object"})],
             },
+            {"required": ["without", "mode"], "properties": {"without": SOME, "mode": {"const": "semantic"}}},
+            {"required": ["without", "id"], "properties": {"without": SOME, "id": {"type": "string"}, "mode": NULL}},
         ]
     },
     "if": {"properties": {"text": NULL, "id": NULL}},
-    "then": {"properties": dict.fromkeys(LISTS, NULL), "anyOf": SEVERAL},
+    "then": {"properties": dict.fromkeys(LISTS, NULL) | {"without": {"maxItems": 0}}, "anyOf": SEVERAL},
 }
 
 

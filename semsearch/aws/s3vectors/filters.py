@@ -3,12 +3,14 @@
 Its page does not say what `$ne` and `$nin` do with vectors that lack the key, nor what `$ne` does with an array. So
 both are written in a form that leaves no doubt. Dates are numbers there, microseconds since 1970. Rows with an empty
 list name the column in EMPTY, since an array without elements matches nothing.
-S3 Vectors compares only numbers with $gt, $gte, $lt and $lte: those filters over other columns are refused. So are
-filters with more constraints than it takes.
+S3 Vectors compares only numbers with $gt, $gte, $lt and $lte: those filters over other columns are refused. It has no
+$not, so the filter inside $not becomes its opposite. $startsWith and comparisons have none, and are refused there. So
+are filters with more constraints than it takes.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -19,6 +21,7 @@ from semsearch.engine.metadata.filters import STRING_TYPES, Condition, FilterErr
 COMPARABLE = ("number", "date")
 BEYOND = LARGEST_NUMBER + 2
 MOST_CONSTRAINTS = 100
+OPPOSITES = {"$eq": "$ne", "$ne": "$eq", "$in": "$nin", "$nin": "$in", "$and": "$or", "$or": "$and"}
 
 Filter = dict[str, Any]
 
@@ -50,6 +53,8 @@ def _all(parsed: Parsed, kinds: Mapping[str, str]) -> list[Filter]:
     if isinstance(parsed, Condition):
         return [_operator(parsed, kinds[parsed.name])]
     name, parts = parsed
+    if name == "$not":
+        return _all(_negated(parts[0]), kinds)
     found = [_all(part, kinds) for part in parts]
     if name == "$and":
         return list(chain.from_iterable(found))
@@ -57,6 +62,21 @@ def _all(parsed: Parsed, kinds: Mapping[str, str]) -> list[Filter]:
     if all(found):
         return [_any([_both(part) or {} for part in found])]
     return []
+
+
+def _negated(parsed: Parsed) -> Parsed:
+    """Return the filter that keeps all other rows."""
+    if not isinstance(parsed, Condition):
+        name, parts = parsed
+        if name == "$not":
+            return parts[0]
+        return OPPOSITES[name], [_negated(part) for part in parts]
+    if parsed.operator == "$exists":
+        return replace(parsed, operand=not parsed.operand)
+    if parsed.operator not in OPPOSITES:
+        others = "$eq, $ne, $in, $nin or $exists within $not, since S3 Vectors cannot negate other operators"
+        raise FilterError(parsed.where, others, parsed.operator)
+    return replace(parsed, operator=OPPOSITES[parsed.operator])
 
 
 def _operator(condition: Condition, kind: str) -> Filter:

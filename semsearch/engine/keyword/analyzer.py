@@ -8,13 +8,17 @@ quadratic in the length of a run of combining marks, so only the first MOST_MARK
   their characters and each pair of neighbours, and a query has the pairs, or the character if it stands alone.
 - each code as a whole: words joined by a hyphen, an underscore, a point, a slash, a colon, an at sign or an ampersand,
   with the plus or number signs after them. "AB-1234" has the terms "ab", "1234" and "ab-1234", "C++" has "c" and "c++".
+  Two or three words with hyphens or underscores between them are also one word: "T-shirt" has the term "tshirt" too.
 
 Words of letters alone may be stemmed, which brings "searches" and "searching" to "search". A code never is.
 Left out: stop words (frequent words count little in BM25 anyway).
+
+A corpus has terms that no text has, for queries that are a name and nothing else: IN_HEADING and a name, or IN_TEXT and
+a name, such as "=get_default" and "~multiple=true". `find_name` and `names_in` say what a name is.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache
 from itertools import pairwise
 from string import punctuation, whitespace
@@ -83,7 +87,13 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _BARE = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
-_AROUND = "".join(set(punctuation + whitespace) - set("+#"))  # around an ASCII word, no part of its code
+PUNCTUATION = "".join(sorted(set(punctuation + whitespace) - set("+#")))  # around a word, no part of its code
+JOINED = (2, 3)  # number of words of a code that are also one word
+IN_HEADING, IN_TEXT = "=", "~"  # first character of a name's terms; no other term begins with them
+LONGEST_NAME = 64  # characters
+_BEFORE_NAMES = "\"'`([{<,;:!?*\u201c\u2018\u00ab"
+_AFTER_NAMES = "\"'`)]}>,;:!?.*\u201d\u2019\u00bb"
+_MARKED = re.compile(rf"(?<!\S)\S{{0,{LONGEST_NAME}}}[=$@.\-:/]\S{{1,{LONGEST_NAME}}}")  # a mark before something
 QUOTED = re.compile(r'(?<!\S)["“„]([^"“”„]+)["”“]')
 
 
@@ -92,12 +102,14 @@ def split_terms(text: str, stem: Stem | None = None, *, is_query: bool = False) 
 
     stem is what `find_stemmer` returns, None for none. Only the terms of a query leave out the characters of pairs.
     """
-    if text.isascii() and (word := text.strip(_AROUND).lower()).isalpha():  # quicker for most words of a corpus
+    if text.isascii() and (word := text.strip(PUNCTUATION).lower()).isalpha():  # quicker for most words of a corpus
         return [word if stem is None else _stem(word, stem)]
     terms = []
     for code, words in find_codes(text):
         if words != [code]:
             terms += _spellings(code, None)
+            if (whole := join_code(code, words)) is not None:
+                terms += _spellings(whole, stem)
         if code.isascii():
             terms += words if stem is None else [_stem(word, stem) for word in words]
             continue
@@ -122,6 +134,52 @@ def find_codes(text: str) -> Iterator[tuple[str, list[str]]]:
         text = _MARKS.sub(_cut_marks, text)
     for code in re.findall(_CODE, normalize("NFKC", text).casefold()):
         yield code, re.findall(_WORD_OR_RUN, code)
+
+
+def join_code(code: str, words: Sequence[str]) -> str | None:
+    """Return the word that the words of a code make without their hyphens or underscores, None for other codes."""
+    if len(words) not in JOINED or len(code) != sum(map(len, words)) + len(words) - 1:
+        return None
+    whole = "".join(words)
+    has_other_marks = code.replace("-", "").replace("_", "") != whole
+    if has_other_marks or whole.isdecimal() or (not whole.isascii() and re.search(_RUN, whole)):
+        return None
+    return whole
+
+
+def joined_neighbours(text: str, stop_words: Set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield two words of a text and the word that they make without the blank between them; no stop word is one.
+
+    "a red t shirt" has "redt" and "tshirt". Neighbours with a punctuation mark between them make no word.
+    """
+    for left, right in pairwise(text.casefold().split()):
+        whole = (left + right).strip(PUNCTUATION)
+        if whole.isalnum() and not whole.isdecimal():
+            left, right = left.strip(PUNCTUATION), right.strip(PUNCTUATION)
+            if left not in stop_words and right not in stop_words:
+                yield left, right, whole
+
+
+def find_name(text: str) -> str | None:
+    """Return the name that a text is, in lower case and without the punctuation around it; None if it is none.
+
+    A name has a letter and no blank, such as `Option.get_default()`, `--no-cache`, C++ or E1001.
+    """
+    name = text.strip()
+    if len(name) > LONGEST_NAME or any(map(str.isspace, name)):
+        return None
+    name = name.removesuffix("()").lstrip(_BEFORE_NAMES).rstrip(_AFTER_NAMES).removesuffix("()").casefold()
+    if any(map(str.isalpha, name)):
+        return name
+    return None
+
+
+def names_in(text: str) -> Iterator[str]:
+    """Yield the names of a text that have characters which no term has, such as `--no-cache` and `multiple=True`."""
+    for token in _MARKED.findall(text):
+        name = find_name(token)
+        if name is not None and "://" not in name and not re.fullmatch(_CODE, name):
+            yield name
 
 
 def unfinished_words(text: str) -> list[str]:

@@ -11,7 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from semsearch.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms, stop_words_of
+from semsearch.engine.keyword.analyzer import (
+    PAIR,
+    WORD,
+    find_codes,
+    find_stemmer,
+    join_code,
+    split_terms,
+    stop_words_of,
+)
 
 SNIPPET = 240  # maximum characters of a snippet
 # A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
@@ -20,6 +28,7 @@ _MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"
 SENTENCE = re.compile(
     rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
 )
+HYPHENATED = re.compile(r"[^\W_]+(?:[-_][^\W_]+){1,2}")  # its words can be one word of the query
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 
 
@@ -34,7 +43,7 @@ class Highlight:
 def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool) -> list[Highlight]:
     """Return the highlights of each text, in time that is linear in their lengths.
 
-    marks_words: the ranges are the words of the query; otherwise, or if there are none, the best sentence.
+    marks_words: the ranges are the words of the query, none if the text has none; otherwise the best sentence.
     """
     divided = [_divide(text, terms) for text in texts]
     counts = Counter(term for _, shared, _ in divided for found in shared for term in found)
@@ -45,7 +54,7 @@ def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool)
         scores = [math.fsum(weights[term] for term in found) for found in shared]
         best = sentences[scores.index(max(scores))]
         first = next((start for start, _ in words if start >= best[0]), best[0])
-        highlights.append(Highlight(words if marks_words and words else [best], _snippet(text, best, first)))
+        highlights.append(Highlight(words if marks_words else [best], _snippet(text, best, first)))
     return highlights
 
 
@@ -67,7 +76,8 @@ def _merge(ranges: Iterable[Range]) -> list[Range]:
     merged: list[Range] = []
     for start, end in ranges:
         if merged and start < merged[-1][1]:
-            start = merged.pop()[0]
+            start, last = merged.pop()
+            end = max(last, end)
         merged.append((start, end))
     return merged
 
@@ -86,16 +96,22 @@ class TermsOfWords(dict[str, frozenset[str]]):
         self._terms = (self._split(content) or self._split(query)) | others
 
     def words(self, text: str) -> list[Range]:
-        """Return where the words of a text are, and the pairs of Chinese, Japanese or Thai characters; ascending."""
+        """Return where the words of a text are, those with hyphens, and the pairs of Chinese characters; ascending."""
         words = [word.span() for word in re.finditer(WORD, text)]
+        others = [code.span() for code in HYPHENATED.finditer(text)]
         if not text.isascii():
-            words = sorted(words + [pair.span(1) for pair in re.finditer(PAIR, text)])
+            others += [pair.span(1) for pair in re.finditer(PAIR, text)]
+        if others:
+            words = sorted(words + others)
         return words
 
     def __missing__(self, word: str) -> frozenset[str]:
         if word.isascii() and word.isalpha() and len(word) <= SNIPPET:  # what split_terms does, in a tenth of its time
             lowered = word.lower()
             found = self._terms.intersection([stem(lowered) if stem else lowered for stem in self._stems])
+        elif HYPHENATED.fullmatch(word):
+            wholes = [whole for code in find_codes(word) if (whole := join_code(*code)) is not None]
+            found = self._terms & self._split(" ".join(wholes))
         else:
             found = self._terms & self._split(word)
         self[word] = found

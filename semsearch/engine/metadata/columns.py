@@ -5,6 +5,9 @@ the place of each row's value among them, so that filters compare small whole nu
 `values` has the value of each row. Strings always have a dictionary: UTF-8 bytes with `offsets`.
 A list has a code for each of its values, and `rows` say which row each code belongs to.
 `present` has a bit for each row, set where the row has a value; it is left out if all rows have one.
+
+In an index of documents, the tensor `sections` (rows,) uint32 has for each row the first row of its section. Sections
+with equal titles, headings and texts share the first row of the first of them.
 """
 
 import math
@@ -24,6 +27,7 @@ from semsearch.engine.tensors import AnyArray, Array, Strings, map_tensors
 Stored = bytes | int | float
 
 PARTS = ("values", "offsets", "codes", "rows", "present")  # a tensor's name is that of its column, a dot and a part
+SECTIONS = "sections"  # the tensor of the sections; no column can have this name, because it has no dot
 ID = "id"  # the column of the ids, unless the metadata have a column of this name
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
@@ -208,6 +212,11 @@ class Columns:
         self._tensors: dict[str, AnyArray] = {}
         if kinds:
             self._tensors = map_tensors(path)
+
+    @property
+    def sections(self) -> AnyArray | None:
+        """The number of each row's section, (rows,) uint32; None if the texts are no passages of documents."""
+        return self._tensors.get(SECTIONS)
 
     def __getitem__(self, name: str) -> "Column | IdColumn":
         """Return one column. Raises KeyError if there is none of this name."""

@@ -4,8 +4,8 @@
 
 All members of an object must hold. A value without an operator means $eq. A list matches if one of its values does.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
-Two things go further than that page: dates are a type, and $gt, $gte, $lt and $lte compare every type. $startsWith
-compares only strings, character by character.
+Three things go further than that page: dates are a type, $gt, $gte, $lt and $lte compare every type, and $not keeps the
+rows that a filter does not keep. $startsWith compares only strings, character by character.
 The page does not specify rows without a value. As in MongoDB, only $ne, $nin and {"$exists": false} keep them
 (https://www.mongodb.com/docs/manual/reference/operator/query/ne/), and a list passes $ne if none of its values is
 equal.
@@ -50,7 +50,7 @@ class Condition:
     operand: Any
 
 
-Parsed = Condition | tuple[str, list["Parsed"]]  # "$and" or "$or" with its parts
+Parsed = Condition | tuple[str, list["Parsed"]]  # "$and" or "$or" with its parts, or "$not" with its only one
 
 
 def allowed_rows(condition: dict[str, Any], columns: Columns) -> Mask:
@@ -99,8 +99,10 @@ def _read(where: str, condition: object, kinds: Mapping[str, str], level: int) -
         if name in ("$and", "$or"):
             several = enumerate(_list(place, value, "filters"))
             parts.append((name, [_read(f"{place}.{number}", each, kinds, level + 1) for number, each in several]))
+        elif name == "$not":
+            parts.append((name, [_read(place, value, kinds, level + 1)]))
         elif name not in kinds:
-            raise FilterError(where, "the name of a column, $and or $or", name)
+            raise FilterError(where, "the name of a column, $and, $or or $not", name)
         elif not isinstance(value, dict):
             operand = _operand(place, kinds[name], value, ", or an object of operators")
             parts.append(Condition(place, name, "$eq", operand))
@@ -133,6 +135,8 @@ def _rows(parsed: Parsed, columns: Columns) -> Mask:
     if not isinstance(parsed, Condition):
         name, parts = parsed
         masks = [_rows(part, columns) for part in parts]
+        if name == "$not":
+            return ~masks[0]
         if name == "$or":
             return reduce(np.logical_or, masks)
         return reduce(np.logical_and, masks, np.ones(columns.count, np.bool_))

@@ -11,14 +11,21 @@ import numpy as np
 from semsearch.engine import bundle as layout
 from semsearch.engine.bundle import IndexInfo, Manifest, StagesInfo, describe_file
 from semsearch.engine.metadata.boosts import read_boosts
+from semsearch.engine.metadata.columns import SECTIONS
 from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
-from semsearch.indexing.columns import NONE, column_tensors
+from semsearch.indexing.columns import NONE, column_tensors, section_tensor
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.files import release, save_tensors
-from semsearch.indexing.keywords import KeywordOptions, keyword_tensors, row_languages, share_of_known_words
+from semsearch.indexing.keywords import (
+    KeywordOptions,
+    heading_names,
+    keyword_tensors,
+    row_languages,
+    share_of_known_words,
+)
 from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
 from semsearch.indexing.vectors.shards import Truncated
 
@@ -49,7 +56,10 @@ def write_index(
     written = [layout.INDEX, layout.PASSAGES]
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:
-        save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
+        tensors = column_tensors(map(json.loads, corpus.metadata), columns)
+        if corpus.heading_prefix:
+            tensors[SECTIONS] = section_tensor(corpus)
+        save_tensors(folder / layout.COLUMNS, tensors)
         written.append(layout.COLUMNS)
     read_boosts(corpus.options.get("boost", {}), columns)  # refuses wrong ones
     described = None
@@ -60,7 +70,8 @@ def write_index(
             titles = (title if isinstance(title, str) else "" for title in found)
         if keywords.language_column is not None:
             languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
-        postings, described = keyword_tensors(corpus.keyword_texts, keywords, titles, languages)
+        names = (heading_names(json.loads(metadata), keywords.title_column) for metadata in corpus.metadata)
+        postings, described = keyword_tensors(corpus.keyword_texts, keywords, titles, languages, names)
         if described is not None:
             known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
             described = replace(described, known_words=known)

@@ -190,7 +190,10 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
     ("arguments", "expected"),
     [
         ({}, "text: missing; expected a text or an id"),
-        ({"text": "a", "filter": {"year": 1}}, "filter: expected the name of a column, $and or $or, found 'year'"),
+        (
+            {"text": "a", "filter": {"year": 1}},
+            "filter: expected the name of a column, $and, $or or $not, found 'year'",
+        ),
     ],
 )
 def test_wrong_arguments_are_told_to_the_language_model(

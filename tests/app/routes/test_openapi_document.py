@@ -100,7 +100,7 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     make_app: Callable[..., App],
 ) -> None:
     schemas = make_app().fastapi.openapi()["components"]["schemas"]
-    assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"id", "$and", "$or"}
+    assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"id", "$and", "$or", "$not"}
     assert schemas["Filter"]["properties"]["chapter"]["anyOf"][0] == {"type": "number"}
     assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS) - {"$startsWith"}
     assert schemas["StringOperators"]["properties"].keys() == set(OPERATORS)

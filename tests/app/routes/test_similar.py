@@ -124,8 +124,8 @@ def test_the_fields_of_a_request_are_those_of_a_query() -> None:
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ({"year": 5}, "filter: expected the name of a column, $and or $or, found 'year'"),
-        ({"\ud800": 1}, "filter: expected the name of a column, $and or $or, found '\\ud800'"),
+        ({"year": 5}, "filter: expected the name of a column, $and, $or or $not, found 'year'"),
+        ({"\ud800": 1}, "filter: expected the name of a column, $and, $or or $not, found '\\ud800'"),
     ],
     ids=ascii,
 )

@@ -34,6 +34,8 @@ FILTERS: list[dict[str, Any] | None] = [
     {"$or": [{"places": "village"}, {"chapter": {"$lte": 2}}], "true": False},
     {"$and": [{"chapter": {"$gt": 1}}, {"$or": [{"who": "the baker"}, {"told": {"$exists": True}}]}]},
     {"$or": [{"chapter": 5}, {}]},
+    {"$not": {"who": "the baker", "$or": [{"chapter": {"$in": [1, 2]}}, {"places": {"$nin": ["sea"]}}]}},
+    {"$not": {"$not": {"told": {"$exists": False}}}},
     {"chapter": 77},
 ]
 
@@ -107,6 +109,12 @@ def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
     assert there.status_code == here.status_code == 422
     assert there.json()["error"] == here.json()["error"].replace("id (string), ", "")
+
+
+def test_the_opposite_of_a_comparison_is_refused(ask: Ask) -> None:
+    reply = ask("goose", filter={"$not": {"chapter": {"$gt": 3}}})
+    assert reply.status_code == 422
+    assert "within $not" in reply.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,18 @@ QUERIES = [
         "sailorz bakers",
         "emergensies",
     ),
+    *(
+        "sil ver key",
+        "cherrytrees",
+        "goose-ferry",
+        "some one@example.com",
+        "same_joke",
+        "AB1234",
+        "CAFÉ()",
+        "3km",
+        "3 km",
+    ),
+    *("path_to.file#x", "oldsailor joke", "to.file", "e mail", "Zürich.", "key", "--key", "ﬁnance Ⅷ", "sailorbaker"),
     *("Z" + "\u0301" * count for count in (30, 31, 40)),
     *("e" + "\u0316\u0301" * 20 + "x", "e" + "\u0316\u0301" * 15 + "x", "a" + "\u0301" * 31 + "pple market"),
 ]
@@ -159,6 +171,8 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
             text, mode = generator.choice(QUERIES), ("semantic", "keyword", "hybrid", None)[number % 4]
             request |= {"text": text} | ({"mode": mode} if mode else {})
             request["correct"] = number % 11 > 0
+            if number % 4 in (1, 2) and number % 3 == 0:
+                request["without"] = generator.choice([["snow"], ["old baker", "sailors"], ["東京"], ["xyzzy"]])
             if number % 5 < 2:  # as while it is typed
                 request |= {"text": text[: generator.randint(1, len(text))], "prefix": True}
         if what in (1, 4, 7):

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from semsearch.engine.keyword.analyzer import (
     LONGEST_STEMMED,
     MOST_MARKS,
+    find_codes,
+    find_name,
     find_stemmer,
+    join_code,
+    joined_neighbours,
+    names_in,
     quoted_parts,
     split_terms,
 )
@@ -23,7 +28,10 @@ from semsearch.engine.keyword.analyzer import (
         ("The quick, brown fox!", ["the", "quick", "brown", "fox"]),
         ("STRASSE Straße", ["strasse", "strasse"]),
         ("fullwidth \uff21\uff22", ["fullwidth", "ab"]),
-        ("AB-1234", ["ab-1234", "ab", "1234"]),
+        ("AB-1234", ["ab-1234", "ab1234", "ab", "1234"]),
+        ("a T-shirt", ["a", "t-shirt", "tshirt", "t", "shirt"]),
+        ("foo_bar_baz", ["foo_bar_baz", "foobarbaz", "foo", "bar", "baz"]),
+        ("1999-2001 a-b-c-d 1.5-beta", ["1999-2001", "1999", "2001", "a-b-c-d", *"abcd", "1.5-beta", "1", "5", "beta"]),
         ("Python 3.11.", ["python", "3.11", "3", "11"]),
         ("C++ or C#", ["c++", "c", "or", "c#", "c"]),
         ("shutil.unpack_archive()", ["shutil.unpack_archive", "shutil", "unpack", "archive"]),
@@ -31,7 +39,7 @@ from semsearch.engine.keyword.analyzer import (
         ("end. Next - and/or", ["end", "next", "and/or", "and", "or"]),
         ("the dog's", ["the", "dog", "s"]),
         ("Żółć naïve", ["żółć", "zolc", "naïve", "naive"]),
-        ("café-bar", ["café-bar", "cafe-bar", "café", "cafe", "bar"]),
+        ("café-bar", ["café-bar", "cafe-bar", "cafébar", "cafebar", "café", "cafe", "bar"]),
         (
             "Ёлка λόγος Œuvre Ångström İzmir",
             [
@@ -61,10 +69,44 @@ def test_every_term_of_a_query_is_one_of_the_text(text: str) -> None:
     assert set(split_terms(text, is_query=True)) <= set(split_terms(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "wholes"),
+    [
+        ("A red T shirt, (wi fi) 128 GB", ["redt", "tshirt", "wifi", "128gb"]),
+        ("in to a way. Next week 10 20", ["nextweek", "week10"]),
+    ],
+)
+def test_neighbours_make_a_word(text: str, wholes: list[str]) -> None:
+    found = [whole for _, _, whole in joined_neighbours(text, frozenset(["in", "to", "a"]))]
+    assert found == wholes
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        *(("Option.get_default()", "option.get_default"), ("(click.Option).", "click.option"), (" C++. ", "c++")),
+        *(
+            (".NET", ".net"),
+            ("--no-cache", "--no-cache"),
+            ("`@scope/pkg`,", "@scope/pkg"),
+            ("multiple=True", "multiple=true"),
+        ),
+        *(("two words", None), ("1.5", None), ("?", None), ("a" * 65, None)),
+    ],
+)
+def test_a_name_is_one_word_with_a_letter(text: str, name: str | None) -> None:
+    assert find_name(text) == name
+
+
+def test_names_that_terms_do_not_hold_are_found_in_a_text() -> None:
+    text = "Use --no-cache, (multiple=True) and .NET; see e.g. foo_bar, A.b() or https://example.com/x?y=z. well-known"
+    assert list(names_in(text)) == ["--no-cache", "multiple=true", ".net"]
+
+
 def test_letters_are_stemmed_and_codes_are_not() -> None:
     stem = find_stemmer("english")
     assert split_terms("searching the searches of AB-1234s a4s", stem) == [
-        *("search", "the", "search", "of", "ab-1234s", "ab", "1234s", "a4s")
+        *("search", "the", "search", "of", "ab-1234s", "ab1234s", "ab", "1234s", "a4s")
     ]
     assert split_terms("Häuser", find_stemmer("german")) == split_terms("Haus", find_stemmer("german"))
     assert find_stemmer(None) is None
@@ -83,6 +125,9 @@ def test_capitals_change_no_term_and_each_letter_and_digit_is_in_a_term(text: st
     terms = split_terms(text)
     assert split_terms(text.upper()) == terms
     words = [term for term in terms if re.fullmatch("[a-z0-9]+", term)]
+    joined = [whole for code, parts in find_codes(text) if (whole := join_code(code, parts)) is not None]
+    for whole in joined:
+        words.remove(whole)
     assert "".join(words) == re.sub("[^a-z0-9]", "", text.lower())
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from semsearch.engine.keyword import highlights
 from semsearch.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
-from semsearch.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords
+from semsearch.engine.keyword.highlights import HYPHENATED, SNIPPET, Highlight, TermsOfWords
 
 LANGUAGE = "english"
 STEM = find_stemmer(LANGUAGE)
@@ -82,6 +82,8 @@ def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_que
         (["english", "german"], "the house of der Häuser", "the Haus of der", ["Haus"]),
         ([None], "the ferry", "the ferry", ["the", "ferry"]),
         (["english"], "the gooze", "the goose", ["goose"]),
+        (["english"], "tshirts", "a T-shirt, a shirt", ["T-shirt"]),
+        (["english"], "wi-fi", "wifi and Wi-Fi, fi", ["wifi", "Wi-Fi", "fi"]),
     ],
 )
 def test_stop_words_are_marked_only_if_the_query_has_no_other_words(
@@ -98,12 +100,12 @@ def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_quer
     wanted = set(split_terms(query, STEM, is_query=True))
     spans = [match.span(number) for pattern, number in ((WORD, 0), (PAIR, 1)) for match in re.finditer(pattern, text)]
     words = [(start, end) for start, end in spans if wanted & set(split_terms(text[start:end], STEM, is_query=True))]
+    joined = (match for match in HYPHENATED.finditer(text) if re.sub("[-_]", "", match[0]).casefold() in wanted)
+    words += [match.span() for match in joined]
     (found,) = highlight([text], query, LANGUAGE, marks_words=True)
-    if words:
-        marked = {place for start, end in found.ranges for place in range(start, end)}
-        assert marked == {place for start, end in words for place in range(start, end)}
-    else:
-        assert found == highlight([text], query, LANGUAGE, marks_words=False)[0]
+    marked = {place for start, end in found.ranges for place in range(start, end)}
+    assert marked == {place for start, end in words for place in range(start, end)}
+    assert found.snippet == highlight([text], query, LANGUAGE, marks_words=False)[0].snippet
 
 
 @given(

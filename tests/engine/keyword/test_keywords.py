@@ -325,7 +325,7 @@ def test_the_most_frequent_words_complete_a_beginning(file: Path) -> None:
 
 def test_a_code_completes_a_code_and_no_word(file: Path) -> None:
     keywords = make(file, PREFIX_TEXTS, KeywordOptions())
-    assert keywords.match("ab", prefix=True).completed == frozenset()
+    assert keywords.match("ab", prefix=True).completed == {"ab1234", "ab77"}  # words without the hyphen, no codes
     assert keywords.match("ab-1", prefix=True).completed == {"ab-1234"}
 
 
@@ -344,3 +344,61 @@ def test_the_attainable_score_is_that_of_the_language_with_the_most(file: Path) 
     one, other = (max(hit.score for hit in keywords.match(text).best(4)) for text in ("searched", "searching"))
     assert keywords.match("searching").attainable == pytest.approx(max(one, other), abs=1e-5)
     assert keywords.match("searching the river xyzzyq").attainable > 1.5 * np.log1p(4.5 / 0.5)
+
+
+TOGETHER_AND_APART = [
+    "our tshirt",
+    "a t-shirt",
+    "a t shirt",
+    "a shirt",
+    "128GB of memory",
+    "128 GB free",
+    "DX-1429",
+    "x",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        *(("tshirt", {0, 1, 2}), ("t-shirt", {0, 1, 2, 3}), ("t shirts", {0, 1, 2, 3})),
+        *(("128gb", {4, 5}), ("128 gb", {4, 5}), ("dx1429", {6}), ("dx 1429", {6})),
+    ],
+)
+def test_words_are_found_together_and_apart(file: Path, query: str, rows: set[int]) -> None:
+    keywords = make(file, TOGETHER_AND_APART, KeywordOptions())
+    hits = keywords.match(query).best(8)
+    assert {hit.row for hit in hits} == rows
+
+
+def test_an_unknown_word_is_divided_between_two_known_ones(file: Path) -> None:
+    keywords = make(file, ["a micro tube", "micro services", "services", "the net", "work nets"], KeywordOptions())
+    assert {hit.row for hit in keywords.match("microservice").best(5)} == {1}
+    assert keywords.match("microservice").completed == {"micro", "servic"}
+    assert keywords.match("thenet").best(5) == []  # no stop word is a part
+    assert not keywords.match("microservice").corrected
+
+
+def test_texts_with_words_are_left_out(file: Path) -> None:
+    texts = ["red coat", "blue coat", "coats, red and blue", "blue"]
+    keywords = make(file, texts, KeywordOptions())
+    assert {hit.row for hit in keywords.match("coat", without=["reds"]).best(4)} == {1}
+    assert {hit.row for hit in keywords.match("coat", without=["blue red"]).best(4)} == {0, 1}
+    assert {hit.row for hit in keywords.match("coat", without=["blue", "red"]).best(4)} == set()
+
+
+def test_a_name_in_a_heading_comes_before_one_in_a_text(file: Path) -> None:
+    texts = ["cache " * 9, "call --no-cache", "no cache", "other " * 40]
+    tensors, info = keyword_tensors(texts, KeywordOptions(), names=[[], [], [], ["--no-cache"]])
+    save_file(tensors, file)
+    assert info is not None
+    keywords = Keywords(file, info, len(texts))
+    assert [hit.row for hit in keywords.match("--no-cache").best(2)] == [3, 1]
+    assert keywords.match("what is --no-cache").best(1)[0].row != 3
+
+
+def test_a_corrected_word_brings_its_synonyms(file: Path) -> None:
+    keywords = make(file, ["a sofa", "two sofas", "a couch", "a bed"], KeywordOptions(synonyms=[["sofa", "couch"]]))
+    matches = keywords.match("sofaa")
+    assert [*matches.corrected["sofaa"]] == ["sofas"] or [*matches.corrected["sofaa"]] == ["sofa"]
+    assert {hit.row for hit in matches.best(4)} == {0, 1, 2}

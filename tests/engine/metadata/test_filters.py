@@ -54,6 +54,8 @@ def holds(condition: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
             passes = all(holds(each, metadata) for each in value)
         elif name == "$or":
             passes = any(holds(each, metadata) for each in value)
+        elif name == "$not":
+            passes = not holds(value, metadata)
         else:
             operators = value if isinstance(value, dict) else {"$eq": value}
             passes = all(column_holds(name, each, operand, metadata) for each, operand in operators.items())
@@ -99,7 +101,8 @@ filters = st.recursive(
     lambda inner: st.builds(
         lambda pair, more: pair | more,
         st.fixed_dictionaries({}, optional={"$and": st.lists(inner, min_size=1, max_size=3)})
-        | st.fixed_dictionaries({"$or": st.lists(inner, min_size=1, max_size=3)}),
+        | st.fixed_dictionaries({"$or": st.lists(inner, min_size=1, max_size=3)})
+        | st.fixed_dictionaries({"$not": inner}),
         one_filter | st.just({}),
     ),
     max_leaves=6,
@@ -153,7 +156,7 @@ ROWS: list[dict[str, Any]] = [
 
 OPERATORS = "one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $exists"
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"autor": "ann"}, "filter: expected the name of a column, $and or $or, found 'autor'"),
+    ({"autor": "ann"}, "filter: expected the name of a column, $and, $or or $not, found 'autor'"),
     ({"year": "2020"}, "filter.year: expected a number, or an object of operators, found '2020'"),
     ({"year": {"$gt": "x"}}, "filter.year.$gt: expected a number, found 'x'"),
     ({"year": {"$gt": float("nan")}}, "filter.year.$gt: expected a number, found nan"),

@@ -17,6 +17,14 @@ const LONG_RUN = /[\p{M}\uff9e\uff9f]{31,}/gu; // NFKC turns U+FF9E and U+FF9F i
 const LONGEST_STEMMED = 1000; // letters
 const LONGEST_QUERY = 300; // characters; a longer text was pasted, and its quotation marks are part of it
 
+// a word or a code with these characters around it is another one without them: Python's string.punctuation, + and # kept
+const AROUND = "!\"$%&'()*,\\-./:;<=>?@\\[\\\\\\]^_`{|}~\\s";
+const EDGES = new RegExp(`^[${AROUND}]+|[${AROUND}]+$`, "gu");
+const LONGEST_NAME = 64; // characters
+const BEFORE_NAME = /^[\u201c\u2018\u00ab"'`([{<,;:!?*]+/u;
+const AFTER_NAME = /[\u201d\u2019\u00bb"'`)\]}>,;:!?.*]+$/u;
+export const [IN_HEADING, IN_TEXT] = ["=", "~"]; // first character of a name's terms
+
 export const WORD = new RegExp(WORDS, "gu");
 export const PAIR = new RegExp(`(?=([${SINGLE}]{2}))`, "gu");
 // white space to Python
@@ -49,6 +57,24 @@ function cutMarks(run) {
 export const quotedParts = (text) =>
   [...text].length > LONGEST_QUERY ? [] : Array.from(text.matchAll(QUOTED), ([, part]) => part);
 
+/** @type {(text: string) => boolean} */
+export const isAlphanumeric = (text) => /^[\p{L}\p{N}]+$/u.test(text);
+/** @type {(text: string) => boolean} */
+const isDecimal = (text) => /^\p{Nd}+$/u.test(text);
+/** @type {(name: string) => string} */
+const withoutCall = (name) => name.replace(/\(\)$/, "");
+
+/**
+ * Return the word that two or three words of a code make without their hyphens or underscores, null for other codes.
+ * @type {(code: string, words: string[]) => string | null}
+ */
+function joinCode(code, words) {
+  const whole = words.join("");
+  const isJoined = (words.length === 2 || words.length === 3) && code.length === whole.length + words.length - 1;
+  if (!isJoined || code.replace(/[-_]/g, "") !== whole || isDecimal(whole)) return null;
+  return words.some((word) => RUN.test(word)) ? null : whole;
+}
+
 export class Analyzer {
   /**
    * @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding
@@ -66,8 +92,44 @@ export class Analyzer {
     return this.codes(text).flatMap(({ code, words }) => {
       const isCode = words.length !== 1 || words[0] !== code;
       const terms = words.flatMap((word) => this.termsOf(word, isQuery));
+      const whole = joinCode(code, words);
+      if (whole) terms.unshift(...this.spellings(whole, (term) => this.stem(term)));
       return isCode ? [...this.spellings(code, (term) => term), ...terms] : terms;
     });
+  }
+
+  /** Return the terms of the word that the words of a code make without their hyphens. @param {string} text */
+  joinedTerms(text) {
+    return this.codes(text).flatMap(({ code, words }) => this.terms(joinCode(code, words) ?? ""));
+  }
+
+  /** Return a text in lower case, as Python's casefold makes it. @param {string} text */
+  fold(text) {
+    return Array.from(text, (letter) => this.folded[letter] ?? letter.toLowerCase()).join("");
+  }
+
+  /**
+   * Return two words of a text and the word that they make without the blank between them; no stop word is one.
+   * @param {string} text
+   */
+  joinedNeighbours(text) {
+    const words = this.fold(text)
+      .split(new RegExp(`[${SPACE}]+`, "u"))
+      .filter(Boolean);
+    return words.slice(1).flatMap((right, i) => {
+      const whole = (words[i] + right).replace(EDGES, "");
+      const [left, last] = [words[i], right].map((word) => word.replace(EDGES, ""));
+      const isWord = isAlphanumeric(whole) && !isDecimal(whole);
+      return isWord && !this.stopWords.has(left) && !this.stopWords.has(last) ? [{ left, right: last, whole }] : [];
+    });
+  }
+
+  /** Return the name that a text is, null if it is none. @param {string} text */
+  findName(text) {
+    const name = text.replace(new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, "gu"), "");
+    if ([...name].length > LONGEST_NAME || new RegExp(`[${SPACE}]`, "u").test(name)) return null;
+    const bare = withoutCall(withoutCall(name).replace(BEFORE_NAME, "").replace(AFTER_NAME, ""));
+    return /\p{L}/u.test(bare) ? this.fold(bare) : null;
   }
 
   /** Return the codes of a text in its one form, and the words of each. @param {string} text */

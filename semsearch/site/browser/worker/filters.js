@@ -21,7 +21,7 @@ const COMPARED = {
 /** Return the names of the columns that a filter compares. @type {(condition: any) => string[]} */
 export const namesIn = (condition) =>
   Object.entries(condition ?? {}).flatMap(([name, value]) => {
-    return name === "$and" || name === "$or" ? [value].flat().flatMap(namesIn) : [name];
+    return ["$and", "$or", "$not"].includes(name) ? [value].flat().flatMap(namesIn) : [name];
   });
 
 /** @type {(where: string, expected: string, found: unknown) => never} */
@@ -43,7 +43,8 @@ export function allowedRows(condition, columns, count, where = "filter") {
         const either = maskOf(count, (row) => masks.some((one) => one[row]));
         return name === "$and" ? masks.reduce(both, mask) : both(either, mask);
       }
-      if (!Object.hasOwn(columns, name)) refuse(where, "the name of a column, $and or $or", name);
+      if (name === "$not") return both(not(allowedRows(value, columns, count, place)), mask);
+      if (!Object.hasOwn(columns, name)) refuse(where, "the name of a column, $and, $or or $not", name);
       const operators = Object.entries(typeof value === "object" && value ? value : { $eq: value });
       if (!operators.length) refuse(place, "an operator, such as $eq", value);
       return operators.map((each) => compare(place, each, columns[name])).reduce(both, mask);
@@ -52,10 +53,11 @@ export function allowedRows(condition, columns, count, where = "filter") {
   );
 }
 
+const not = (/** @type {Uint8Array} */ mask) => mask.map((is) => 1 - is);
+
 /** Return the rows whose value passes one operator. @type {(w: string, each: [string, any], c: Column) => Uint8Array} */
 function compare(where, [operator, operand], column) {
   const place = `${where}.${operator}`;
-  const not = (/** @type {Uint8Array} */ mask) => mask.map((is) => 1 - is);
   if (operator === "$ne") return not(compare(where, ["$eq", operand], column));
   if (operator === "$nin") return not(compare(where, ["$in", operand], column));
   if (operator === "$exists") {

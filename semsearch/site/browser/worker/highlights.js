@@ -10,6 +10,8 @@ const SNIPPET = 240; // maximum characters of a snippet
 const [MARK, STOP, CLOSING] = ["[.!?\\u2026]", "\\u3002\\uff01\\uff1f", "[\"'\\u201d\\u2019\\u00bb)\\]]*"];
 const INSIDE = `(?:[^\\n.!?\\u2026${STOP}]+|${MARK}(?!${CLOSING}(?:[${SPACE}]|$)))*`;
 const SENTENCE = new RegExp(`(?=[^${SPACE}])${INSIDE}(?:${MARK}${CLOSING}|[${STOP}])?`, "gu");
+const HYPHENATED = /[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+){1,2}/gu; // its words can be one word of the query
+const HYPHENS = /[-_]/;
 const BLANK = new RegExp(`[${SPACE}]`, "u");
 
 /** @type {(character: string) => boolean} */
@@ -19,7 +21,7 @@ const isShown = (character) => !BLANK.test(character);
 
 /**
  * Return the ranges of each text that answer the query, and its snippet. With marksWords, the ranges are the words of
- * the query; otherwise, or if there are none, the best sentence. corrected are terms that replace misspelled words.
+ * the query; otherwise the best sentence. corrected are terms that replace misspelled words.
  * @type {(texts: string[], query: string, analyzer: Analyzer, corrected: string[],
  *   marksWords: boolean) =>
  *   {highlights: Range[], snippet: {start: number, end: number, text: string, highlights: Range[]}}[]}
@@ -31,7 +33,8 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
   /** @type {Map<string, string[]>} */
   const known = new Map();
   const termsOf = (/** @type {string} */ word) => {
-    const terms = known.get(word) ?? analyzer.terms(word).filter((term) => wanted.has(term));
+    const own = () => (HYPHENS.test(word) ? analyzer.joinedTerms(word) : analyzer.terms(word));
+    const terms = known.get(word) ?? own().filter((term) => wanted.has(term));
     known.set(word, terms);
     return terms;
   };
@@ -49,7 +52,7 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
     );
     const best = sentences[scores.indexOf(Math.max(...scores))];
     const [start, end] = findSnippet(characters, best, words.find(([start]) => start >= best[0])?.[0] ?? best[0]);
-    const ranges = query ? (marksWords && words.length ? words : [best]).filter(([from, to]) => from < to) : [];
+    const ranges = query ? (marksWords ? words : [best]).filter(([from, to]) => from < to) : [];
     const inside = ranges.map(([from, to]) => /** @type {Range} */ ([Math.max(from, start), Math.min(to, end)]));
     return {
       highlights: ranges,
@@ -78,13 +81,14 @@ function divide(text, termsOf) {
   if (!sentences.length) sentences.push([0, characters.length]);
   const shared = sentences.map(() => new Set());
   const found = Array.from(text.matchAll(WORD), (match) => range(match, match[0]));
+  found.push(...Array.from(text.matchAll(HYPHENATED), (match) => range(match, match[0])));
   found.push(...Array.from(text.matchAll(PAIR), (match) => range(match, match[1])));
   /** @type {Range[]} */
   const words = [];
   for (const [start, end] of found.sort(([a, b], [c, d]) => a - c || b - d)) {
     const terms = termsOf(characters.slice(start, end).join(""));
     const last = words.at(-1);
-    if (terms.length && last && start < last[1]) last[1] = end;
+    if (terms.length && last && start < last[1]) last[1] = Math.max(last[1], end);
     else if (terms.length) words.push([start, end]);
     for (const term of terms) shared[sentences.findIndex(([, stop]) => stop > start)].add(term);
   }

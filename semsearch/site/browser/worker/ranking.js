@@ -17,34 +17,53 @@ export function findPage(find, offset, count) {
 }
 
 /**
- * Return `count` groups of rows with the same string, in the order of their best hits, each with its best `size` hits.
+ * Return `count` groups of rows with the same string, in the order of their best hits, each with its best `size` hits of
+ * different sections. sections is the number of each row's section, null if each row is one.
  * @param {Find} find
  * @param {import("./columns.js").Column} column
+ * @param {import("./types.js").Numbers | null} sections
  * @param {Mask} allowed
  * @param {number} offset
  * @param {number} count
  * @param {number} size
  */
-export function findGroups(find, column, allowed, offset, count, size) {
-  const numberOf = (/** @type {number} */ row) => (column.has(row) ? Number(column.order(row)) : -1 - row);
+export function findGroups(find, column, sections, allowed, offset, count, size) {
+  const numbers = Array.from({ length: column.count }, (_, row) =>
+    column.has(row) ? Number(column.order(row)) : -1 - row,
+  );
+  const sectionOf = (/** @type {number} */ row) => Number(sections ? sections[row] : row);
   /** @type {(test: (row: number) => boolean) => Uint8Array} */
   const mask = (test) => maskOf(column.count, (row) => (!allowed || allowed[row]) && test(row));
+  /** @type {Map<number, number>} the number of the group that each section belongs to */
+  const owners = new Map();
   /** @type {Map<number, Hit>} */
   const best = new Map();
   for (let depth = HITS_PER_GROUP * count, rest = allowed; ; depth *= 2) {
     const hits = find(depth, rest);
-    for (const hit of hits) if (!best.has(numberOf(hit.row))) best.set(numberOf(hit.row), hit);
+    for (const hit of hits) {
+      if (owners.has(sectionOf(hit.row))) continue;
+      const own = numbers[hit.row];
+      best.set(own, hit);
+      numbers.forEach((number, row) => {
+        if (number === own && !owners.has(sectionOf(row))) owners.set(sectionOf(row), own);
+      });
+    }
     if (best.size >= offset + count || hits.length < depth) break;
-    rest = mask((row) => !best.has(numberOf(row)));
+    rest = mask((row) => !owners.has(sectionOf(row)));
   }
   const groups = new Map([...best].slice(offset, offset + count).map(([number, hit]) => [number, [hit]]));
-  const seen = new Set([...groups.values()].map(([hit]) => hit.row));
+  const seen = new Set(Array.from(groups.values(), ([hit]) => sectionOf(hit.row)));
   const isOpen = (/** @type {number} */ number) => number >= 0 && Number(groups.get(number)?.length) < size;
+  const isWanted = (/** @type {number} */ row) =>
+    isOpen(numbers[row]) && owners.get(sectionOf(row)) === numbers[row] && !seen.has(sectionOf(row));
   for (let depth = HITS_PER_GROUP * size * groups.size; [...groups.keys()].some(isOpen); depth *= 2) {
-    const rest = mask((row) => isOpen(numberOf(row)) && !seen.has(row));
+    const rest = mask(isWanted);
     const hits = rest.includes(1) ? find(depth, rest) : [];
-    for (const hit of hits) if (isOpen(numberOf(hit.row))) groups.get(numberOf(hit.row))?.push(hit);
-    for (const { row } of hits) seen.add(row);
+    for (const hit of hits) {
+      if (!isWanted(hit.row)) continue;
+      groups.get(numbers[hit.row])?.push(hit);
+      seen.add(sectionOf(hit.row));
+    }
     if (hits.length < depth) break;
   }
   return [...groups].map(([number, hits]) => ({ group: number < 0 ? null : column.values[number], hits }));

@@ -16,6 +16,9 @@ import { Index } from "./semantic.js";
 import { WordPiece } from "./wordpiece.js";
 
 const MOST_RESULTS = 100; // best texts that facets count with facets_of: "results"
+const PATH = "path";
+const PLACE = [PATH, "url", "version", "language"]; // metadata that say where a copy of a section is
+const MOST_COPIES = 20; // copies of a section that a result names
 const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
 
 /** @type {(content: ArrayBuffer) => string[]} */
@@ -29,6 +32,7 @@ export class Site {
     this.leftOut = described.left_out; // columns whose numbers JavaScript would round
     this.starts = described.starts; // the first row of each shard of passages
     this.wordpiece = described.wordpiece;
+    this.hasSections = "sections" in described.files;
     this.files = files;
     this.embed = embed;
     const { keywords, rows, columns } = this.info.index;
@@ -90,6 +94,33 @@ export class Site {
     return this.open(`column-${number}`, (content) => new Column(this.kinds[name], this.rows, readTensors(content)));
   }
 
+  /** Return the number of each row's section. @type {() => Promise<import("./types.js").Numbers>} */
+  async sections() {
+    return (await this.open("sections", readTensors)).sections;
+  }
+
+  /**
+   * Add `also_in` to results whose section other documents have too: where it is in each of them.
+   * @type {(sections: import("./types.js").Numbers, results: any[], hits: Hit[]) => Promise<void>}
+   */
+  async addCopies(sections, results, hits) {
+    const wanted = new Set(hits.map(({ row }) => sections[row]));
+    /** @type {Map<number | bigint, Map<string, object>>} the places of each section, by the path of the document */
+    const places = new Map();
+    for (const row of rowsOf(null, this.rows)) {
+      if (!wanted.has(sections[row])) continue;
+      const metadata = /** @type {any} */ ((await this.passage(row))[2]);
+      const known = places.get(sections[row]) ?? new Map();
+      places.set(sections[row], known);
+      const place = PLACE.filter((name) => Object.hasOwn(metadata, name)).map((name) => [name, metadata[name]]);
+      if (!known.has(metadata.path)) known.set(metadata.path, Object.fromEntries(place));
+    }
+    hits.forEach(({ row }, i) => {
+      const others = [...(places.get(sections[row]) ?? [])].filter(([path]) => path !== results[i].metadata.path);
+      if (others.length) results[i].also_in = others.slice(0, MOST_COPIES).map(([, place]) => place);
+    });
+  }
+
   /** Return id, text and metadata of a row. @type {(row: number) => Promise<[string, string, object]>} */
   async passage(row) {
     const shard = this.starts.findLastIndex((/** @type {number} */ start) => start <= row);
@@ -145,7 +176,10 @@ export class Site {
     const mode = request.mode ?? (this.info.index.keywords && id === undefined ? "hybrid" : "semantic");
     const isPrefix = Boolean(request.prefix) && id === undefined;
     const openLexicon = request.correct === false ? null : () => this.lexicon();
-    const ranking = await this.rank(mode, query, row, allowed, isPrefix, openLexicon, lap);
+    const { without } = request;
+    if (without?.length && mode === "semantic")
+      throw new Error("without: found words in the mode semantic, expected keyword or hybrid");
+    const ranking = await this.rank(mode, query, row, allowed, { isPrefix, openLexicon, without }, lap);
     const { matching, corrected, completed, truncated } = ranking;
     const find = hasBoost ? boosted(ranking.find, added, mode) : ranking.find;
     const terms = Array.from(corrected.values(), (each) => [...each.values()])
@@ -154,8 +188,11 @@ export class Site {
     const show = (/** @type {Hit[]} */ hits) => this.show(hits, { ...request, mode }, query, terms);
     let results;
     if (group) {
-      const groups = findGroups(find, columns[group], matching(), offset, count, request.group_size ?? 3);
-      const shown = await show(groups.flatMap(({ hits }) => hits));
+      const sections = group === PATH && this.hasSections ? await this.sections() : null;
+      const groups = findGroups(find, columns[group], sections, matching(), offset, count, request.group_size ?? 3);
+      const hits = groups.flatMap(({ hits }) => hits);
+      const shown = await show(hits);
+      if (sections) await this.addCopies(sections, shown, hits);
       results = groups.map(({ group, hits }) => {
         const [best, ...others] = shown.splice(0, hits.length);
         return { ...best, group, other_passages: others };
@@ -177,12 +214,13 @@ export class Site {
   /**
    * Return the ranking of the allowed rows in a mode: what finds its first hits, and which rows it has. With `row`, the
    * stored embedding of that row is the query's.
-   * @type {(mode: string, text: string, row: number | null, allowed: Mask, isPrefix: boolean,
-   *   lexicon: (() => Promise<Lexicon>) | null, lap: Lap) => Promise<
+   * @type {(mode: string, text: string, row: number | null, allowed: Mask, words: {isPrefix: boolean,
+   *   openLexicon: (() => Promise<Lexicon>) | null, without?: string[]}, lap: Lap) => Promise<
    *   {find: Find, matching: () => Mask, corrected: Map<string, Correction>, completed: string[], truncated: boolean}>}
    */
-  async rank(mode, text, row, allowed, isPrefix, lexicon, lap) {
-    const matches = mode === "semantic" ? null : await (await this.keywords()).match(text, allowed, isPrefix, lexicon);
+  async rank(mode, text, row, allowed, { isPrefix, openLexicon, without }, lap) {
+    const keywords = mode === "semantic" ? null : await this.keywords();
+    const matches = keywords && (await keywords.match(text, allowed, isPrefix, openLexicon, without));
     const { corrected = new Map(), completed = [], isTruncated = false } = matches?.about ?? {};
     if (matches) lap("keyword");
     if (matches && mode === "keyword") {

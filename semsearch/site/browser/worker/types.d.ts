@@ -49,6 +49,7 @@ export type Request = {
   facets_of?: string;
   highlights?: boolean;
   correct?: boolean;
+  without?: string[];
   boost?: Boosts;
   offset?: number;
 };
