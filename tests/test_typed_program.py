@@ -79,6 +79,7 @@ def search_with_every_argument(search: Search) -> Hits:
         fusion_weight=0.5,
         prefix=True,
         correct=False,
+        without=["red"],
         queries="model",
         boost={},
         rerank=20,
