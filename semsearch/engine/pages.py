@@ -51,7 +51,8 @@ def find_groups(
 
     The rows of a group share a string of the column; a row without a value is a group by itself. Each group has its
     best `size` hits, each of another section. sections is (rows,), a number for each row: rows of one section share
-    it, and so do sections with equal texts. A section that several groups have belongs to the first of them.
+    it, and so do sections with equal texts. A section that several groups have belongs to the first of them; of groups
+    with equal scores to the one with the shortest string, such as the path of a page in the main language.
     allowed is (rows,) bool, the rows that the ranking has, None for all. Pages of the same count continue each other.
     """
     assert column.codes is not None  # strings always have a dictionary
@@ -64,8 +65,9 @@ def find_groups(
     while True:
         hits = find(depth, mask)
         for hit in hits:
-            number = int(numbers[hit.row])
             if owners[sections[hit.row]] == NO_GROUP:
+                hit = _shortest_copy(find, hit, sections, numbers, column, allowed)
+                number = int(numbers[hit.row])
                 best[number] = hit
                 own = np.unique(sections[_rows_of([number], numbers, column)])
                 owners[own[owners[own] == NO_GROUP]] = number
@@ -80,6 +82,19 @@ def find_groups(
         owned &= allowed
     others = _other_hits(find, numbers, column, sections, chosen, owned, size - 1)
     return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
+
+
+def _shortest_copy(
+    find: Find, hit: Hit, sections: AnyArray, numbers: AnyArray, column: Column, allowed: Mask | None
+) -> Hit:
+    """Return the hit, or the one of a section with an equal text and score whose group has a shorter string."""
+    copies = sections == sections[hit.row]
+    if len(np.unique(numbers[copies])) == 1:
+        return hit
+    if allowed is not None:
+        copies &= allowed
+    equal = [each for each in find(int(np.count_nonzero(copies)), copies) if each.score == hit.score]
+    return min(equal, key=lambda each: len(_string(column, int(numbers[each.row])) or ""), default=hit)
 
 
 def group_hits(hits: Sequence[Hit], values: Sequence[Any], size: int) -> list[Group]:

@@ -18,6 +18,7 @@ import numpy as np
 from semsearch.engine.bundle import COLUMNS, PASSAGES, QUERY_TABLE, BundleError, IndexInfo, Manifest, check_bundle
 from semsearch.engine.embedder import VECTORS, Embedder
 from semsearch.engine.keyword.analyzer import stop_words_of
+from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.corpus.columns import EXACT_FLOATS
@@ -39,6 +40,7 @@ from semsearch.site.files import (
 )
 from semsearch.site.words import different_stems, folded_letters, read_wordpiece
 
+SCOPES = ("version", "language")  # columns whose value the box takes from its page; search.js has the same names
 FIRST = ("keywords", "vocabulary", "index", "queries")  # data files that a visit loads until it searches by meaning
 # makes a JavaScript module of the stemmer, which is written for CommonJS
 AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
@@ -100,7 +102,7 @@ def write_site(
             stems = _different_stems(bundle, vocabulary, modules)
         shown = replace(manifest, index=index).as_json()
         described: dict[str, object] = {
-            "info": {name: shown[name] for name in ("model", "index")},
+            "info": {name: shown[name] for name in ("model", "index")} | {"scopes": _scopes(bundle, index)},
             "columns": list(index.columns),  # a list, because JavaScript sorts keys of an object that are whole numbers
             "left_out": left_out,
             "files": files.listed,
@@ -117,6 +119,19 @@ def write_site(
             (site / name).rename(out / name)
         on_progress("page", 1)
     return {name: files.bytes_of(name) for name in files.listed}
+
+
+def _scopes(bundle: Path, index: IndexInfo) -> dict[str, list[str]]:
+    """Return the values of the columns by which the box searches only the version and the language of its page."""
+    columns = Columns(bundle / COLUMNS, index.columns, index.rows)
+    found = {}
+    for name in SCOPES:
+        if index.columns.get(name) == "string":
+            column = columns[name]
+            assert isinstance(column, Column)  # only ids are something else
+            values = column.values
+            found[name] = [bytes(values[place]).decode("utf-8", "replace") for place in range(len(values))]
+    return found
 
 
 def rounded_columns(bundle: Path) -> list[str]:

@@ -22,8 +22,8 @@ function fullScore(results, mode) {
 // Return the element of a result, whose bar is filled by the score `full`. `actions` has what its buttons do:
 // filterBy(column, value) returns the function for a click on a value, like(result) searches for similar texts.
 function drawHit(result, full, actions) {
-  const { score, metadata = {}, other_passages: others = [] } = result;
-  const content = make("div", { class: "content" }, ...drawSource(metadata), ...drawText(result));
+  const { score, other_passages: others = [] } = result;
+  const content = make("div", { class: "content" }, ...drawSource(result), ...drawText(result));
   content.append(drawMetadata(result, actions));
   if (others.length) content.append(drawOthers(others));
   return make("li", { class: "hit", tabindex: "-1" }, ...(score === null ? [] : [drawScore(result, full)]), content);
@@ -35,22 +35,31 @@ function sourceNames({ title }) {
   return corpus.isDocuments ? OF_PASSAGES : ["title", "url"];
 }
 
-// Return elements with the title, which links to `url`, and the headings; none for a text without a title.
-function drawSource(metadata) {
+// Return the way to a section, its heading, which links to `url`, its signature, and the other places that have it; for
+// a text that is no passage the title, if it has one.
+function drawSource({ metadata = {}, also_in: others = [] }) {
   if (!sourceNames(metadata).length) return [];
-  const title = make("h2", { class: "title" }, link(toLink(metadata.url, documents), metadata.title));
-  const place = corpus.isDocuments && placeOf(metadata);
-  return place ? [title, make("p", { class: "place" }, place)] : [title];
+  const address = toLink(metadata.url, documents);
+  const section = sectionOf(corpus.isDocuments ? metadata : { title: metadata.title });
+  const { kind, heading, signature } = section;
+  const way = kind === "page" ? [] : [metadata.title, ...section.way];
+  const title = make("h2", { class: "title" }, icon(kind), link(address, ...headingOf(heading)));
+  return [
+    ...(way.length ? [make("p", { class: "way" }, way.join(" › "))] : []),
+    title,
+    ...(signature ? [make("p", { class: "signature" }, signature)] : []),
+    ...(others.length ? [make("p", { class: "also" }, `also in ${namesOf(others)}`)] : []),
+  ];
 }
 
-// Return the further passages of a document as a list, each in one line.
-function drawOthers(passages) {
-  return make("ul", { class: "others", "aria-label": "More passages of this document" }, ...passages.map(drawOther));
-}
-
-function drawOther({ metadata, snippet }) {
-  const place = link(toLink(metadata.url, documents), placeOf(metadata) || metadata.title || "Passage");
-  return make("li", {}, place, " ", excerptOf(snippet));
+// Return the further sections of a document as cards.
+function drawOthers(sections) {
+  const cards = sections.map((result) => {
+    const { metadata } = result;
+    const children = drawCard(result, sectionOf(metadata), "also in {}");
+    return make("li", {}, link(toLink(metadata.url, documents), ...children));
+  });
+  return make("ul", { class: "others", "aria-label": "More sections of this document" }, ...cards);
 }
 
 function drawScore(result, full) {

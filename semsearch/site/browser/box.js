@@ -1,10 +1,18 @@
-// The dialog of <semantic-search>: a field, and the results below it, grouped by document.
+// The dialog of <semantic-search>: a field, and the results below it as cards, grouped by page.
 
+import { drawCard, headingOf, icon, sectionOf } from "./cards.js";
+import { adoptPage } from "./colours.js";
 import { make } from "./elements.js";
-import { excerptOf, placeOf, toLink } from "./sources.js";
+import { keepRecent, readRecent } from "./recent.js";
+import { describeScope, scopeFilters, scopeOf } from "./scope.js";
+import { toLink } from "./sources.js";
 import { fill, megabytes } from "./texts.js";
 
 const PAUSE = 100; // milliseconds without input before a search starts
+const SECTIONS = 3; // sections of a page that are shown
+const MOST_SECTIONS = 20; // and after a click on "More on this page"
+const MOST_WORSE = 0.4; // sections whose score is lower by a larger share of the page's best one are not shown
+const LEFT_OUT = /(?<=\S\s+)-([\p{L}\p{N}][\p{L}\p{N}_-]{2,})(?=\s|$)/gu; // " -word" after another word
 const folder = new URL("../../../", import.meta.url).href; // base of relative links: the parent of the site's folder
 
 // Return whether the connection saves data or is slow, so that only a click on the button loads the search by meaning.
@@ -18,18 +26,37 @@ export function makeBox(element, texts) {
   const typing = { autocomplete: "off", autocapitalize: "off", spellcheck: "false", enterkeyhint: "search" };
   const listeners = { input: () => searchSoon(), keydown: (event) => press(event) };
   const input = make("input", { ...field, ...typing, ...listeners });
+  const clear = make("button", { part: "clear", type: "button", hidden: true, click: () => fillIn("") }, icon("close"));
   const close = make("button", { part: "close", type: "button", click: () => dialog.close() });
+  const line = make("progress", { part: "line", hidden: true, max: 1 });
+  const chips = make("div", { part: "chips", hidden: true });
   const status = make("p", { part: "status", role: "status" });
   const ask = make("button", { part: "load", type: "button", hidden: true, click: () => load() });
   const hits = make("div", { part: "hits", id: "hits", role: "listbox", hidden: true });
+  const keys = make("p", { part: "keys", "aria-hidden": "true" });
   const dialog = make("dialog", { part: "dialog" });
-  dialog.append(make("div", { part: "field" }, input, close), status, ask, hits);
+  dialog.append(
+    make("div", { part: "field" }, icon("search"), input, clear, close),
+    line,
+    chips,
+    status,
+    ask,
+    hits,
+    keys,
+  );
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // a click beside the box
   dialog.addEventListener("close", stop);
+  addEventListener("popstate", () => dialog.close()); // the browser went to another page
+  // the keyboard of a phone covers a part of the screen
+  globalThis.visualViewport?.addEventListener("resize", () =>
+    dialog.style.setProperty("--screen", `${visualViewport.height}px`),
+  );
   element.shadowRoot.append(dialog);
 
   let source = null; // the search, null until it is open
-  let isGrouped = true; // whether results are grouped by document; false if the corpus is a table
+  let values = {}; // the versions and languages of the corpus
+  let isGrouped = true; // whether results are grouped by page; false if the corpus is a table
+  let isEverywhere = false; // whether all versions and languages are searched
   let loading = ""; // state of loading the search by meaning: "", "now" or "failed"
   let isEarly = false; // whether the last search came before the search by meaning was loaded
   let timer = 0;
@@ -37,19 +64,31 @@ export function makeBox(element, texts) {
   let asked = ""; // the question of the last search
   let answered = ""; // the question that the results answer
   let searching = Promise.resolve(); // settles when the last search has ended
-  const options = () => [...hits.querySelectorAll("[role=option]")];
+  const literal = new Set(); // words that are not corrected or left out, because the visitor said so
+  let isChosen = false; // whether the visitor has moved to an option since the results came
+  const details = new WeakMap(); // of the event `select`, by the option
+  const options = () => [...hits.querySelectorAll("[role=option]:not([part=forget])")];
   const active = () => hits.querySelector("[aria-selected=true]");
-  // What a search depends on: the text and the attributes of the element.
-  const question = () => JSON.stringify([input.value.trim(), ...Array.from(element.attributes, ({ value }) => value)]);
+  const scope = () => scopeOf(values);
+  const place = () => read("api", folder);
+  // What a search depends on: the text, the page, and the attributes of the element.
+  const question = () =>
+    JSON.stringify([
+      ...[input.value.trim(), scope(), isEverywhere, [...literal]],
+      ...Array.from(element.attributes, ({ value }) => value),
+    ]);
 
   function tell(name, detail) {
     return element.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }));
   }
 
   function show({ loaded, total }) {
-    ask.disabled = loading === "now";
-    ask.textContent = fill(ask.disabled ? texts().loading : texts().load, megabytes(loaded), megabytes(total));
-    ask.hidden = source.state.hasMeaning || !input.value || read("mode") === "keyword";
+    const isWanted = !source.state.hasMeaning && input.value && read("mode") !== "keyword";
+    line.hidden = !isWanted || loading !== "now";
+    line.value = Math.min(1, loaded / total);
+    line.ariaLabel = fill(texts().loading, megabytes(loaded), megabytes(total));
+    ask.textContent = fill(texts().load, megabytes(loaded), megabytes(total));
+    ask.hidden = !isWanted || loading === "now";
   }
 
   async function load() {
@@ -62,17 +101,30 @@ export function makeBox(element, texts) {
   // Show the bytes that have arrived; search again when meaning can be searched, which another page may have requested.
   function watch(state) {
     show(state);
-    if (isEarly && state.hasMeaning && !active()) search();
+    if (isEarly && state.hasMeaning && !isChosen) search();
   }
 
   function fail({ message }) {
     loading = "failed";
+    say(message);
+  }
+
+  // Show a message; what only screen readers need is hidden.
+  function say(message, isUnseen = false) {
     status.textContent = message;
+    status.classList.toggle("unseen", isUnseen);
+  }
+
+  function fillIn(text) {
+    input.value = text;
+    input.focus();
+    search();
   }
 
   function searchSoon() {
     clearTimeout(timer);
     timer = setTimeout(search, PAUSE);
+    clear.hidden = !input.value;
     if (!source) return;
     show(source.state);
     if (!loading && !ask.hidden && !isSpared(navigator.connection)) load();
@@ -83,7 +135,8 @@ export function makeBox(element, texts) {
     running.abort();
     running = new AbortController();
     asked = question();
-    searching = showAnswer(asked, input.value.trim(), running.signal);
+    clear.hidden = !input.value;
+    searching = showAnswer(asked, running.signal);
   }
 
   // Stop a search that has not ended, so that an Enter that waits for it opens nothing.
@@ -93,71 +146,220 @@ export function makeBox(element, texts) {
     asked = answered;
   }
 
-  async function showAnswer(about, text, signal) {
-    if (!text || !source) return draw(about, [], texts().help);
+  async function showAnswer(about, signal) {
+    if (!input.value.trim()) return drawStart(about);
+    if (!source) return;
     isEarly = !source.state.hasMeaning;
     try {
-      const reply = await find(text, { ...readOptions(), signal });
+      const body = readQuestion();
+      const reply = await find({ ...body, signal });
       if (signal.aborted) return;
-      const { length } = reply.results;
-      draw(about, reply.results, length ? fill(texts().found, length) : texts().nothing);
-      tell("search", { text, ...reply });
+      drawReply(about, body, reply);
+      tell("search", { ...reply, text: body.text });
     } catch (error) {
       if (!signal.aborted) draw(about, [], error.message);
     }
   }
 
-  // Return the options of a search that the attributes of the element state.
-  function readOptions() {
-    const [mode, filter] = [read("mode"), read("filter")];
-    const options = { num_results: Number(read("limit", 8)), highlights: true };
-    if (mode && (mode === "keyword" || source.state.hasMeaning)) options.mode = mode;
-    if (mode !== "semantic") options.prefix = true;
-    try {
-      if (filter) options.filter = JSON.parse(filter);
-    } catch {
-      throw new Error(`filter: expected JSON, such as {"path": "guide.html"}, found ${filter}; use JSON.stringify`);
-    }
-    return options;
+  // Return the request for the text in the field, without the words that are left out, and the element's attributes.
+  function readQuestion() {
+    const mode = read("mode");
+    const body = { num_results: Number(read("limit", 8)), highlights: true, without: [] };
+    body.text = input.value.replace(LEFT_OUT, (whole, word) => {
+      if (literal.has(word) || mode === "semantic") return whole;
+      body.without.push(word);
+      return "";
+    });
+    if (mode && (mode === "keyword" || source.state.hasMeaning)) body.mode = mode;
+    if (mode !== "semantic") body.prefix = true;
+    if (literal.has(input.value.trim())) body.correct = false;
+    if (read("boost")) body.boost = readObject("boost", '{"section": {"equals": "guide", "weight": 0.1}}');
+    const filters = read("filter") ? [readObject("filter", '{"path": "guide.html"}')] : [];
+    if (!isEverywhere) filters.push(...scopeFilters(scope()));
+    if (filters.length) body.filter = filters.length > 1 ? { $and: filters } : filters[0];
+    return body;
   }
 
-  // Search, and group the results by document, unless the corpus is a table, which has no column path.
-  async function find(text, body) {
+  function readObject(name, example) {
+    try {
+      return JSON.parse(read(name));
+    } catch {
+      throw new Error(`${name}: expected JSON, such as ${example}, found ${read(name)}; use JSON.stringify`);
+    }
+  }
+
+  // Search, and group the results by page, unless the corpus is a table, which has no column path.
+  async function find({ text, ...body }) {
     if (!isGrouped) return source.search(text, body);
-    return source.search(text, { ...body, group_by: "path" }).catch((error) => {
+    const grouped = { group_by: "path", group_size: SECTIONS + 1, ...body };
+    return source.search(text, grouped).catch((error) => {
       if (!/\bpath\b/.test(error.message)) throw error;
       isGrouped = false;
-      return find(text, body);
+      return find({ text, ...body });
     });
   }
 
-  function draw(about, results, said) {
-    answered = about;
-    status.textContent = said;
-    hits.replaceChildren(...results.map(drawGroup));
-    options().forEach((hit, i) => (hit.id = `hit-${i}`));
-    hits.hidden = !results.length;
-    input.ariaExpanded = String(!hits.hidden);
-    activate(null);
+  // Show what the visitor can start with: recent searches and the links in the element.
+  function drawStart(about) {
+    const recent = read("recent") === "off" ? [] : readRecent(place());
+    const links = [...element.querySelectorAll("a[href]")];
+    const searches = recent.map((text) => {
+      const label = fill(texts().forget, text);
+      const click = () => forget(text);
+      const button = make("span", { part: "forget", role: "option", "aria-label": label, click }, icon("close"));
+      const choice = drawChoice(() => fillIn(text), [icon("recent"), text]);
+      choice.dataset.recent = text;
+      return make("div", { part: "row", role: "presentation" }, choice, button);
+    });
+    const pages = links.map(({ href, textContent }) => {
+      const option = { part: "choice", role: "option", tabindex: "-1", "aria-selected": "false", href };
+      return make("a", option, icon("page"), textContent);
+    });
+    draw(about, [...drawList(texts().recent, searches), ...drawList(texts().pages, pages)], "");
   }
 
-  function drawGroup(result, i) {
-    const { id, metadata, other_passages: others = [] } = result;
-    const title = make("p", { part: "title", id: `title-${i}`, role: "presentation" }, metadata?.title ?? id);
-    const list = [result, ...others].map(drawHit);
-    return make("div", { part: "group", role: "group", "aria-labelledby": title.id }, title, ...list);
+  function forget(text) {
+    keepRecent(place(), text, false);
+    drawStart(answered);
+  }
+
+  function drawList(label, items) {
+    const heading = make("p", { part: "label", role: "presentation" }, label);
+    return items.length ? [make("div", { part: "group", role: "group", "aria-label": label }, heading, ...items)] : [];
+  }
+
+  function drawChoice(click, children, part = "choice") {
+    return make("div", { part, role: "option", "aria-selected": "false", click }, ...children);
+  }
+
+  function drawReply(about, body, { results, corrected = {} }) {
+    drawChips(body.without);
+    const text = body.text.trim();
+    const [[wrong, others] = []] = Object.entries(corrected);
+    const hasScope = !isEverywhere && Object.keys(scope()).length > 0;
+    if (!results.length) {
+      const ways = hasScope ? [drawChoice(toggleScope, [texts().all])] : [];
+      return draw(about, ways, `${fill(texts().nothing, text)} ${texts().advice}`);
+    }
+    const groups = results.map((result) => drawGroup(result, body));
+    if (!wrong) return draw(about, groups, fill(texts().found, results.length), true);
+    const literally = drawChoice(() => takeLiterally(input.value.trim()), [fill(texts().literally, text)]);
+    draw(about, [literally, ...groups], fill(texts().corrected, others.join(", "), wrong));
+  }
+
+  function takeLiterally(word) {
+    literal.add(word);
+    input.focus();
+    search();
+  }
+
+  function toggleScope() {
+    isEverywhere = !isEverywhere;
+    input.focus();
+    search();
+  }
+
+  // Show the scope of the search and the words that are left out.
+  function drawChips(without) {
+    const about = describeScope(scope(), texts().version, texts().locale);
+    const words = without.map((word) => {
+      const label = fill(texts().without, word);
+      return make("button", { part: "chip", type: "button", click: () => takeLiterally(word) }, label, icon("close"));
+    });
+    if (about) {
+      const pressed = { "aria-pressed": String(!isEverywhere), "aria-keyshortcuts": "Alt+A" };
+      const button = { part: "chip", type: "button", click: toggleScope, ...pressed };
+      words.unshift(
+        make("button", button, fill(texts().scope, about), make("kbd", { "aria-hidden": "true" }, "Alt A")),
+      );
+    }
+    chips.replaceChildren(...words);
+    chips.hidden = !words.length;
+  }
+
+  // Show elements with options, and select the first result.
+  function draw(about, elements, said, isUnseen = false) {
+    answered = about;
+    say(said, isUnseen);
+    if (!input.value.trim()) chips.hidden = true;
+    hits.replaceChildren(...elements);
+    options().forEach((option, i) => (option.id = `hit-${i}`));
+    hits.hidden = !elements.length;
+    input.ariaExpanded = String(!hits.hidden);
+    isChosen = false;
+    activate(hits.querySelector("[part=hit]"));
+    hits.scrollTop = 0;
+  }
+
+  function drawGroup(result, body) {
+    const { metadata, other_passages: others = [] } = result;
+    const group = make("div", { part: "group", role: "group" });
+    const sections = [result, ...others];
+    const isGood = ({ score }) => score >= result.score - MOST_WORSE * Math.abs(result.score);
+    fillGroup(group, sections.filter(isGood).slice(0, SECTIONS));
+    if (sections.length > SECTIONS && sections.every(isGood)) {
+      group.append(drawChoice(() => showMore(group, metadata.path, body), [texts().more], "more"));
+    }
+    return group;
+  }
+
+  // Show the title of a page, which links to it, and a card for each section.
+  function fillGroup(group, sections) {
+    const [{ id, metadata = {} }] = sections;
+    const title = metadata.title ?? id;
+    group.ariaLabel = title;
+    const heading = make("span", { class: "heading" }, ...headingOf(title));
+    const page = drawLink("title", metadata.url?.split("#")[0], sections[0], [
+      icon("page"),
+      heading,
+      badgeOf(metadata),
+    ]);
+    const isAlone = sections.length === 1 && sectionOf(metadata).kind === "page";
+    group.replaceChildren(...(isGrouped && !isAlone ? [page] : []), ...sections.map(drawHit));
+  }
+
+  // Return the version and the language of a page, unless all results have those of this page.
+  function badgeOf({ version, language }) {
+    const names = [values.version?.length > 1 && version, values.language?.length > 1 && language];
+    const isHere = version === scope().version && language === scope().language;
+    const label = names.filter((name) => name && !isHere).join(" ");
+    return label ? make("span", { part: "badge" }, label) : "";
+  }
+
+  async function showMore(group, path, { filter, ...body }) {
+    const filters = filter ? [filter, { path }] : [{ path }];
+    const about = asked;
+    const { results } = await find({ ...body, filter: { $and: filters }, num_results: 1, group_size: MOST_SECTIONS });
+    if (about !== asked || !results.length) return;
+    const first = options().indexOf(active());
+    fillGroup(group, [results[0], ...(results[0].other_passages ?? [])]);
+    options().forEach((option, i) => (option.id = `hit-${i}`));
+    activate(options()[first] ?? null);
+    input.focus();
   }
 
   function drawHit(result) {
-    const { metadata = {}, snippet } = result;
-    const href = toLink(metadata.url, folder);
+    const { metadata = {}, id } = result;
+    const section = sectionOf({ title: id, ...metadata }, texts().page);
+    return drawLink(
+      "hit",
+      metadata.url,
+      result,
+      drawCard(result, section, texts().also, isEverywhere ? undefined : scope().language),
+    );
+  }
+
+  function drawLink(part, url, result, children) {
+    const href = toLink(url, folder);
     const click = (event) => choose(event, { result, url: href });
-    const option = { part: "hit", role: "option", tabindex: "-1", "aria-selected": "false", href, click };
-    const place = make("span", { part: "place" }, placeOf(metadata, texts().page));
-    return make("a", { ...option, target: read("target", null) }, place, excerptOf(snippet));
+    const option = { part, role: "option", tabindex: "-1", "aria-selected": "false", href, click };
+    const link = make("a", { ...option, target: read("target", null) }, ...children);
+    details.set(link, { result, url: href });
+    return link;
   }
 
   function choose(event, detail) {
+    if (read("recent") !== "off") keepRecent(place(), input.value.trim());
     if (!tell("select", detail)) event.preventDefault();
     if (!event.ctrlKey && !event.metaKey) dialog.close();
   }
@@ -170,16 +372,32 @@ export function makeBox(element, texts) {
   }
 
   async function press(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (event.isComposing || !source || !(step || event.key === "Enter")) return;
+    const { key, ctrlKey, metaKey } = event;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[key];
+    const recent = active()?.dataset.recent;
+    if (event.altKey && event.code === "KeyA" && Object.keys(scope()).length) {
+      event.preventDefault();
+      return toggleScope();
+    }
+    if (key === "Delete" && recent !== undefined) return forget(recent);
+    if (event.isComposing || !source || !(step || key === "Enter")) return;
     event.preventDefault();
     const about = question();
     await answerTo(about);
     if (!dialog.open || answered !== about || question() !== about) return; // the visitor closed the box or typed on
     const all = options();
-    const place = all.indexOf(active());
-    if (step) activate(all.at((place + step + (place < 0 && step < 0 ? 1 : 0)) % all.length));
-    else (active() ?? all[0])?.click();
+    const selected = all.indexOf(active());
+    if (step) {
+      isChosen = true;
+      activate(all.at((selected + step + (selected < 0 && step < 0 ? 1 : 0)) % all.length));
+    } else if ((ctrlKey || metaKey) && active()?.href) openTab(active());
+    else active()?.click();
+  }
+
+  // Open a link in a new tab, as a click with Ctrl or ⌘ does.
+  function openTab(option) {
+    const detail = details.get(option);
+    if (!detail || tell("select", detail)) open(option.href, "_blank", "noopener");
   }
 
   // Wait until the results answer this question of the field. Search at once if the pause has not ended.
@@ -194,17 +412,26 @@ export function makeBox(element, texts) {
     dialog.ariaLabel = texts().search;
     hits.ariaLabel = texts().results;
     close.textContent = texts().close;
+    clear.ariaLabel = texts().clear;
+    const hints = { "↑ ↓": texts().move, Enter: texts().open, Esc: texts().close };
+    keys.replaceChildren(
+      ...Object.entries(hints).map(([names, does]) =>
+        make("span", {}, ...names.split(" ").map((name) => make("kbd", {}, name)), does),
+      ),
+    );
   }
 
   return async (open) => {
     label();
-    if (!source) status.textContent = texts().help;
+    adoptPage(dialog);
     if (!dialog.open) dialog.showModal();
+    if (!input.value) drawStart(question());
     input.select();
     try {
       source = await open();
+      values = await source.values();
       source.watch(watch);
-      if (hits.hidden || answered !== question()) searchSoon();
+      if (input.value.trim() && answered !== question()) searchSoon();
     } catch (error) {
       fail(error);
     }

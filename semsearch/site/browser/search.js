@@ -6,6 +6,7 @@ export { texts };
 const code = new URL(".", import.meta.url);
 const home = new URL("../../", code);
 const USED = `semantic-search ${home.pathname}`; // sessionStorage key of the part that the visitor last used
+const SCOPES = ["version", "language"]; // columns whose value the box takes from the page that it stands on
 let site; // promise of the search in the files of this folder; a page opens it once
 
 // Store the part (keyword or semantic) if one is named, and return the stored one, so that the next page can load it
@@ -31,13 +32,22 @@ async function openSite() {
   else used("keyword");
   await ask("keyword");
   const send = (body, signal) => ask("similar", { body, signal });
-  return { send, load, state, watch: (call) => watching.add(call) };
+  const values = async () => (await ask("info")).content.scopes;
+  return { send, load, state, values, watch: (call) => watching.add(call) };
 }
 
 async function openApi(base, key) {
   const { fetchRoute } = await import("./api.js");
   const send = (body, signal) => fetchRoute(base, key, "similar", { body, signal });
-  return { send, load: async () => {}, state: { hasMeaning: true }, watch: () => {} };
+  // Return the versions and languages of the corpus, from its facets.
+  async function values() {
+    const { columns } = (await fetchRoute(base, key, "info")).content.index;
+    const facets = SCOPES.filter((name) => columns[name] === "string");
+    if (!facets.length) return {};
+    const { content } = await send(JSON.stringify({ facets, num_results: 1, include: [] }));
+    return Object.fromEntries(facets.map((name) => [name, content.facets[name].map(({ value }) => value)]));
+  }
+  return { send, load: async () => {}, state: { hasMeaning: true, loaded: 1, total: 1 }, values, watch: () => {} };
 }
 
 /**
@@ -57,7 +67,9 @@ export async function open(address = home, { key = "" } = {}) {
 }
 
 // The properties of the element; each has the text of the attribute of its name, `apiKey` that of `api-key`.
-const PROPERTIES = ["keys", "placeholder", "mode", "limit", "filter", "target", "api", "apiKey", "key"];
+const PROPERTIES = [
+  ...["keys", "placeholder", "mode", "limit", "filter", "boost", "recent", "target", "api", "apiKey", "key"],
+];
 
 // Node.js, which makes the pages of some sites, has no HTMLElement.
 class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
@@ -90,8 +102,8 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   }
 
   #texts() {
-    const { lang } = this.closest("[lang]") ?? this;
-    return { ...texts.en, ...texts[lang.split("-")[0]] };
+    const locale = (this.closest("[lang]") ?? this).lang || "en";
+    return { ...texts.en, ...texts[locale.split("-")[0]], locale };
   }
 
   #keys() {

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 KEY = "a-key-of-the-tests"
 QUESTION = "baker painted kitchen"
+NO_COLUMNS = {"index": {"columns": {}}}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src *; worker-src 'self'; frame-src 'self'; "
     "require-trusted-types-for 'script'; trusted-types semantic-search"
@@ -175,11 +176,11 @@ def test_the_keyboard_alone_leads_to_the_right_place_of_a_page_under_a_strict_po
     page.keyboard.press("/")
     page.get_by_role("option").first.wait_for()
     active = [page.get_by_role("combobox").get_attribute("aria-activedescendant")]
-    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"):
+    for key in ("ArrowDown", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
         active.append(page.get_by_role("combobox").get_attribute("aria-activedescendant"))
-    assert active[:4] == ["", "hit-0", "hit-1", "hit-0"]
-    assert active[5] == "hit-0"
+    assert active[:4] == ["hit-1", "hit-2", "hit-1", "hit-0"]  # the page is above its first section, which is selected
+    assert active[5:] == ["hit-0", "hit-1"]
     assert page.get_by_role("option", selected=True).text_content() == "WallsThe baker painted the kitchen."
     with page.expect_navigation():
         page.keyboard.press("Enter")
@@ -187,7 +188,7 @@ def test_the_keyboard_alone_leads_to_the_right_place_of_a_page_under_a_strict_po
     assert page.locator("#walls").count() == 1
 
 
-@pytest.mark.parametrize("keys", [["Enter"], ["ArrowDown", "Enter"]])
+@pytest.mark.parametrize("keys", [["Enter"], ["ArrowUp", "ArrowDown", "Enter"]])
 def test_enter_right_after_a_new_question_opens_the_first_result_of_that_question(
     project: Path, host: Host, open_box: OpenBox, keys: list[str]
 ) -> None:
@@ -205,6 +206,7 @@ def test_enter_right_after_a_new_question_opens_the_first_result_of_that_questio
 def slow_results(page: "Page") -> "dict[str, Route]":
     """Hold the requests to the API in the folder api/, and return them by their text; `answer` answers one."""
     held: dict[str, Route] = {}
+    page.route("**/api/info", lambda route: route.fulfill(json=NO_COLUMNS))
     page.route("**/api/similar", lambda route: held.update({route.request.post_data_json["text"]: route}))
     return held
 
@@ -213,9 +215,10 @@ def answer(page: "Page", held: "dict[str, Route]", text: str) -> None:
     """Wait for the request with a text, and answer it with one document whose page has the text as its name."""
     while text not in held:
         page.wait_for_timeout(10)
-    metadata = {"title": text, "url": f"{text}.html"}
+    metadata = {"title": text, "url": f"{text}.html#{text}", "headings": [text, "part"]}
     snippet = {"text": text, "highlights": []}
-    held.pop(text).fulfill(json={"results": [{"id": text, "metadata": metadata, "snippet": snippet}]})
+    result = {"id": text, "score": 1, "metadata": metadata, "snippet": snippet}
+    held.pop(text).fulfill(json={"results": [result]})
 
 
 def test_enter_waits_for_a_slow_reply_unless_the_visitor_types_on_or_closes_the_box(
@@ -236,7 +239,6 @@ def test_enter_waits_for_a_slow_reply_unless_the_visitor_types_on_or_closes_the_
     field.fill("forgotten")
     page.keyboard.press("Enter")
     field.fill("new")
-    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     answer(page, held, "forgotten")
@@ -337,7 +339,7 @@ def test_the_function_answers_the_box_and_says_what_is_wrong_with_a_key(
     server = serve(make_app(bundle=box_bundle, embedder=embedder, settings=settings))
     page = open_box(own, f'api="{server}" key="{KEY}" limit="2"')
     assert ask(page)[0] == "Kitchen"
-    page.get_by_role("option").first.click()
+    page.locator("semantic-search [part=hit]").first.click()
     page.wait_for_url("**/guide/kitchen.html#walls")
     page = open_box(own, f'api="{server}" key="wrong"')
     page.keyboard.press("Control+k")
@@ -371,7 +373,7 @@ def test_axe_finds_nothing_and_a_narrow_screen_in_a_frame_shows_all_of_it(
     box = frame.get_by_role("dialog").bounding_box()
     assert box is not None
     assert box["width"] <= 330
-    frame.get_by_role("option").first.click()
+    frame.locator("semantic-search [part=hit]").first.click()
     frame.locator("#walls").wait_for()
     assert page.url.endswith("/frame.html")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browser.site.conftest import Host
-from tests.browser.site.test_box import QUESTION, OpenBox, ask, open_box, project
+from tests.browser.site.test_box import NO_COLUMNS, QUESTION, OpenBox, ask, open_box, project
 from tests.browser.site.world import PACKAGES
 
 if TYPE_CHECKING:
@@ -114,11 +114,11 @@ def test_the_element_follows_its_attributes_however_often_it_is_mounted(
         open_and_close(page, f"Control+{key}")
         show(page, {"keys": "ctrl+j", "placeholder": "Seek", "limit": "2", "filter": '{"path": "river.html"}'})
         assert opens_nothing(page, f"Control+{key}")
-        assert page.locator("semantic-search kbd").text_content() == "ctrl j"
+        assert page.locator("semantic-search [part=button] kbd").text_content() == "ctrl j"
         page.get_by_role("button", name="Seek", exact=True).click()
         page.get_by_role("combobox", name="Seek").fill(QUESTION)
         page.get_by_role("option").first.wait_for()
-        assert page.locator("semantic-search [part=title]").all_text_contents() == ["River"]
+        assert page.locator("semantic-search [part=hit] .heading").all_text_contents() == ["River"]
         assert page.get_by_role("option").first.get_attribute("target") is None
         page.keyboard.press("Escape")
     show(page, {})
@@ -135,6 +135,7 @@ def test_a_key_for_the_api_reaches_the_element(framework: str, project: Path, ho
         sent.append(route.request.headers["authorization"])
         route.fulfill(json={"results": [], "truncated": False})
 
+    page.route("**/api/info", lambda route: route.fulfill(json=NO_COLUMNS))
     page.route("**/api/similar", reply)
     for key in ("first", "second"):
         show(page, {"api": "api/", "api-key": key})

@@ -1,7 +1,7 @@
 // Further pages of a ranking, and groups such as documents, as semsearch/engine/pages.py finds them.
 
 /** @import { Find, Hit, Mask } from "./types.js" */
-import { maskOf } from "./arrays.js";
+import { maskOf, rowsOf } from "./arrays.js";
 
 const HITS_PER_GROUP = 4; // hits that the first search finds for each group
 
@@ -34,14 +34,25 @@ export function findGroups(find, column, sections, allowed, offset, count, size)
   const sectionOf = (/** @type {number} */ row) => Number(sections ? sections[row] : row);
   /** @type {(test: (row: number) => boolean) => Uint8Array} */
   const mask = (test) => maskOf(column.count, (row) => (!allowed || allowed[row]) && test(row));
+  /** Return the hit, or the one of a section with an equal text and score whose group has a shorter string. @type {(hit: Hit) => Hit} */
+  const shortestCopy = (hit) => {
+    const copies = mask((row) => sectionOf(row) === sectionOf(hit.row));
+    const rows = rowsOf(copies, column.count);
+    if (rows.every((row) => numbers[row] === numbers[hit.row])) return hit;
+    const lengthOf = (/** @type {Hit} */ { row }) =>
+      numbers[row] < 0 ? 0 : [...String(column.values[numbers[row]])].length;
+    const equal = find(rows.length, copies).filter(({ score }) => score === hit.score);
+    return equal.reduce((shortest, each) => (lengthOf(each) < lengthOf(shortest) ? each : shortest), equal[0] ?? hit);
+  };
   /** @type {Map<number, number>} the number of the group that each section belongs to */
   const owners = new Map();
   /** @type {Map<number, Hit>} */
   const best = new Map();
   for (let depth = HITS_PER_GROUP * count, rest = allowed; ; depth *= 2) {
     const hits = find(depth, rest);
-    for (const hit of hits) {
-      if (owners.has(sectionOf(hit.row))) continue;
+    for (const first of hits) {
+      if (owners.has(sectionOf(first.row))) continue;
+      const hit = shortestCopy(first);
       const own = numbers[hit.row];
       best.set(own, hit);
       numbers.forEach((number, row) => {

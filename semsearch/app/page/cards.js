@@ -1,0 +1,94 @@
+"use strict";
+
+import { make } from "./elements.js";
+import { markRanges } from "./marks.js";
+import { toLink } from "./sources.js";
+
+// A result as a card: the way to its section, the heading, the signature of a documented object, and the best part of
+// its text. The page and the search box draw the same cards.
+
+const KEPT = 14; // characters at the end of a heading that stay when it is cut in the middle
+const LEAST_CUT = 40; // characters from which a heading can be cut
+const OBJECT_ANCHOR = /[._]/; // in the anchor of a documented object, such as click.Option.get_default
+const SVG = "http://www.w3.org/2000/svg";
+const ICONS = {
+  search: "M11 11l3.5 3.5M12.5 7a5.5 5.5 0 1 1-11 0 5.5 5.5 0 0 1 11 0z",
+  page: "M4 1.5h5.5L13 5v9.5H4zM9.5 1.5V5H13",
+  section: "M6 2L4.5 14M11.5 2L10 14M2.5 5.5h11.5M2 10.5h11.5",
+  code: "M5 4.5L1.5 8 5 11.5M11 4.5L14.5 8 11 11.5",
+  recent: "M8 4.5V8l2.5 1.5M14.5 8a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0z",
+  close: "M4 4l8 8M12 4l-8 8",
+};
+
+// Return an icon, for the eye alone.
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  const path = document.createElementNS(SVG, "path");
+  const attributes = { viewBox: "0 0 16 16", class: `icon ${name}`, part: "icon", "aria-hidden": "true" };
+  for (const [attribute, value] of Object.entries(attributes)) svg.setAttribute(attribute, value);
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+}
+
+// Return what a result is: its kind (page, section or code), its heading, its signature, and the headings around it.
+export function sectionOf({ title, headings, url, page }, word = "page") {
+  const inside = Array.isArray(headings) ? headings.slice(Number(headings[0] === title)) : [];
+  const number = page ? [`${word} ${page}`] : [];
+  if (!inside.length) return { kind: "page", heading: number[0] ?? title, signature: "", way: [] };
+  const [heading, way] = [inside.at(-1), [...inside.slice(0, -1), ...number]];
+  const name = anchorOf(url).split(".").at(-1);
+  const place = OBJECT_ANCHOR.test(anchorOf(url)) && name ? heading.indexOf(name) : -1;
+  if (place < 0) return { kind: "section", heading, signature: "", way };
+  const end = place + name.length;
+  return { kind: "code", heading: heading.slice(0, end), signature: heading.slice(end).trim(), way: way.map(nameOf) };
+}
+
+// Return a heading without the parameters of its signature.
+const nameOf = (heading) => heading.replace(/(?<=\w)\(.*$/s, "");
+
+function anchorOf(url) {
+  const address = toLink(url, "https://host/");
+  try {
+    return address ? decodeURIComponent(new URL(address).hash.slice(1)) : "";
+  } catch {
+    return ""; // an anchor with a % that escapes nothing
+  }
+}
+
+// Return a heading in one line, which CSS cuts before its last characters.
+export function headingOf(text) {
+  const characters = [...text];
+  if (characters.length < LEAST_CUT) return [text];
+  const [begin, end] = [characters.slice(0, -KEPT), characters.slice(-KEPT)].map((part) => part.join(""));
+  return [make("span", { class: "begin" }, begin), make("span", { class: "end" }, end)];
+}
+
+// Return the elements of a card. `also` is a text with {} for the other places of the section. In the language of the
+// page, if it has one, only places in this language are named.
+export function drawCard(result, { kind, heading, signature, way }, also, language) {
+  const { snippet, also_in: places = [] } = result;
+  const others = places.filter((place) => !language || place.language === language);
+  const lines = [];
+  if (way.length) lines.push(make("span", { class: "way", part: "place" }, way.join(" › ")));
+  lines.push(make("span", { class: "heading", part: "heading" }, ...headingOf(heading)));
+  if (signature) lines.push(make("span", { class: "signature", part: "signature" }, signature));
+  if (snippet.text !== heading) lines.push(excerptOf(snippet));
+  if (others.length)
+    lines.push(make("span", { class: "also", part: "also" }, also.replace("{}", namesOf(others, language))));
+  return [icon(kind), make("span", { class: "lines" }, ...lines)];
+}
+
+// Return the best part of a text, its highlights marked. Items of lists begin with a point.
+function excerptOf({ text, highlights }) {
+  const line = text.replace(/^- /, "• ").replace(/\n- /g, " • ");
+  return make("span", { class: "excerpt", part: "excerpt" }, ...markRanges(line, highlights));
+}
+
+// Return the names of places, such as "1.0, next": the version and the language, or the path where there is neither.
+export function namesOf(places, omitted) {
+  const names = places.map(({ version, language, path }) => {
+    return [version, language !== omitted && language].filter(Boolean).join(" ") || path;
+  });
+  return [...new Set(names)].join(", ");
+}
