@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from semsearch.aws.search import make_search
+from semsearch.commands.cards import print_cards, snippet_line
 from semsearch.commands.options import JsonObject, Share
 from semsearch.commands.places import bundle_at
 from semsearch.commands.terminal import visible
@@ -21,9 +22,8 @@ from semsearch.engine.hits import MOST_HITS
 from semsearch.engine.loading import load
 from semsearch.search.executor import Executor, finish
 from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, SearchError
-from semsearch.search.results import Found
+from semsearch.search.results import PATH, Found
 
-BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
 Examples:
@@ -62,6 +62,7 @@ def query(
     exact: bool = False,
     fusion_weight: Share | None = None,
     highlights: bool = False,
+    oneline: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Search an index, and print the texts that are most like a text.
@@ -80,7 +81,7 @@ def query(
         facet: count the values of a column among the texts that pass the filter; can be repeated.
         offset: skip the first results.
         min_score: leave out results with a lower score.
-        group_by: one result for each value of this column, such as path.
+        group_by: one result for each value of this column. Cards of documents are grouped by path.
         group_size: maximum texts of a group.
         rerank: score this number of the best texts again with the reranker of the index, which is slower.
         prefix: find words too that begin with the last word.
@@ -88,6 +89,7 @@ def query(
         exact: compare with every text, which is slow in a very large corpus.
         fusion_weight: with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1.
         highlights: with --json: the parts of each text that answer the query.
+        oneline: a line for each text instead of a card; so it is without a terminal.
         json: print one object of JSON for each text, for other programs.
     """
     named = [words for words in (text, file, like) if words is not None]
@@ -111,10 +113,13 @@ def query(
         prefix=prefix,
         correct=correct,
         rerank=rerank,
-        highlights=highlights if json else _is_terminal(),
+        highlights=highlights or _is_terminal(),
     )
     texts = [None] if text is file is None else _texts(text, file)
     bundle = load(bundle_at(place))
+    has_cards = _is_terminal() and not (oneline or json)
+    if has_cards and group_by is None and not (sort or texts == [None]) and bundle.column_kinds.get(PATH) == "string":
+        asked = replace(asked, group_by=PATH)
     search = make_search(bundle, Executor(bundle.embedder))
     for number, words in enumerate(texts):
         found = finish(search(replace(asked, text=words), lambda phase: None))
@@ -125,7 +130,7 @@ def query(
             print()
         if file is not None:
             print(visible(str(words)))
-        _print_table(found)
+        _print_found(found, is_oneline=not has_cards)
 
 
 def _sort(text: str) -> tuple[str, str]:
@@ -163,28 +168,16 @@ def _json_line(reply: Mapping[str, Any]) -> str:
     return dumps(finite).replace("\x7f", "\\u007f")
 
 
-def _print_table(found: Found) -> None:
-    """Print a line for each hit, then the facets. On a terminal, a line is a snippet in which the answer is bold."""
+def _print_found(found: Found, *, is_oneline: bool) -> None:
+    """Print cards on a terminal, or a line for each hit, then the facets."""
     for word, corrections in found.reply().get("corrected", {}).items():
         print(visible(f"no text has {word!r}; searched for {' and '.join(corrections)}"))
     if not found.results:
         print("no text was found")
-    lines = []
-    for result in found.results:
-        lines.append((visible(result["id"]), result))
-        lines += [(f"  {visible(other['id'])}", other) for other in result.get("other_passages", ())]
-    id_width = max((len(id) for id, _ in lines), default=0)
-    if _is_terminal():
-        room = max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT)
+    if is_oneline:
+        _print_lines(found.results)
     else:
-        room = None
-    for id, result in lines:
-        score = "" if result["score"] is None else f"{result['score']:.2f}"
-        if room is None:
-            line = visible(" ".join(result["text"].split()))
-        else:
-            line = _snippet(result, room)
-        print(f"{score:>6}  {id:{id_width}}  {line}")
+        print_cards(found.results, shutil.get_terminal_size().columns)
     for name, values in (found.facets or {}).items():
         shown = [each.get("value", f"{each.get('from', '')} to {each.get('to', '')}") for each in values]
         counts = [f"{value} ({each['count']:,})" for value, each in zip(shown, values, strict=True)]
@@ -193,21 +186,20 @@ def _print_table(found: Found) -> None:
         print("the text is longer than the search reads; its end was left out")
 
 
-def _snippet(result: Mapping[str, Any], room: int) -> str:
-    """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
-    whole: str = result["text"]
-    snippet = result.get("snippet", {"start": 0, "end": len(whole), "text": whole, "highlights": []})
-    text: str = snippet["text"].rstrip()
-    start = "…" * (snippet["start"] > 0)
-    end = "…" * (snippet["end"] < len(whole) or len(text) > room)
-    text = text[: room - len(start) - len(end)]
-    line: str = start
-    place = 0
-    for first, last in [] if os.environ.get("NO_COLOR") else snippet["highlights"]:
-        if first < len(text):
-            line += f"{visible(text[place:first])}{BOLD}{visible(text[first:last])}{NORMAL}"
-            place = last
-    return line + visible(text[place:]) + end
+def _print_lines(results: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each hit; on a terminal as much of the snippet as there is room for."""
+    lines = []
+    for result in results:
+        lines.append((visible(result["id"]), result))
+        lines += [(f"  {visible(other['id'])}", other) for other in result.get("other_passages", ())]
+    id_width = max((len(id) for id, _ in lines), default=0)
+    for id, result in lines:
+        score = "" if result["score"] is None else f"{result['score']:.2f}"
+        if _is_terminal():
+            line = snippet_line(result, max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT))
+        else:
+            line = visible(" ".join(result["text"].split()))
+        print(f"{score:>6}  {id:{id_width}}  {line}")
 
 
 def _is_terminal() -> bool:

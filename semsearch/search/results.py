@@ -64,6 +64,15 @@ def show_hit(passages: Passages | Mapping[int, Passage], hit: Hit, include: Sequ
     return result
 
 
+def heading_path(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the title and the headings of a passage, from the highest to its own; none for a text without any."""
+    title, headings = metadata.get("title"), metadata.get("headings")
+    path = [str(heading) for heading in headings] if isinstance(headings, list) else []
+    if title and title not in path[:1]:
+        path.insert(0, str(title))
+    return path
+
+
 def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
     """Return a passage as replies show it."""
     passage = bundle.passages[row]

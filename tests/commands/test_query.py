@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,11 +63,50 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_on_a_terminal_words_are_bold_and_lines_as_wide_as_it(ask: Callable[..., str]) -> None:
-    lines = ask("Angry GOOSE", "--num-results", "3", "--mode", "keyword").splitlines()
+    lines = ask("Angry GOOSE", "--num-results", "3", "--mode", "keyword", "--oneline").splitlines()
     assert all("\x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m" in line for line in lines)
     plain = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in lines]
     assert max(map(len, plain)) == 60
     assert any(line.endswith("…") for line in plain)
+
+
+DOCUMENT_METADATA = {
+    "path": "guide.md",
+    "url": "guide.md#birds.goose",
+    "title": "Guide",
+    "headings": ["Guide", "Birds", "goose(angry=True)"],
+}
+
+
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_a_result_is_a_card(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["The angry goose\nchased " + "a very long line of ducks and " * 9 + "sailors.", "A calm duck."]
+    lines = [json.dumps(DOCUMENT_METADATA), json.dumps({"path": "b.md", "title": "Ducks"})]
+    columns = {"path": "string", "url": "string", "title": "string", "headings": "list"}
+    corpus = Corpus(texts, ["guide.md#birds.goose:1", "b.md:1"], lines, empty_texts=0, columns=columns)
+    bundle = write_bundle(tmp_path / "bundle", corpus)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert dispatch(["query", str(bundle), "angry goose"]) == 0
+    card, other = capsys.readouterr().out.split("\n\n")
+    assert re.sub(r"^ *[\d.]+", "score", card).splitlines() == [
+        "score  goose(angry=True)",
+        "        Guide > Birds > guide.md#birds.goose:1",
+        "        The angry goose chased a very long line of ducks",
+        "        and a very long line of ducks and a very long line…",
+    ]
+    assert other.splitlines()[0].endswith("  Ducks")
+    monkeypatch.delenv("NO_COLOR")
+    assert dispatch(["query", str(bundle), "angry goose"]) == 0
+    assert "The \x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m chased" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_card_of_a_table_begins_with_the_id(ask: Callable[..., str]) -> None:
+    first, text, *_ = ask(TEXT, "--num-results", "1").splitlines()
+    assert re.search(r"\d\.\d\d  \x1b\[1mstory-\d+", first)
+    assert text.startswith(" " * 8)
 
 
 def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: Callable[..., str]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KEY = "a-key-of-the-tests"
 QUESTION = "baker painted kitchen"
-NO_COLUMNS = {"index": {"columns": {}}}
+NO_COLUMNS: dict[str, Any] = {"index": {"columns": {}}}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src *; worker-src 'self'; frame-src 'self'; "
     "require-trusted-types-for 'script'; trusted-types semantic-search"

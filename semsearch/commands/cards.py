@@ -1,0 +1,127 @@
+"""The results of `semsearch query` on a terminal as cards: score and heading, the way to the section, and a snippet."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from semsearch.commands.terminal import visible
+from semsearch.search.results import heading_path
+
+BOLD, DIM, NORMAL = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+SCORE_WIDTH = 8  # characters of a score and the blanks around it
+WIDEST = 100  # characters of a line; longer ones are hard to read
+LINES = 2  # maximum lines of a snippet
+WORD, SPACES = re.compile(r"\S+"), re.compile(r"\s+")
+PARAMETERS = re.compile(r"(?<=\w)\(.*", re.DOTALL)  # of a function in a heading
+
+Result = Mapping[str, Any]
+
+
+def print_cards(results: Sequence[Result], columns: int) -> None:
+    """Print each result as a card, on a terminal of this number of columns."""
+    room = min(columns, WIDEST) - SCORE_WIDTH
+    for number, result in enumerate(results):
+        if number > 0:
+            print()
+        score = "" if result["score"] is None else f"{result['score']:.2f}"
+        heading, way = _place(result)
+        print(f"{score:>6}  {_styled(cut(heading, room), BOLD)}")
+        for line in _below(result, way, room):
+            print(" " * SCORE_WIDTH + line)
+
+
+def _place(result: Result) -> tuple[str, str]:
+    """Return the heading of a result and the way to it; for a text without a title its id, and no way."""
+    *above, heading = heading_path(result["metadata"]) or [result["id"]]
+    way = [PARAMETERS.sub("", each) for each in above]
+    if heading != result["id"]:
+        way.append(result["id"])
+    return heading, " > ".join(way)
+
+
+def _below(result: Result, way: str, room: int) -> Iterator[str]:
+    """Yield the lines of a card below its first one."""
+    if way:
+        yield _styled(cut(way, room), DIM)
+    copies = result.get("also_in", ())
+    if copies:
+        names = [" ".join(filter(None, (each.get("version"), each.get("language")))) for each in copies]
+        places = [name or each["path"] for name, each in zip(names, copies, strict=True)]
+        yield _styled(cut(f"also in {', '.join(dict.fromkeys(places))}", room), DIM)
+    yield from _snippet(result, room)
+    for other in result.get("other_passages", ()):
+        heading, _ = _place(other)
+        yield f"· {cut(heading, room - 2)}"
+
+
+def _snippet(result: Result, room: int) -> Iterator[str]:
+    """Yield the first lines of a result's snippet, its highlights in bold."""
+    snippet, length = result["snippet"], len(result["text"])
+    text: str = snippet["text"]
+    lines = list(_wrap(text, room - 2))
+    for number, (start, end) in enumerate(lines[:LINES]):
+        is_last = number + 1 == min(LINES, len(lines))
+        before = "…" * (number == 0 and snippet["start"] > 0)
+        after = "…" * (is_last and (snippet["end"] < length or len(lines) > LINES))
+        yield f"{before}{_marked(text, start, end, snippet['highlights'])}{after}"
+
+
+def snippet_line(result: Result, room: int) -> str:
+    """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
+    snippet = result["snippet"]
+    text: str = snippet["text"].rstrip()
+    is_cut = snippet["end"] < len(result["text"]) or len(text) > room
+    before, after = "…" * (snippet["start"] > 0), "…" * is_cut
+    line = _marked(text, 0, min(len(text), room - len(before) - len(after)), snippet["highlights"])
+    return f"{before}{line}{after}"
+
+
+def _wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
+    """Yield where each line of a text begins and ends. A word that is longer than a line is divided."""
+    start = end = 0
+    for word in WORD.finditer(text):
+        if word.end() - start > room and end > start:
+            yield start, end
+            start = word.start()
+        while word.end() - start > room:
+            yield start, start + room
+            start += room
+        end = word.end()
+        if not text[start:end].strip():
+            start = word.start()
+    if end > start:
+        yield start, end
+
+
+def _marked(text: str, start: int, end: int, ranges: Sequence[tuple[int, int]]) -> str:
+    """Return a part of a text in one line, with the ranges [first, last] of the whole text in bold."""
+    line: str = ""
+    place = start
+    for first, last in ranges:
+        first, last = max(first, start), min(last, end)
+        if first < last:
+            line += _in_line(text[place:first]) + _styled(text[first:last], BOLD)
+            place = last
+    line += _in_line(text[place:end])
+    return line
+
+
+def _in_line(text: str) -> str:
+    """Return a text with one blank for each run of white space."""
+    return visible(SPACES.sub(" ", text))
+
+
+def cut(text: str, room: int) -> str:
+    """Return a text in one line of `room` characters, cut in the middle if it is longer."""
+    line = " ".join(text.split())
+    if len(line) <= room:
+        return line
+    kept = max(room - 1, 2)
+    return f"{line[: kept - kept // 3]}…{line[-(kept // 3) :]}"
+
+
+def _styled(text: str, style: str) -> str:
+    if os.environ.get("NO_COLOR"):
+        return visible(text)
+    return f"{style}{visible(text)}{NORMAL}"
