@@ -1,6 +1,7 @@
 """Search: the same objects from a folder and from a URL."""
 
 import inspect
+import json
 import pickle
 import shutil
 from collections import Counter
@@ -290,6 +291,33 @@ def test_a_text_is_found_by_its_id(either: Search) -> None:
     (listed,) = either.search(filter={"id": "story-007"})
     assert (found.index, found.text, found.metadata) == (listed.index, listed.text, listed.metadata)
     assert (found.score, either.get("a/b ?#%")) == (None, None)
+
+
+def test_a_passage_has_those_around_it(tmp_path: Path, make_app: Callable[..., App]) -> None:
+    rows = [json.dumps({"path": "a.md", "passage": number}) for number in range(4)]
+    ids, kinds = [f"a.md#é&?:{number}" for number in range(4)], {"path": "string", "passage": "number"}
+    texts = [f"the baker opened door {number}" for number in range(4)]
+    folder = write_bundle(tmp_path / "bundle", Corpus(texts, ids, rows, empty_texts=0, columns=kinds))
+    with serving(make_app(bundle=folder)) as address:
+        local, remote = (each.get(ids[1], before=2, after=1) for each in (Search(folder), Search(address)))
+    assert local == remote
+    assert local is not None
+    assert ([hit.id for hit in local.before], [hit.text for hit in local.after]) == (ids[:1], texts[2:3])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error"),
+    [
+        ({"before": 1}, "before: found 1, expected 0 for a text that is in no document, such as a row of a table"),
+        ({"after": 11}, "after: found 11, expected a whole number from 0 to 10"),
+        ({"after": "1"}, "after: found '1', expected a whole number from 0 to 10"),
+    ],
+)
+def test_passages_around_a_text_that_cannot_be_returned_are_a_value_error(
+    either: Search, numbers: Any, error: str
+) -> None:
+    with pytest.raises(ValueError, match=error):
+        either.get("story-007", **numbers)
 
 
 def test_several_texts_find_what_each_finds_alone(either: Search) -> None:

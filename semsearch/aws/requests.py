@@ -45,9 +45,9 @@ def sign(
 ) -> dict[str, str]:
     """Return the headers of a signed request: the given ones, and those of the signature.
 
-    host is the same as in the URL, with the port if it is not the usual one. path is percent-encoded, as it is sent.
-    now has a time zone. All given headers are signed: names in lower case, values without blanks at their ends or
-    repeated blanks. Left out: queries, and signed chunks.
+    host is the same as in the URL, with the port if it is not the usual one. path is percent-encoded, as it is sent; a
+    query after it has a value for each name. now has a time zone. All given headers are signed: names in lower case,
+    values without blanks at their ends or repeated blanks. Left out: signed chunks.
     Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
     """
     digest = hashlib.sha256(body).hexdigest()
@@ -56,11 +56,13 @@ def sign(
     if credentials.token is not None:
         signed["x-amz-security-token"] = credentials.token
     names = ";".join(sorted(signed))
+    path, _, query = path.partition("?")
+    query = "&".join(sorted(query.split("&"), key=lambda field: field.split("=")))
     # S3 signs the path as it is sent; other services encode it once more
     if service != "s3":
         path = quote(path, safe=f"/{UNRESERVED}")
     lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
-    request = "\n".join([method, path or "/", "", lines, names, digest])
+    request = "\n".join([method, path or "/", query, lines, names, digest])
     scope = f"{time[:8]}/{region}/{service}/aws4_request"
     text = "\n".join([ALGORITHM, time, scope, hashlib.sha256(request.encode()).hexdigest()])
     key = f"AWS4{credentials.secret_key}".encode()

@@ -26,7 +26,7 @@ from semsearch.search.executor import Executor, finish
 from semsearch.search.query import Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest, describe_errors
-from semsearch.search.results import show_passage
+from semsearch.search.results import show_around
 
 REQUESTS_TO_S3 = 8  # requests to S3 at the same time
 
@@ -84,15 +84,19 @@ class LocalBundle:
         with _threads() as pool:
             return embedder.embed(tokens, pool.map)
 
-    def get(self, id: str) -> Body | None:
-        """Return a text by its id. Raises ValueError if the texts are in S3 Vectors."""
+    def get(self, id: str, before: int, after: int) -> Body | None:
+        """Return a text by its id, with the passages around it if they are requested.
+
+        Raises ValueError if the texts are in S3 Vectors, and if passages around a text are requested that is in no
+        document.
+        """
         texts = self._bundle.texts
         if texts is None:
             raise ValueError("corpus: found in S3 Vectors, expected in the bundle; search for the texts")
         row = texts.find(id)
         if row is None:
             return None
-        return show_passage(texts, row)
+        return show_around(texts, row, before, after)
 
     def contents(self) -> Contents:
         """Return what the bundle holds, without removed texts."""

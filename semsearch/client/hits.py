@@ -32,6 +32,8 @@ class Hit:
     group: str | None = None
     other_passages: list["Hit"] = field(default_factory=list)
     also_in: list[dict[str, str]] = field(default_factory=list)  # where other documents have the same section
+    before: list["Hit"] = field(default_factory=list)  # passages before this one in its document, for `Search.get`
+    after: list["Hit"] = field(default_factory=list)  # passages after it
 
 
 class Hits(list[Hit]):

@@ -13,7 +13,7 @@ import numpy as np
 from semsearch.engine.errors import ExpectedError
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.values import exact_number, exact_time
-from semsearch.search.query import CHARACTERS_PER_TEXT
+from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND
 
 PROMPT_ROLES = ("query", "document")
 # the arguments' names of the fields that have others
@@ -83,7 +83,7 @@ class SearchSource(Protocol):
         """Return the embeddings of texts, (texts, dim) float32."""
         ...
 
-    def get(self, id: str) -> Body | None:
+    def get(self, id: str, before: int, after: int) -> Body | None:
         """Return the reply of /passages/ID, None if there is no such text."""
         ...
 
@@ -178,6 +178,14 @@ def id_text(id: object) -> str | None:
     if found is None or isinstance(found, str):
         return found
     raise ValueError(f"id: found {found!r:.60}, expected text or a whole number")
+
+
+def count_around(count: object, where: str) -> int:
+    """Return a number of passages around another one. Raises ValueError for one that a server would refuse."""
+    found = json_value(count, where)
+    if type(found) is not int or not 0 <= found <= MOST_AROUND:
+        raise ValueError(f"{where}: found {count!r:.60}, expected a whole number from 0 to {MOST_AROUND}")
+    return found
 
 
 def checked_texts(texts: object) -> list[str]:

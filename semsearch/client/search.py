@@ -17,6 +17,7 @@ from semsearch.client.requests import (
     SearchSource,
     check_role,
     checked_texts,
+    count_around,
     id_text,
     search_body,
     with_ids_as_text,
@@ -182,11 +183,18 @@ class Search:
             return embedding
         return self._opened.embed(checked_texts(texts), role)
 
-    def get(self, id: str | int) -> Hit | None:
-        """Return the text with an id, without a score, or None if there is none."""
-        found = self._opened.get(id_text(id) or "")
+    def get(self, id: str | int, *, before: int = 0, after: int = 0) -> Hit | None:
+        """Return the text with an id, without a score, or None if there is none.
+
+        `before` and `after` are how many passages around it in its document, at most 10 each, the hit's fields of these
+        names have. Raises ValueError if one is not 0 and the text is in no document, such as a row of a table.
+        """
+        around = count_around(before, "before"), count_around(after, "after")
+        found = self._opened.get(id_text(id) or "", *around)
         if found is None:
             return None
+        for name in ("before", "after"):
+            found[name] = [Hit(score=None, **passage) for passage in found.get(name, ())]
         return Hit(score=None, **found)
 
     @property

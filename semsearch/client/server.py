@@ -111,10 +111,17 @@ class RemoteServer:
         reply = self._ask("POST", "/predict", {"text": list(texts), "prompt_name": role}, "embeddings")
         return np.array(reply["embeddings"], np.float32)
 
-    def get(self, id: str) -> Body | None:
-        """Return a text by its id, None if there is none. Raises ValueError if the texts are in S3 Vectors."""
+    def get(self, id: str, before: int, after: int) -> Body | None:
+        """Return a text by its id, with the passages around it if they are requested; None if there is no such text.
+
+        Raises ValueError if the texts are in S3 Vectors, and if passages around a text are requested that is in no
+        document.
+        """
+        path = f"/passages/{quote(id, safe='')}"
+        if before or after:
+            path += f"?after={after}&before={before}"
         try:
-            return self._ask("GET", f"/passages/{quote(id, safe='')}", None, "metadata")
+            return self._ask("GET", path, None, "metadata")
         except ValueError as error:
             if str(error).startswith("id: "):
                 return None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MOST_OFFSET = 10_000  # results that a query can skip
 MOST_CANDIDATES = 100  # maximum texts that the reranker scores for a query
 MOST_IN_GROUP = 20  # maximum texts of a group
+MOST_AROUND = 10  # maximum passages before a passage, and after it, that a caller can request
 CHARACTERS_PER_TEXT = 65_536  # takes 0.1 s to tokenize; a model reads only the first few thousand
 LONGEST_FOUND = 60  # maximum characters of a wrong value that an error shows
 

@@ -10,6 +10,7 @@ from semsearch.engine.hits import Hit
 from semsearch.engine.loading import LoadedTexts
 from semsearch.engine.passages import Passage, Passages
 from semsearch.engine.tensors import Array
+from semsearch.search.query import SearchError
 
 if TYPE_CHECKING:
     from semsearch.engine.keyword.matches import Correction
@@ -77,6 +78,38 @@ def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
     """Return a passage as replies show it."""
     passage = bundle.passages[row]
     return {"index": bundle.number(row), "id": passage.id, "text": passage.text, "metadata": passage.metadata}
+
+
+def show_around(bundle: LoadedTexts, row: int, before: int, after: int) -> dict[str, Any]:
+    """Return a passage as replies show it, with lists of up to `before` and `after` passages around it in its document.
+
+    If both numbers are 0, the lists are left out. Raises SearchError if the text is in no document.
+    """
+    shown = show_passage(bundle, row)
+    if before or after:
+        earlier, later = rows_around(bundle, row, before, after)
+        shown["before"] = [show_passage(bundle, each) for each in earlier]
+        shown["after"] = [show_passage(bundle, each) for each in later]
+    return shown
+
+
+def rows_around(bundle: LoadedTexts, row: int, before: int, after: int) -> tuple[list[int], list[int]]:
+    """Return up to `before` rows before a row, and up to `after` rows after it, in the order of its document.
+
+    Rows without a number of a passage have no place in a document. Raises SearchError if `row` is one of them.
+    """
+    path = bundle.passages.metadata(row).get(PATH)
+    rows = np.empty(0, np.intp)
+    if isinstance(path, str) and bundle.columns.kinds.get(PASSAGE_NUMBER) == "number":
+        rows = document_rows(bundle, path)
+        rows = rows[bundle.columns[PASSAGE_NUMBER].exists()[rows]]
+    places = np.flatnonzero(rows == row)
+    if not len(places):
+        name, count = ("before", before) if before else ("after", after)
+        expected = "expected 0 for a text that is in no document, such as a row of a table"
+        raise SearchError(f"{name}: found {count}, {expected}; leave it out")
+    place = int(places[0])
+    return rows[max(0, place - before) : place].tolist(), rows[place + 1 : place + 1 + after].tolist()
 
 
 def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:

@@ -51,6 +51,7 @@ def ours(
     [
         ("s3vectors", "POST", "/QueryVectors", {"content-type": "application/json"}, b'{"topK": 5}', None),
         ("s3vectors", "GET", "/tags/arn%3Aaws%3As3", {}, b"", None),
+        ("execute-api", "GET", "/passages/a%23b?before=2&after=1&after-all=%3D", {}, b"", None),
         ("s3", "GET", "/bucket/a%20prefix/current.json", {"if-none-match": '"etag"'}, b"", "token"),
         ("s3", "GET", quote("/my texts/über/a+b=c&d~e'(1)*.json", safe="/-_.~"), {}, b"", "a/session+token=="),
     ],

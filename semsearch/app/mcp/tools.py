@@ -25,7 +25,7 @@ from semsearch.engine.metadata.columns import Column
 from semsearch.engine.metadata.facets import count_values
 from semsearch.engine.metadata.filters import STRING_TYPES
 from semsearch.search.executor import Executor
-from semsearch.search.query import BackendError, Query, SearchError, SearchFunction
+from semsearch.search.query import MOST_AROUND, BackendError, Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes, json_text
 from semsearch.search.request import (
     RequestText,
@@ -36,7 +36,7 @@ from semsearch.search.request import (
     echo,
     whole_number,
 )
-from semsearch.search.results import PATH, document_rows
+from semsearch.search.results import PATH, document_rows, rows_around
 
 Object = dict[str, Any]
 
@@ -63,10 +63,15 @@ class SearchArguments(StrictRequest):
     query: RequestText = Field(description="What to look for, in a few words or a sentence.")
 
 
+Around = Annotated[int, Field(ge=0, le=MOST_AROUND), BeforeValidator(whole_number)]
+
+
 class FetchArguments(StrictRequest):
-    """Which text to return."""
+    """Which text to return, and how many passages around it."""
 
     id: RequestText = Field(description="The id of a result of a search.")
+    before: Around = Field(default=0, description="How many passages before it to return, instead of the document.")
+    after: Around = Field(default=0, description="How many passages after it to return, instead of the document.")
 
 
 class ListArguments(StrictRequest):
@@ -122,7 +127,7 @@ class Tools:
             if name == "search":
                 content = await self._search_for_ids(SearchArguments.model_validate(arguments).query, stopwatch)
             elif name == "fetch":
-                content = await self._fetch(FetchArguments.model_validate(arguments).id)
+                content = await self._fetch(FetchArguments.model_validate(arguments))
             elif name == "list_documents":
                 offset = ListArguments.model_validate(arguments).offset
                 bundle = self._texts()  # not in a thread of the executor, which does not know the request
@@ -165,16 +170,18 @@ class Tools:
         documents = [{"path": one.metadata[PATH], "title": one.metadata.get("title", "")} for one in passages]
         return {"total": len(paths), "documents": documents}
 
-    async def _fetch(self, id: str) -> Object:
+    async def _fetch(self, asked: FetchArguments) -> Object:
         bundle = self._texts()
-        row = await self.executor.run(lambda: bundle.find(id))
+        row = await self.executor.run(lambda: bundle.find(asked.id))
         if row is None:
-            raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
+            raise SearchError(f"id: found {echo(asked.id)}, expected the id of a result; search for one")
         passage = bundle.passages[row]
-        text = passage.text
-        if _has_documents(bundle) and (path := passage.metadata.get(PATH)) is not None:
-            text = await self.executor.run(lambda: _document_text(bundle, path, row))
-        return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
+        texts: Object = {"text": passage.text}
+        if asked.before or asked.after:
+            texts = await self.executor.run(lambda: _texts_around(bundle, row, asked))
+        elif _has_documents(bundle) and (path := passage.metadata.get(PATH)) is not None:
+            texts["text"] = await self.executor.run(lambda: _document_text(bundle, path, row))
+        return _reference(asked.id, passage.text, passage.metadata) | texts | {"metadata": passage.metadata}
 
 
 def tool_name(info: IndexInfo) -> str:
@@ -256,6 +263,20 @@ def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
     return {"id": id, "title": str(title), "url": url}
 
 
+def _texts_around(bundle: LoadedTexts, row: int, asked: FetchArguments) -> Object:
+    """Return the text of a row between the passages before and after it, in the order of the document.
+
+    Raises SearchError if the text is in no document.
+    """
+    before, after = rows_around(bundle, row, asked.before, asked.after)
+    passages = bundle.passages
+    return {
+        "before": [{"id": passages.id(each), "text": passages.text(each)} for each in before],
+        "text": passages.text(row),
+        "after": [{"id": passages.id(each), "text": passages.text(each)} for each in after],
+    }
+
+
 def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
     """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
     rows = document_rows(bundle, path).tolist()
@@ -272,7 +293,10 @@ def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
 def text_tools(about: str) -> list[Object]:
     """Return the definitions of the tools that every corpus of documents has; about says what the texts are."""
     finds = f"Find texts by a query; returns ids, titles, addresses and snippets, for `fetch`. {about}"
-    fetches = "Return the text of the document, its title and its address for a result of `search`, by its id."
+    fetches = (
+        "Return the text of the document, its title and its address for a result of `search`, by its id. With `before` "
+        "or `after`, `text` is the passage itself, between the passages around it."
+    )
     lists = f"Return paths and titles of the documents, {DOCUMENTS_OF_PAGE} at a time, in the order of the paths."
     return [
         _define("search", "Search", finds, SearchArguments.model_json_schema()),

@@ -12,12 +12,14 @@ from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.search.executor import Executor
+from semsearch.search.query import MOST_AROUND, SearchError
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import echo
-from semsearch.search.results import PATH, document_rows, show_passage
+from semsearch.search.results import PATH, document_rows, show_around, show_passage
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
 TOO_LARGE: Replies = {413: {"model": ErrorReply, "description": "the reply is too large"}}
+INVALID: Replies = {422: {"model": ErrorReply, "description": "invalid"}}
 
 
 class PassageReply(BaseModel):
@@ -27,6 +29,16 @@ class PassageReply(BaseModel):
     id: str
     text: str
     metadata: dict[str, Any]
+
+
+class FoundPassageReply(PassageReply):
+    """A text by its id. If passages around it were requested, `before` and `after` have them in the document's order.
+
+    Without that, both are left out of the reply.
+    """
+
+    before: list[PassageReply] = []
+    after: list[PassageReply] = []
 
 
 class DocumentReply(BaseModel):
@@ -54,22 +66,34 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
 
     @app.get(
         "/passages/{id:path}",
-        response_model=PassageReply,
-        responses=MISSING | TOO_LARGE,
+        response_model=FoundPassageReply,
+        responses=MISSING | TOO_LARGE | INVALID,
         summary="A text by its id",
         tags=["search"],
     )
-    async def passage(id: str) -> Response:
+    async def passage(
+        id: str,
+        before: Annotated[
+            int, Query(ge=0, le=MOST_AROUND, description="How many passages before it in its document to return.")
+        ] = 0,
+        after: Annotated[
+            int, Query(ge=0, le=MOST_AROUND, description="How many passages after it in its document to return.")
+        ] = 0,
+    ) -> Response:
         bundle = texts()
         row = await executor.run(lambda: bundle.find(id))
         if row is None:
             raise HttpError(404, f"id: found {echo(id)}, expected the id of a text; search for one")
-        return checked(show_passage(bundle, row), "split the long texts of the corpus")
+        try:
+            content = await executor.run(lambda: show_around(bundle, row, before, after))
+        except SearchError as error:
+            raise HttpError(422, str(error)) from error
+        return checked(content, "split the long texts of the corpus")
 
     @app.get(
         "/documents/{path:path}",
         response_model=DocumentReply,
-        responses=MISSING | TOO_LARGE | {422: {"model": ErrorReply, "description": "invalid"}},
+        responses=MISSING | TOO_LARGE | INVALID,
         summary="The passages of a document, in order",
         tags=["search"],
     )

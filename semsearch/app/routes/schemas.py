@@ -19,6 +19,7 @@ from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
 from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES
 from semsearch.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
 from semsearch.search.request import MOST_COLUMNS
+from semsearch.search.results import PASSAGE_NUMBER, PATH
 
 SCHEMAS = "#/components/schemas/"
 NULL = {"type": "null"}
@@ -148,6 +149,8 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str], *, dim: int, has_rerank
             schema["properties"]["dimensions"]["anyOf"][0]["maximum"] = dim
     properties = schemas["SimilarRequest"]["properties"]
     describe_columns(properties, kinds)
+    if kinds.get(PATH) != "string" or kinds.get(PASSAGE_NUMBER) != "number":
+        _forbid_around(document)
     if not has_reranker:
         del properties["rerank"]["anyOf"]
         properties["rerank"] |= NULL
@@ -155,6 +158,13 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str], *, dim: int, has_rerank
     used = used_schemas(document)
     document["components"]["schemas"] = {name: schemas[name] for name in sorted(used)}
     return document
+
+
+def _forbid_around(document: dict[str, Any]) -> None:
+    """Let `before` and `after` of a passage be 0 alone, for a corpus without documents."""
+    for parameter in document["paths"]["/passages/{id}"]["get"]["parameters"]:
+        if parameter["name"] in ("before", "after"):
+            parameter["schema"]["maximum"] = 0
 
 
 def write_reply_schemas(document: dict[str, Any]) -> None:

@@ -287,6 +287,16 @@ def test_fetch_returns_the_whole_document_of_a_passage(library: httpx.Client) ->
     assert (found["text"], found["metadata"], found["url"]) == (DOCUMENTS.texts[2], {}, "")
 
 
+def test_fetch_returns_a_passage_between_those_around_it(library: httpx.Client) -> None:
+    found = content_of(call(library, "fetch", id="a#2", before=3, after=3))
+    assert (found["text"], found["after"]) == (DOCUMENTS.texts[1], [])
+    assert found["before"] == [{"id": "a#1", "text": DOCUMENTS.texts[0]}]
+    assert list(found) == ["id", "title", "url", "before", "text", "after", "metadata"]
+    refused = call(library, "fetch", id="goose", after=1)
+    error = "after: found 1, expected 0 for a text that is in no document, such as a row of a table; leave it out"
+    assert (refused["isError"], refused["content"][0]["text"]) == (True, error)
+
+
 def test_fetch_returns_the_passages_around_one_of_a_long_document(
     library: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +309,7 @@ def test_fetch_returns_the_passages_around_one_of_a_long_document(
     [
         ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted"),
         ("fetch", {"id": "nothing"}, "id: found 'nothing', expected the id of a result; search for one"),
+        ("fetch", {"id": "a", "after": 11}, "after: input should be less than or equal to 10, found 11"),
     ],
 )
 def test_wrong_arguments_of_search_and_fetch_are_told_to_the_language_model(

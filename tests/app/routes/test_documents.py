@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from semsearch.app.settings import Settings
+from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.indexing.corpus import Corpus
 from tests.world import write_bundle
 
@@ -59,6 +59,64 @@ def test_a_document_is_returned_in_pages(library: httpx.Client) -> None:
     pages = [library.get("/documents/a.md", params={"num_results": 1, "offset": n}).json() for n in range(3)]
     assert [[passage["index"] for passage in page["passages"]] for page in pages] == [[2], [0], []]
     assert {page["total"] for page in pages} == {2}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of two documents. The passages of one, in another order than that of its text, have two tenants."""
+    places = [("a.md", 3), ("a.md", 0), ("b.md", 1), ("a.md", 1), ("b.md", 0), ("a.md", 2), ("a.md", None)]
+    rows = [
+        {"path": path, "tenant": "b" if row == 3 else "a"} | ({} if number is None else {"passage": number})
+        for row, (path, number) in enumerate(places)
+    ]
+    kinds = {"passage": "number", "path": "string", "tenant": "string"}
+    ids = [f"{path}:{number}" for path, number in places]
+    texts = [f"Text {row} of the baker" for row in range(len(ids))]
+    corpus = Corpus(texts, ids, [json.dumps(row) for row in rows], empty_texts=0, columns=kinds)
+    return write_bundle(tmp_path_factory.mktemp("shared") / "bundle", corpus)
+
+
+def around(client: httpx.Client, id: str, **numbers: int) -> tuple[list[str], list[str]]:
+    """Return the ids of the passages before and after a passage."""
+    found = client.get(f"/passages/{id}", params=numbers).json()
+    return tuple([passage["id"] for passage in found[name]] for name in ("before", "after"))  # type: ignore[return-value]
+
+
+def test_a_passage_has_those_around_it_in_the_order_of_its_document(
+    connect: Callable[..., httpx.Client], shared: Path
+) -> None:
+    client = connect(bundle=shared)
+    assert around(client, "a.md:1", before=1, after=1) == (["a.md:0"], ["a.md:2"])
+    assert around(client, "a.md:3", before=2) == (["a.md:1", "a.md:2"], [])
+    assert around(client, "a.md:0", before=10, after=10) == ([], ["a.md:1", "a.md:2", "a.md:3"])
+    assert around(client, "b.md:0", before=10, after=10) == ([], ["b.md:1"])
+    found = client.get("/passages/a.md:1", params={"after": 1}).json()
+    assert found["after"] == [client.get("/passages/a.md:2").json()]
+    assert client.get("/passages/a.md:1", params={"before": 0}).json().keys() == {"index", "id", "text", "metadata"}
+
+
+def test_the_passages_around_another_one_are_those_of_the_api_key(
+    connect: Callable[..., httpx.Client], shared: Path
+) -> None:
+    key = "0123456789abcdef"
+    client = connect(bundle=shared, settings=Settings(api_keys=(ApiKey("a", hash_key(key), {"tenant": "a"}),)))
+    client.headers["authorization"] = f"Bearer {key}"
+    assert around(client, "a.md:0", after=2) == ([], ["a.md:2", "a.md:3"])
+
+
+def test_a_row_of_a_table_has_no_passages_around_it(
+    connect: Callable[..., httpx.Client], client: httpx.Client, shared: Path
+) -> None:
+    error = "before: found 2, expected 0 for a text that is in no document, such as a row of a table; leave it out"
+    for each, id in ((client, "story-007"), (connect(bundle=shared), "a.md:None")):
+        reply = each.get(f"/passages/{id}", params={"before": 2})
+        assert (reply.status_code, reply.json()) == (422, {"error": error, "error_type": "invalid"})
+        assert each.get(f"/passages/{id}", params={"before": 0, "after": 0}).status_code == 200
+
+
+def test_at_most_ten_passages_around_another_one_are_returned(library: httpx.Client) -> None:
+    reply = library.get("/passages/a.md%23x", params={"after": 11})
+    assert (reply.status_code, reply.json()["error"][:6]) == (422, "after:")
 
 
 @pytest.mark.parametrize(
