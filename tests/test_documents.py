@@ -222,7 +222,8 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     assert set(described) == names - set_by_lambda - from_bundle_dir | into_bundle_dir
     assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
     assert described.pop("bundle_dir") == described.pop("local_bundle_dir") == "bundle/` beside `function/"
-    assert {described.pop(name) for name in ("mcp_origins", "cors_origins", "api_keys_arn", "jwt_filter")} == {""}
+    without_default = ("mcp_origins", "cors_origins", "allowed_hosts", "api_keys_arn", "jwt_filter")
+    assert {described.pop(name) for name in without_default} == {""}
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Receive, Scope, Send
-from semsearch.app.middleware import RequestLimits, RequestLog, answer_head
+from semsearch.app.middleware import AllowedHosts, RequestLimits, RequestLog, answer_head
 from semsearch.app.query_log import log_queries
 from semsearch.app.routes.direct import DirectRoute, DirectRoutes
 from semsearch.app.routes.predict import TextEmbedding, predict_route
@@ -91,6 +91,8 @@ def create_app(
         from semsearch.app.access.keys import access_layers  # not needed without keys and bound filters
 
         layers += access_layers(bundle, settings, stored_keys)
+    if settings.allowed_hosts:
+        layers.append(partial(AllowedHosts, names=settings.allowed_hosts))
     layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
     if settings.cors_origins:
         # Only the server has origins; in Lambda the CORS rules of the API apply. This is outside of the log and of

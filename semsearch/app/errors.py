@@ -20,6 +20,7 @@ ERROR_TYPES = {
     405: "method_not_allowed",
     413: "too_large",
     415: "media_type",
+    421: "misdirected",
     424: "backend",
     429: "overloaded",
     503: "unhealthy",

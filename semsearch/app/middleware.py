@@ -1,4 +1,4 @@
-"""ASGI middleware of every app, outermost first: RequestLog, answer_head and RequestLimits.
+"""ASGI middleware, outermost first: RequestLog, answer_head, AllowedHosts if there are any, and RequestLimits.
 
 `create_app` puts the layers of semsearch/app/access/ and the server's Admission around RequestLimits. Outside of all of
 them are CORSMiddleware, if there are CORS origins, and `per_request` of semsearch/app/reloading/reloader.py, if the
@@ -7,11 +7,14 @@ bundle can be replaced.
 
 import os
 import re
+from collections.abc import Sequence
 
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.errors import error_reply
 from semsearch.app.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
+from semsearch.app.settings import HOST_NAME
 from semsearch.app.telemetry import Log, Stopwatch, server_timing
+from semsearch.search.request import echo
 
 # https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
 TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -87,6 +90,30 @@ class RequestLog:
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]
         self._logger.info(scope.get("log_as", "request"), extra=fields)
+
+
+class AllowedHosts:
+    """Answers 421 to requests whose header Host has another name than the allowed ones. The port does not matter.
+
+    By DNS rebinding, a web page makes a browser take a server of this machine for the page's own, whose replies the
+    page can read. The browser then sends the name of the page as Host.
+    """
+
+    def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
+        """Take the names and addresses that are allowed, in lower case and without ports."""
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        host = header(scope, b"host").decode("latin-1")
+        found = re.fullmatch(rf"({HOST_NAME})(:[0-9]*)?", host.lower())
+        if found is not None and found[1] in self._names:
+            await self._app(scope, receive, send)
+            return
+        expected = f"expected {', '.join(self._names)}, with any port"
+        message = f"host: found {echo(host)}, {expected}; allow another name with --allowed-host or ALLOWED_HOSTS"
+        await error_reply(421, message, scope["path"])(scope, receive, send)
 
 
 class RequestLimits:

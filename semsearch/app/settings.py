@@ -43,8 +43,9 @@ SHORTEST_KEY = 16  # characters; 16 random hex digits are 64 bits, too many to g
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; Lambda's own limit, base64 included
 LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # bytes of the body as a string of JSON; the rest is for the headers
 SERVER_REPLY_LIMIT = 64 * 1024 * 1024  # bytes; 2,048 embeddings of 1,024 values are 27 MB of JSON
+HOST_NAME = r"[a-z0-9._-]+|\[[0-9a-f:.]+\]"  # a name or an address in lower case, without a port
 # an origin as browsers send it: in lower case, without a path, and without the port that its scheme implies
-ORIGIN = r"(?!http://.*:80$|https://.*:443$)[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
+ORIGIN = rf"(?!http://.*:80$|https://.*:443$)[a-z][a-z0-9+.-]*://({HOST_NAME})(:[0-9]{{1,5}})?"
 IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"  # the environment variable that Lambda sets
 
 
@@ -73,6 +74,7 @@ class Settings:
     api_base_path: str = "/"
     mcp_origins: tuple[str, ...] = ()  # other origins whose web pages are allowed to call /mcp
     cors_origins: tuple[str, ...] = ()  # other origins whose web pages are allowed to call all routes of the server
+    allowed_hosts: tuple[str, ...] = ()  # names in the header Host of requests that are answered; () for any name
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
@@ -99,15 +101,18 @@ class Settings:
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of an environment. In Lambda the default limits are smaller, because time is limited.
 
-    Raises SettingsError if a number is wrong or out of range, if an origin is not valid, or if an API key is too short.
+    Raises SettingsError if a number is wrong or out of range, if an origin or the name of a host is not valid, or if an
+    API key is too short.
     """
     reply_limit, tokens, origins = SERVER_REPLY_LIMIT, DEFAULT_TOKENS, ""
     cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     if IN_LAMBDA in environment:
         # DNS rebinding cannot reach Lambda, and the API's CORS rules decide which origins may call
         reply_limit, tokens, origins = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS, "*"
     else:
         cors_origins = _origins(environment.get("CORS_ORIGINS", ""))
+        allowed_hosts = _host_names(environment.get("ALLOWED_HOSTS", ""))
     bundle_dir, bundle_url = environment.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE), ""
     if bundle_dir.startswith("s3://"):
         from semsearch.aws.s3.published import split_s3_url  # only for a bundle in S3
@@ -128,6 +133,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         api_base_path="/" + (environment.get("API_BASE_PATH") or "").strip("/"),
         mcp_origins=(*(environment.get("MCP_ORIGINS") or origins).replace(",", " ").split(), *cors_origins),
         cors_origins=cors_origins,
+        allowed_hosts=allowed_hosts,
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
@@ -159,6 +165,15 @@ def _origins(text: str) -> tuple[str, ...]:
             expected = "expected a web page's scheme and host in lower case, and its port if it has one, without a path"
             raise SettingsError(f"CORS_ORIGINS: {origin!r}, {expected}; write https://example.com, or * for all pages")
     return origins
+
+
+def _host_names(text: str) -> tuple[str, ...]:
+    names = tuple(text.lower().replace(",", " ").split())
+    for name in names:
+        if not re.fullmatch(HOST_NAME, name):
+            expected = "expected the name of a host without a scheme, a port or a path"
+            raise SettingsError(f"ALLOWED_HOSTS: {name!r}, {expected}; write search.example.com")
+    return names
 
 
 def _api_keys(environment: Mapping[str, str]) -> tuple[ApiKey, ...]:

@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -73,6 +74,7 @@ def serve(
     max_connections: Annotated[int, from_variable("MAX_CONNECTIONS", 10**6)] = DEFAULT_CONNECTIONS,
     idle_timeout: Annotated[int, from_variable("IDLE_TIMEOUT", 86_400)] = DEFAULT_IDLE_TIMEOUT,
     cors_origins: Annotated[str | None, Parameter(env_var="CORS_ORIGINS")] = None,
+    allowed_host: Annotated[list[str] | None, Parameter(env_var="ALLOWED_HOSTS")] = None,
 ) -> None:
     """Serve a search page, an API and MCP, until interrupted.
 
@@ -95,12 +97,14 @@ def serve(
             one.
         cors_origins: origins of web pages that are allowed to send requests, such as https://example.com, separated by
             commas, or * for all.
+        allowed_host: name in the header Host of requests that is accepted besides this machine's own, such as that of a
+            proxy in front. A server for other machines accepts any name, unless one is stated here.
     """
     require_packages("semsearch serve", "server")
     with ExitStack() as stack, suppress(KeyboardInterrupt):  # Ctrl-C while the bundle is loaded
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
-        from semsearch.app.access.keys import check_listener
+        from semsearch.app.access.keys import accepted_hosts, check_listener
         from semsearch.server.workers import Workers, bind, make_app
 
         workers = workers or len(os.sched_getaffinity(0))
@@ -113,8 +117,12 @@ def serve(
         place = place or os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE)
         bundle, updates = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
         given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
+        if allowed_host is not None:
+            given["ALLOWED_HOSTS"] = " ".join(allowed_host)
         settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
-        check_listener(listeners[0].getsockname()[0], settings, open)
+        address = listeners[0].getsockname()[0]
+        check_listener(address, settings, open)
+        settings = replace(settings, allowed_hosts=accepted_hosts(address, settings))
         with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
             app = make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify)
         _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)

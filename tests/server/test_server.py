@@ -136,7 +136,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_sent_and_clients_read_
     drain(server)
     with socket.create_connection((address.host, address.port), WAIT) as caller:
         caller.sendall(
-            b"POST /similar HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
+            b"POST /similar HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
             b"expect: 100-continue\r\ncontent-length: 7000000\r\n\r\n"
         )
         assert caller.recv(12) == b"HTTP/1.1 413"

@@ -16,9 +16,12 @@ import pytest
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
 GOOSE = b'{"text": "goose"}'
-REQUEST = b"POST /predict HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (
-    len(GOOSE),
-    GOOSE,
+REQUEST = (
+    b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
+    % (
+        len(GOOSE),
+        GOOSE,
+    )
 )
 
 

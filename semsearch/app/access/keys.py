@@ -20,6 +20,7 @@ from semsearch.engine.metadata.filters import FilterError, read_filter
 if TYPE_CHECKING:
     from semsearch.app.access.stored_keys import StoredKeys
 
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that browsers on this machine send for its own servers
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
 
 
@@ -112,6 +113,18 @@ def check_listener(address: str, settings: Settings, is_open: bool) -> None:
         advice = "set API_KEYS, or allow it with --open"
         found = "other machines could send requests, and there are no API keys"
         raise SettingsError(f"--host {address}: {found}; {advice}")
+
+
+def accepted_hosts(address: str, settings: Settings) -> tuple[str, ...]:
+    """Return the names in the header Host that a server at this IP address accepts, () for any name.
+
+    A server for this machine alone accepts the machine's own names and the allowed ones. Any other server accepts any
+    name, unless the settings allow some.
+    """
+    if not (settings.allowed_hosts or ip_address(address).is_loopback):
+        return ()
+    own = f"[{address}]" if ":" in address else address
+    return tuple(dict.fromkeys([*LOCAL_NAMES, own, *settings.allowed_hosts]))
 
 
 def describe_keys(document: dict[str, Any]) -> None:
