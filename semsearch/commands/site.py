@@ -1,13 +1,17 @@
 """The command `semsearch site`: a static site that searches in the browser."""
 
+import shlex
 from collections import Counter
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 from cyclopts import App
 from rich.markup import escape
 
 from semsearch.commands.console import TerminalConsole
 from semsearch.commands.places import bundle_at
+from semsearch.engine.bundle import PASSAGES
+from semsearch.engine.passages import Passages
 from semsearch.indexing.progress import showing_progress
 from semsearch.site.site import MOST_MEGABYTES, rounded_columns, write_site
 
@@ -72,4 +76,18 @@ def site(
         found = f"the site cannot filter, sort or count by the column {name}, because browsers round its whole numbers"
         warning = f"{found} from 2^53 on; index the texts with --column {name}=string"
         TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {escape(warning)}")
+    served = out
+    page = ""
+    if _has_relative_links(bundle):
+        folder = out if out.name else out.resolve()  # the working folder has no name
+        served = folder.parent
+        page = f"{quote(folder.name)}/"
+    command = shlex.join(["python", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(served), "8000"])
     console.print(f"{out}/ is ready, {total.total() / 1e6:.1f} MB. Any web server of files can show it.", markup=False)
+    console.print(f"Try it: {command}, then open http://localhost:8000/{page}", markup=False)
+
+
+def _has_relative_links(bundle: Path) -> bool:
+    """Return whether the links of results begin at the folder above the site. So do those of documents."""
+    url = Passages(bundle / PASSAGES).metadata(0).get("url")
+    return isinstance(url, str) and not url.startswith("/") and not urlsplit(url).scheme

@@ -189,6 +189,29 @@ def test_without_npm_the_command_says_what_to_do(
     assert error_line(done).startswith("error: npm: is not installed, expected Node.js 20 or newer; get it")
 
 
+@pytest.mark.parametrize(
+    ("metadata", "folder", "page"),
+    [
+        ({"url": "guide/a.html#doors"}, "build", "find%20it/"),
+        ({"url": "./#doors"}, "build", "find%20it/"),
+        ({"url": "/docs/guide/a.html"}, "'build/find it'", ""),
+        ({"url": "https://example.com/guide/a.html"}, "'build/find it'", ""),
+        ({"title": "a row of a table"}, "'build/find it'", ""),
+    ],
+)
+def test_the_command_at_the_end_serves_the_folder_that_the_links_of_results_begin_at(
+    metadata: dict[str, str], folder: str, page: str, npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    corpus = Corpus(["The ferry"], ["a"], [json.dumps(metadata)], empty_texts=0)
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
+    done = run("site", bundle, "--out", "build/find it", "--packages", npm)
+    assert done.out.splitlines()[-1] == (
+        f"Try it: python -m http.server --bind 127.0.0.1 --directory {folder} 8000, "
+        f"then open http://localhost:8000/{page}"
+    )
+
+
 def test_an_error_of_npm_is_shown(site_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "npm"
     program.write_text("#!/bin/sh\necho 'npm error code ENOTFOUND' >&2\nexit 7\n")
