@@ -6,7 +6,7 @@ the text for an id.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from unicodedata import normalize
@@ -36,7 +36,7 @@ from semsearch.search.request import (
     echo,
     whole_number,
 )
-from semsearch.search.results import PATH, document_rows, rows_around
+from semsearch.search.results import PATH, document_rows, heading_path, rows_around
 
 Object = dict[str, Any]
 
@@ -44,7 +44,9 @@ MOST_NAME = 40  # characters of the corpus's name in the name of a tool
 LISTED_VALUES = 8  # values of a column that the description lists, the most frequent ones
 LONGEST_VALUE = 40  # characters of a value that is listed
 LONGEST_TITLE = 80  # characters of a text that serve as its title if it has none
-LONGEST_TEXT = 50_000  # characters of a document that `fetch` returns; of a longer one, the part around the passage
+LONGEST_TEXT = 50_000  # default of `max_characters`; of a longer document, the part around the passage is returned
+RESULTS = 10  # results of `search`
+SECTIONS_OF_DOCUMENT = 3  # maximum results of `search` from one document
 SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
 DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
 # columns of documents that no caller chooses by: places in them and free text
@@ -67,9 +69,14 @@ Around = Annotated[int, Field(ge=0, le=MOST_AROUND), BeforeValidator(whole_numbe
 
 
 class FetchArguments(StrictRequest):
-    """Which text to return, and how many passages around it."""
+    """Which text to return, how many passages around it, and how long it can be."""
 
-    id: RequestText = Field(description="The id of a result of a search.")
+    id: RequestText = Field(
+        description="The id of a result of a search: of a section, a passage or a text. Or the path of a document."
+    )
+    max_characters: Annotated[int, Field(ge=200, le=1_000_000), BeforeValidator(whole_number)] = Field(
+        default=LONGEST_TEXT, description="The maximum length of the text. `cut` says what was left out."
+    )
     before: Around = Field(default=0, description="How many passages before it to return, instead of the document.")
     after: Around = Field(default=0, description="How many passages after it to return, instead of the document.")
 
@@ -149,17 +156,15 @@ class Tools:
     async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
         bundle = self.current()
         refuse_texts([text], self.settings)
-        query = Query(text, 10, highlights=True)
+        query = Query(text, RESULTS, highlights=True)
         if bundle.manifest.rerank is not None:
             query = replace(query, rerank=RerankOptions().candidates)
         if _has_documents(bundle):
-            query = replace(query, group_by=PATH, group_size=1)
+            query = replace(query, group_by=PATH, group_size=SECTIONS_OF_DOCUMENT)
         found = await self.search(query, stopwatch.lap)
-        results = [
-            _reference(hit["id"], hit["text"], hit["metadata"]) | {"snippet": hit["snippet"]["text"]}
-            for hit in found.results
-        ]
-        return {"results": results}
+        hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
+        hits.sort(key=lambda hit: -hit["score"])
+        return {"results": [_section(bundle, hit) for hit in hits[:RESULTS]]}
 
     def _list_documents(self, bundle: LoadedTexts, offset: int) -> Object:
         column = bundle.columns[PATH]
@@ -172,15 +177,17 @@ class Tools:
 
     async def _fetch(self, asked: FetchArguments) -> Object:
         bundle = self._texts()
-        row = await self.executor.run(lambda: bundle.find(asked.id))
-        if row is None:
+        rows = await self.executor.run(lambda: _rows_of_id(bundle, asked.id))
+        if not rows:
             raise SearchError(f"id: found {echo(asked.id)}, expected the id of a result; search for one")
+        row = rows[0]
         passage = bundle.passages[row]
-        texts: Object = {"text": passage.text}
         if asked.before or asked.after:
             texts = await self.executor.run(lambda: _texts_around(bundle, row, asked))
-        elif _has_documents(bundle) and (path := passage.metadata.get(PATH)) is not None:
-            texts["text"] = await self.executor.run(lambda: _document_text(bundle, path, row))
+        else:
+            if len(rows) == 1 and bundle.passages.id(row) == asked.id and isinstance(passage.metadata.get(PATH), str):
+                rows = document_rows(bundle, passage.metadata[PATH]).tolist() or rows
+            texts = await self.executor.run(lambda: _text_within(bundle, rows, row, asked.max_characters))
         return _reference(asked.id, passage.text, passage.metadata) | texts | {"metadata": passage.metadata}
 
 
@@ -277,24 +284,62 @@ def _texts_around(bundle: LoadedTexts, row: int, asked: FetchArguments) -> Objec
     }
 
 
-def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
-    """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
-    rows = document_rows(bundle, path).tolist()
+def _section(bundle: Loaded, hit: Mapping[str, Any]) -> Object:
+    """Return a result of `search`: a section of a document, or a text of a table."""
+    id, metadata = hit["id"], hit["metadata"]
+    reference = _reference(id, hit["text"], metadata)
+    if _has_sections(bundle):
+        path = heading_path(metadata)
+        reference |= {"id": id.rpartition(":")[0], "title": path[-1] if path else reference["title"], "headings": path}
+    if hit.get("also_in"):
+        reference["also_in"] = hit["also_in"]
+    return reference | {"snippet": hit["snippet"]["text"]}
+
+
+def _has_sections(bundle: Loaded) -> bool:
+    """Return whether the texts are passages of documents, whose ids are those of sections and a number."""
+    return bundle.manifest.corpus.heading_prefix
+
+
+def _rows_of_id(bundle: LoadedTexts, id: str) -> list[int]:
+    """Return the rows of a text, of a section or of a document; none if there is nothing with this id."""
+    row = bundle.find(id)
+    if row is not None:
+        return [row]
+    is_section = "#" in id and _has_sections(bundle)
+    first = bundle.find(f"{id}:1") if is_section else None
+    if first is None:
+        return list(document_rows(bundle, id).tolist())
+    rows: list[int] = document_rows(bundle, bundle.passages[first].metadata[PATH]).tolist()
+    return [each for each in rows if bundle.passages.id(each).rpartition(":")[0] == id]
+
+
+def _text_within(bundle: LoadedTexts, rows: Sequence[int], row: int, most: int) -> Object:
+    """Return the texts of rows with blank lines between them, at most `most` characters around one of the rows.
+
+    `cut` says what was left out.
+    """
     texts, place = [bundle.passages.text(each) for each in rows], rows.index(row)
     found = [texts[place]]
     for reach in range(1, len(texts)):
         wider = texts[max(0, place - reach) : place + reach + 1]
-        if sum(map(len, wider)) > LONGEST_TEXT:
+        if sum(map(len, wider)) + 2 * len(wider) > most:
             break
         found = wider
-    return "\n\n".join(found)
+    text = "\n\n".join(found)[:most]
+    whole = len("\n\n".join(texts))
+    if len(text) == whole:
+        return {"text": text}
+    cut = f"{len(text):,} of {whole:,} characters; raise max_characters, or fetch a section or `before` and `after`"
+    return {"text": text, "cut": cut}
 
 
 def text_tools(about: str) -> list[Object]:
     """Return the definitions of the tools that every corpus of documents has; about says what the texts are."""
-    finds = f"Find texts by a query; returns ids, titles, addresses and snippets, for `fetch`. {about}"
+    finds = f"Find sections by a query; returns ids, headings, addresses and snippets, for `fetch`. {about}"
     fetches = (
-        "Return the text of the document, its title and its address for a result of `search`, by its id. With `before` "
+        "Return the text of a section, its title and address for a result of `search`, by its id. For the path of a "
+        "document, or the id of a passage, the text is the document. With `before` "
         "or `after`, `text` is the passage itself, between the passages around it."
     )
     lists = f"Return paths and titles of the documents, {DOCUMENTS_OF_PAGE} at a time, in the order of the paths."

@@ -267,7 +267,8 @@ def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(l
     snippet = "The baker sold apples."
     assert found[0] == {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2", "snippet": snippet}
     goose = " ".join(["An angry goose"] * 6)[:79]
-    (other,) = found[1:]
+    assert found[1]["id"] == "a#1"
+    (other,) = found[2:]
     assert other.pop("snippet").startswith("An angry goose")
     assert other == {"id": "goose", "title": f"{goose}…", "url": ""}
 
@@ -297,11 +298,44 @@ def test_fetch_returns_a_passage_between_those_around_it(library: httpx.Client) 
     assert (refused["isError"], refused["content"][0]["text"]) == (True, error)
 
 
-def test_fetch_returns_the_passages_around_one_of_a_long_document(
-    library: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("semsearch.app.mcp.tools.LONGEST_TEXT", 30)
-    assert content_of(call(library, "fetch", id="a#2"))["text"] == "The baker sold apples."
+SECTIONS = {  # texts of the passages by their ids
+    "guide.md#goose:1": "The angry goose chased the sailor. " * 6,
+    "guide.md#goose:2": "The goose slept.",
+    "guide.md#duck:1": "The duck crossed the frozen river. " * 6,
+    "other.md#goose:1": "A baker painted the kitchen.",
+}
+
+
+@pytest.fixture(scope="module")
+def guide(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPathFactory) -> httpx.Client:
+    """The app over two documents."""
+    metadata = []
+    for number, id in enumerate(SECTIONS):
+        path, anchor = id.partition(":")[0].split("#")
+        fields = {"path": path, "url": f"{path}#{anchor}", "title": "Birds", "headings": ["Birds", anchor.title()]}
+        metadata.append(json.dumps(fields | {"passage": number}))
+    columns = {"path": "string", "url": "string", "title": "string", "headings": "list", "passage": "number"}
+    corpus = Corpus([*SECTIONS.values()], [*SECTIONS], metadata, 0, columns=columns, heading_prefix=True)
+    return connect(bundle=write_bundle(tmp_path_factory.mktemp("guide") / "bundle", corpus))
+
+
+def test_search_returns_sections_with_the_path_of_their_headings(guide: httpx.Client) -> None:
+    found = content_of(call(guide, "search", query="angry goose"))["results"]
+    assert [each["id"] for each in found[:1]] == ["guide.md#goose"]
+    assert sorted(each["id"] for each in found) == ["guide.md#duck", "guide.md#goose", "other.md#goose"]
+    assert (found[0]["title"], found[0]["headings"]) == ("Goose", ["Birds", "Goose"])
+
+
+def test_fetch_returns_a_section_or_a_document_and_says_what_was_cut(guide: httpx.Client) -> None:
+    first, second, third, _ = SECTIONS.values()
+    section = content_of(call(guide, "fetch", id="guide.md#goose"))
+    assert section["text"] == f"{first}\n\n{second}"
+    for id in ("guide.md", "guide.md#goose:2"):
+        assert content_of(call(guide, "fetch", id=id))["text"] == f"{first}\n\n{second}\n\n{third}"
+    short = content_of(call(guide, "fetch", id="guide.md#goose:2", max_characters=200))
+    assert short["text"] == second
+    assert short["cut"].startswith("16 of ")
+    assert len(content_of(call(guide, "fetch", id="guide.md", max_characters=200))["text"]) == 200
 
 
 @pytest.mark.parametrize(
