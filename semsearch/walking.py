@@ -1,4 +1,4 @@
-"""Which entries of a folder are read: rules of .gitignore and .ignore files, packages, build output, and underscores.
+"""Which entries of a folder are read: rules of ignore files, packages, build output, underscores, and links.
 
 A search of a folder whose files have not changed uses these rules too, so this module imports nothing of
 `semsearch.indexing`.
@@ -19,6 +19,7 @@ DOTTED = "the name begins with a dot"
 UNDERSCORED = "the name begins with an underscore"
 NAMED_BY_RULE = "a rule of .gitignore or .ignore"
 BUILT = "installed packages or build output"
+LINKED_OUT = "a link that leads out of the folder"
 
 IGNORE_FILES = (".gitignore", ".ignore")  # in this order: a later rule wins
 ANY_NAME = "\ue000"  # a name that only a rule about every name matches
@@ -51,12 +52,22 @@ class WalkRules:
     A built site, which has an index.html, is read whole: the rules of a project leave out what it builds.
     """
 
-    def __init__(self, root: Path, *, ignore: bool = True, has_pages: bool = True, drafts: bool = False) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        ignore: bool = True,
+        has_pages: bool = True,
+        drafts: bool = False,
+        follow_symlinks: bool = False,
+    ) -> None:
         """Take the folder that was named. With ignore=False, only names count.
 
         has_pages: whether the folder has documents. The names of some begin with an underscore.
         drafts: whether the folder `_drafts` of Jekyll is read.
+        follow_symlinks: whether links are followed that lead out of the folder.
         """
+        self.follow_symlinks = follow_symlinks
         self._root = os.path.abspath(root)  # noqa: PTH100  `resolve` would follow links
         self._ignore = ignore and not (root / "index.html").is_file()
         self._has_pages = has_pages
@@ -72,8 +83,16 @@ class WalkRules:
                 found[name] = DOTTED
             elif name.startswith("_") and self._is_skipped(name):
                 found[name] = UNDERSCORED
-        if not self._ignore:
-            return found
+        if self._ignore:
+            self._add_ignored(found, place, folders, files)
+        if not self.follow_symlinks:
+            for name in (*folders, *files):
+                if name not in found and self._leads_out(f"{place}/{name}"):
+                    found[name] = LINKED_OUT
+        return found
+
+    def _add_ignored(self, found: dict[str, str], place: str, folders: Sequence[str], files: Sequence[str]) -> None:
+        """Add the entries that are build output, and those that a rule leaves out, to the reasons that were found."""
         rules = self._rules_of(place, files)
         entries = {*folders, *files}
         for name in folders:
@@ -84,7 +103,16 @@ class WalkRules:
         for name in files:
             if name not in found and _is_ignored(f"{place}/{name}", rules):
                 found[name] = NAMED_BY_RULE
-        return found
+
+    def _leads_out(self, path: str) -> bool:
+        """Return whether an entry is a link to a place outside of the folder, also to one that is not there."""
+        if not os.path.islink(path):  # noqa: PTH114  a folder can have 100,000 files
+            return False
+        return not Path(os.path.realpath(path)).is_relative_to(self._real_root)
+
+    @cached_property
+    def _real_root(self) -> str:
+        return os.path.realpath(self._root)
 
     def _is_skipped(self, name: str) -> bool:
         """Return whether no page is made of an entry whose name begins with an underscore."""
@@ -180,10 +208,19 @@ def _is_built(folder: str, name: str, entries: set[str]) -> bool:
 
 
 def walk(root: Path, rules: WalkRules) -> Iterable[str]:
-    """Yield the paths of the files of a folder that are read. Links to folders are not followed."""
-    for folder, folders, files in os.walk(root):
+    """Yield the paths of the files of a folder that are read.
+
+    Links to folders are followed only if the rules follow those that lead out. A folder with several paths is then
+    entered once.
+    """
+    entered = {os.path.realpath(root)}
+    for folder, folders, files in os.walk(root, followlinks=rules.follow_symlinks):
         reasons: Mapping[str, str] = rules.reasons(folder, folders, files)
         folders[:] = [name for name in folders if name not in reasons]
+        if rules.follow_symlinks:
+            places = {os.path.realpath(f"{folder}/{name}"): name for name in folders}
+            folders[:] = [name for place, name in places.items() if place not in entered]
+            entered |= places.keys()
         for name in files:
             if name not in reasons:
                 yield f"{folder}/{name}"

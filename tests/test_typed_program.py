@@ -25,6 +25,7 @@ def index_with_every_argument(rows: list[dict[str, object]], folder: Path) -> In
         anchors="mkdocs",
         exclude=("404.html",),
         ignore=True,
+        follow_symlinks=False,
         drafts=False,
         strict=True,
         split=True,

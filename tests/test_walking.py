@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.walking import BUILT, DOTTED, UNDERSCORED, WalkRules, walk
+from semsearch.walking import BUILT, DOTTED, LINKED_OUT, UNDERSCORED, WalkRules, walk
 
 
 def write_all(folder: Path, files: dict[str, str]) -> None:
@@ -50,6 +50,24 @@ def test_rules_above_the_named_folder_count_for_what_is_below_it(tmp_path: Path)
     assert read_files(tmp_path / "docs", WalkRules(tmp_path / "docs")) == {"a.md"}
     built = {"index.html", "a.log", "build/a.html", "package.json"}
     assert read_files(tmp_path / "site", WalkRules(tmp_path / "site")) == built
+
+
+def test_links_that_lead_out_of_the_folder_are_followed_if_that_is_wanted_and_loops_end(tmp_path: Path) -> None:
+    root = tmp_path / "docs"
+    write_all(tmp_path, {"docs/a.md": "", "docs/deep/b.md": "", "private/c.md": "", "d.md": ""})
+    (root / "linked").symlink_to(tmp_path / "private")
+    (root / "linked.md").symlink_to("../d.md")
+    (root / "inside.md").symlink_to("a.md")
+    (root / "deep" / "loop").symlink_to(root)
+    (tmp_path / "private" / "loop").symlink_to(root / "linked")
+    rules = WalkRules(root)
+    assert rules.reasons(str(root), ["deep", "linked"], ["a.md", "inside.md", "linked.md"]) == {
+        "linked": LINKED_OUT,
+        "linked.md": LINKED_OUT,
+    }
+    inside = {"a.md", "inside.md", "deep/b.md"}
+    assert read_files(root, rules) == inside
+    assert read_files(root, WalkRules(root, follow_symlinks=True)) == inside | {"linked.md", "linked/c.md"}
 
 
 ENTRIES = {  # an entry of a folder beside these files, and why it is not read

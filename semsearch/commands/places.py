@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.cache import cache_folder
 from semsearch.commands.terminal import visible
-from semsearch.engine.bundle import FORMAT_VERSION, is_bundle
+from semsearch.engine.bundle import FORMAT_VERSION, BundleError, is_bundle, read_manifest
 from semsearch.engine.errors import ExpectedError
 from semsearch.walking import WalkRules, walk
 
@@ -86,17 +86,29 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
         _states_file(bundle).write_text(json.dumps(found), encoding="utf-8")
 
 
-def file_states(path: Path) -> FileStates:
-    """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path."""
+def file_states(path: Path, *, follow_symlinks: bool = False) -> FileStates:
+    """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path.
+
+    With follow_symlinks, links are followed that lead out of the folder.
+    """
     found: FileStates = {}
     files: Iterable[str] = [str(path)]
     if path.is_dir():
-        files = walk(path, WalkRules(path))
+        files = walk(path, WalkRules(path, follow_symlinks=follow_symlinks))
     for file in files:
         with suppress(FileNotFoundError):  # the file has just been removed
             status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
             found[file] = [status.st_size, status.st_mtime_ns]
     return found
+
+
+def follows_symlinks(bundle: Path) -> bool:
+    """Return whether a bundle was made with --follow-symlinks. Its update reports what is wrong with a bundle."""
+    try:
+        info = read_manifest(bundle).index
+    except BundleError:
+        return False
+    return info is not None and bool(info.options.get("follow_symlinks"))
 
 
 def read_states(bundle: Path) -> FileStates | None:

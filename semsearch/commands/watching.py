@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 from semsearch.app.children import SharedFailures, how_it_ended
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.places import FileStates, file_states, kept_index, read_states, update
+from semsearch.commands.places import FileStates, file_states, follows_symlinks, kept_index, read_states, update
 from semsearch.commands.terminal import fail, visible
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.processes import python_command
@@ -98,7 +98,7 @@ def main(path: Path, bundle: Path, *, watch: bool) -> int:
     while True:
         error = None
         try:
-            found = file_states(path)
+            found = file_states(path, follow_symlinks=follows_symlinks(bundle))
         except OSError as failure:
             error = f"{path}: {failure}"
         else:

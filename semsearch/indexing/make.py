@@ -87,6 +87,7 @@ class TableOptions:
     title_column: str | None
     language_column: str | None
     ignore: bool
+    follow_symlinks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def index(
     anchors: Literal["auto", "github", "mkdocs", "sphinx", "docusaurus"] = "auto",
     exclude: Sequence[str] = (),
     ignore: bool = True,
+    follow_symlinks: bool = False,
     drafts: bool = False,
     strict: bool = False,
     split: bool = False,
@@ -200,6 +202,7 @@ def index(
         exclude: leave out documents whose path ends in this form, such as 404.html or drafts/*.
         ignore: leave out what .gitignore and .ignore files name, and installed packages and build output. A folder with
             an index.html is read whole.
+        follow_symlinks: follow symbolic links that lead out of the folder. Otherwise they are left out and counted.
         drafts: read pages too that ask not to be published or found, such as those with draft: true or noindex.
         strict: stop at a document that cannot be read.
         split: divide long texts of a table instead of truncating them.
@@ -267,19 +270,21 @@ def index(
     assert not isinstance(synonyms, str | Path)  # `recalling_options` has read the file
     texts_column = None if text_column is None else str(text_column)
     table = TableOptions(
-        texts_column, id_column, column or {}, separator, decimal_comma, title_column, language_column, ignore
+        *(texts_column, id_column, column or {}, separator, decimal_comma),
+        *(title_column, language_column, ignore, follow_symlinks),
     )
     with chosen_progress(progress) as on_progress, replacing(out) as fresh, opening_texts(data) as texts:
         if texts.are_python and mode is None:
             refuse_to_remove_texts(out)
-        are_documents = texts.are_documents(table, ignore)
+        are_documents = texts.are_documents(table)
         if are_documents or split:  # the tokenizer measures passages, so the model comes first
             require_packages(texts.name, "documents")
             models = place_models(fresh, older, choice, reranker, on_progress)
             splitter = make_splitter(models, passage_tokens, overlap)
             if are_documents:
                 reading = Reading(
-                    splitter, base_url, anchors_of(texts.path, anchors), tuple(exclude), strict, ignore, drafts
+                    *(splitter, base_url, anchors_of(texts.path, anchors), tuple(exclude), strict),
+                    *(ignore, drafts, follow_symlinks),
                 )
                 corpus = read_folder(texts, fresh, reading, table, on_progress)
             else:
@@ -372,14 +377,14 @@ class Texts:
     reader: TableReader | None = None  # reads rows in memory
     kept: Kept | None = None  # texts of the older index
 
-    def are_documents(self, table: TableOptions, ignore: bool) -> bool:
+    def are_documents(self, table: TableOptions) -> bool:
         """Return whether the path is a document or has one.
 
         Raises CorpusError if there is also a text column or an id column, which documents do not have.
         """
         if self.are_python or self.reader is not None or self.kept is not None:
             return False
-        are_documents = is_documents(self.path, ignore=ignore)
+        are_documents = is_documents(self.path, ignore=table.ignore, follow_symlinks=table.follow_symlinks)
         if are_documents and (table.text_column is not None or table.id_column is not None):
             found = "documents, and the option text_column or id_column, which the updated index can have recorded"
             remedy = "choose another folder with --out, or leave the columns out: --text-column '' --id-column ''"
@@ -473,7 +478,10 @@ def read_table(
         columns = table.text_column, table.id_column
         of_csv = table.separator, table.decimal_comma
         corpus = read_corpus(
-            texts.path, passages, *columns, on_progress, split, *of_csv, rows=texts.reader, ignore=table.ignore
+            *(texts.path, passages, *columns, on_progress, split, *of_csv),
+            rows=texts.reader,
+            ignore=table.ignore,
+            follow_symlinks=table.follow_symlinks,
         )
     corpus = choose_columns(corpus, texts.path, table)
     if corpus.is_csv:

@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from semsearch.commands.main import COMMANDS, dispatch
-from semsearch.commands.places import file_states, kept_index
+from semsearch.commands.places import bundle_at, file_states, kept_index
 from semsearch.commands.watching import IndexProcess, main
+from semsearch.engine.bundle import PASSAGES
+from semsearch.engine.passages import Passages
+from semsearch.indexing.make import index
 from tests.server.running import eventually
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
@@ -221,6 +224,39 @@ def test_the_files_of_a_folder_are_those_that_an_index_is_made_of(tmp_path: Path
     before = file_states(tmp_path / "a.md")
     (tmp_path / "a.md").write_text("longer than before")
     assert file_states(tmp_path / "a.md") != before
+
+
+@pytest.fixture
+def linked(folder: Path, bundle: Path) -> Path:
+    """A folder of documents with a link to another one, and a kept index whose model is the tests' own."""
+    for name, text in (("notes/a.md", "An angry goose"), ("private/b.md", "The ferry")):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(f"# Story\n\n{text}.\n", encoding="utf-8")
+    (folder / "notes" / "linked").symlink_to("../private")
+    (folder / "notes" / "linked.md").symlink_to("../private/b.md")
+    shutil.copytree(bundle, kept_index(folder / "notes"))
+    return folder / "notes"
+
+
+def texts_of(bundle: Path) -> set[str]:
+    passages = Passages(bundle / PASSAGES)
+    return {passages.text(row) for row in range(len(passages))}
+
+
+def test_a_kept_index_has_nothing_that_links_out_of_the_folder_lead_to(linked: Path) -> None:
+    assert texts_of(bundle_at(linked)) == {"An angry goose."}
+    assert file_states(linked).keys() == {str(linked / "a.md")}
+
+
+def test_what_links_out_of_the_folder_lead_to_is_watched_if_the_index_follows_them(linked: Path) -> None:
+    bundle = linked.parent / "bundle"
+    shutil.copytree(kept_index(linked), bundle)
+    index(linked, bundle, mode="replace", follow_symlinks=True, progress=False)
+    assert texts_of(bundle) == {"An angry goose.", "The ferry."}
+    with closing(IndexProcess(linked, bundle, watch=True)) as process:
+        assert process.error_of_first() == ""
+        (linked / "linked" / "c.md").write_text("# Story\n\nThe night nurse.\n", encoding="utf-8")
+        assert eventually(lambda: "The night nurse." in texts_of(bundle))
 
 
 @pytest.mark.parametrize(

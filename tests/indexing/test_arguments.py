@@ -31,6 +31,7 @@ CONTENT: dict[str, Any] = {  # values of the options that an update takes from i
     "separator": ";",
     "exclude": ["drafts/*"],
     "ignore": False,
+    "follow_symlinks": True,
     "drafts": True,
     "decimal_comma": True,
     "id_column": "number",

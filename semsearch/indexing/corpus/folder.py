@@ -8,7 +8,7 @@ from pathlib import Path
 
 from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER
 from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
-from semsearch.walking import WalkRules
+from semsearch.walking import LINKED_OUT, WalkRules
 
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 REPEATED = "a link leads to what is read already"
@@ -21,8 +21,9 @@ def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skippe
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
     The rules say which entries are not read.
-    Symbolic links are followed. A file or folder with several paths is read once, under the path without a link if
-    there is one, so a link to a folder above it is no endless loop.
+    Symbolic links are followed, those that lead out of the folder only if the rules say so. A file or folder with
+    several paths is read once, under the path without a link if there is one, so a link to a folder above it is no
+    endless loop.
     Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
     leads nowhere.
     """
@@ -63,7 +64,10 @@ def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skippe
     )
     if not files:
         found = "; ".join(["a folder without files", *map(str, described)])
-        raise corpus_error(folder, None, found, f"files ending in {SUFFIXES}", "check the path")
+        remedy = "check the path"
+        if LINKED_OUT in skipped:
+            remedy += ", or follow such links with --follow-symlinks"
+        raise corpus_error(folder, None, found, f"files ending in {SUFFIXES}", remedy)
     return sorted(files), described
 
 

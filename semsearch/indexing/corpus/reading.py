@@ -95,6 +95,7 @@ def read_corpus(
     decimal_comma: bool = False,
     rows: TableReader | None = None,
     ignore: bool = True,
+    follow_symlinks: bool = False,
 ) -> Corpus:
     """Return the texts of a file whose suffix says its format, after writing them into `passages`.
 
@@ -103,7 +104,8 @@ def read_corpus(
 
     `rows` reads rows in memory; the path is then their name in messages.
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
-    next. semsearch/walking.py says which are skipped, and `ignore=False` reads more of them.
+    next. semsearch/walking.py says which are skipped, and `ignore=False` reads more of them, as does
+    `follow_symlinks=True`.
     The text column is the one named, else "text", else the only one. Several can be named, separated by commas: their
     texts are joined by line breaks, and the first one is metadata too. The id column is the one named, else "id" if
     there is one. Names are case-sensitive. separator and decimal_comma are for CSV and TSV.
@@ -120,7 +122,7 @@ def read_corpus(
 
         requested = RequestedColumns(text_column, id_column, separator=separator, decimal_comma=decimal_comma)
         add = append_split if split else append
-        found, files, skipped = _read(path, requested, add, on_progress, rows, ignore)
+        found, files, skipped = _read(path, requested, add, on_progress, rows, ignore, follow_symlinks)
     texts, ids, metadata = stored_columns(passages)
     return Corpus(
         *(texts, ids, metadata),
@@ -183,11 +185,13 @@ def _read(
     on_progress: OnProgress,
     rows: TableReader | None = None,
     ignore: bool = True,
+    follow_symlinks: bool = False,
 ) -> tuple[_Found, int, tuple[Skipped, ...]]:
     """Append the passages of a file, a folder or rows; return what was found, the number of files, and the skipped."""
     files, skipped = [path], tuple[Skipped, ...]()
     if rows is None and path.is_dir():
-        files, skipped = find_files(path, WalkRules(path, ignore=ignore, has_pages=False))
+        rules = WalkRules(path, ignore=ignore, has_pages=False, follow_symlinks=follow_symlinks)
+        files, skipped = find_files(path, rules)
     found = _Found(is_csv=rows is None and all(map(is_csv, files)))
     if rows is not None:
         _read_table(path, rows, requested, append, found, on_progress)

@@ -78,6 +78,7 @@ class Reading:
     is_strict: bool = False  # whether a document that cannot be read is an error
     ignore: bool = True  # whether ignore files count, and packages and build output are left out
     drafts: bool = False  # whether documents are read that ask not to be published or found
+    follow_symlinks: bool = False  # whether links are followed that lead out of the folder
     today: date = field(default_factory=date.today)  # a page that is published later is left out
     seconds: int = READING_SECONDS  # see READING_SECONDS
     memory: int = MEMORY  # see MEMORY
@@ -92,11 +93,11 @@ class Reading:
         return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
 
 
-def is_documents(path: Path, *, ignore: bool = True) -> bool:
+def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = False) -> bool:
     """Return whether a path is a document or a folder with one. Raises CorpusError for a folder without files."""
     files = [path]
     if path.is_dir():
-        files = find_files(path, WalkRules(path, ignore=ignore))[0]
+        files = find_files(path, WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks))[0]
     return any(file.suffix.lower() in FORMATS for file in files)
 
 
@@ -112,7 +113,9 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     folder, found, skipped = path.parent, [path], tuple[Skipped, ...]()
     if path.is_dir():
         folder = path
-        found, skipped = find_files(path, WalkRules(path, ignore=reading.ignore, drafts=reading.drafts))
+        follows = reading.follow_symlinks
+        rules = WalkRules(path, ignore=reading.ignore, drafts=reading.drafts, follow_symlinks=follows)
+        found, skipped = find_files(path, rules)
     others: dict[str, list[str]] = {}
     patterns = (*reading.exclude, *(EXCLUDED_OF_SITE if folder / "index.html" in found else ()))
     files = []

@@ -34,12 +34,21 @@ def write_each_format(folder: Path, rows: list[dict[str, str | None]]) -> list[P
 
 
 def read_corpus(
-    path: Path, text_column: str | None = None, id_column: str | None = None, on_progress: OnProgress = no_progress
+    path: Path,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    on_progress: OnProgress = no_progress,
+    *,
+    follow_symlinks: bool = False,
 ) -> Corpus:
     """Return a corpus whose texts, ids and metadata are lists."""
     with TemporaryDirectory() as folder:
         passages = Path(folder) / "passages.safetensors"
-        return in_lists(semsearch.indexing.corpus.read_corpus(path, passages, text_column, id_column, on_progress))
+        columns = text_column, id_column
+        found = semsearch.indexing.corpus.read_corpus(
+            path, passages, *columns, on_progress, follow_symlinks=follow_symlinks
+        )
+        return in_lists(found)
 
 
 def in_lists(corpus: Corpus) -> Corpus:

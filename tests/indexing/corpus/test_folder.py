@@ -6,7 +6,7 @@ import pytest
 
 from semsearch.indexing.corpus.corpus import Skipped
 from semsearch.indexing.corpus.folder import REPEATED
-from semsearch.walking import DOTTED, UNDERSCORED
+from semsearch.walking import DOTTED, LINKED_OUT, UNDERSCORED
 from tests.indexing.corpus.files import complaint, read_corpus, write, write_parquet
 
 
@@ -35,7 +35,9 @@ def test_hidden_files_and_those_of_other_programs_are_skipped_and_counted(tmp_pa
     )
 
 
-def test_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A folder with links to a file and to a folder outside of it."""
     (tmp_path / "data" / "in").mkdir(parents=True)
     (tmp_path / "corpus").mkdir()
     write(tmp_path / "data", "part-0", b"text\none\n")
@@ -43,9 +45,46 @@ def test_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
     (tmp_path / "corpus" / "a.csv").symlink_to(tmp_path / "data" / "part-0")  # named as in the hub's cache
     (tmp_path / "corpus" / "b").symlink_to("../data/in")
     (tmp_path / "link").symlink_to("corpus")
-    for path in (tmp_path / "corpus", tmp_path / "link"):
-        corpus = read_corpus(path)
+    return tmp_path / "corpus"
+
+
+def test_links_that_lead_out_of_the_folder_are_followed_if_that_is_wanted(linked: Path) -> None:
+    for path in (linked, linked.parent / "link"):
+        corpus = read_corpus(path, follow_symlinks=True)
         assert (corpus.texts, corpus.files, corpus.skipped) == (["one", "two"], 2, ())
+
+
+def test_links_that_lead_out_of_the_folder_are_counted_and_not_followed(linked: Path) -> None:
+    for path in (linked, linked.parent / "link"):
+        message = complaint(path)
+        assert message.startswith(": found a folder without files; 2 skipped: a link that leads out of the folder")
+        assert message.endswith("; check the path, or follow such links with --follow-symlinks")
+    write(linked, "c.csv", b"text\nthree\n")
+    (linked / "gone.csv").symlink_to("../data/gone.csv")
+    (linked / "folder").mkdir()
+    (linked / "folder" / "out.csv").symlink_to("../../data/part-0")
+    (linked / "out").symlink_to("folder")  # leads out in two steps
+    corpus = read_corpus(linked)
+    assert (corpus.texts, corpus.skipped) == (["three"], (Skipped(REPEATED, 1, "out"), Skipped(LINKED_OUT, 4, "a.csv")))
+
+
+def test_links_that_stay_in_the_folder_are_followed(tmp_path: Path) -> None:
+    write(tmp_path, ".kept", b"text\none\n")
+    (tmp_path / ".folder").mkdir()
+    write(tmp_path / ".folder", "part.csv", b"text\ntwo\n")
+    (tmp_path / "a.csv").symlink_to(".kept")
+    (tmp_path / "b").symlink_to(tmp_path / ".folder")
+    corpus = read_corpus(tmp_path)
+    assert (corpus.texts, {each.reason for each in corpus.skipped}) == (["one", "two"], {DOTTED})
+
+
+def test_what_is_beside_the_folder_with_the_same_beginning_of_its_name_is_outside_of_it(tmp_path: Path) -> None:
+    for name in ("corpus", "corpus-private"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, "a.csv", b"text\none\n")
+    (tmp_path / "corpus" / "b").symlink_to("../corpus-private")
+    corpus = read_corpus(tmp_path / "corpus")
+    assert (corpus.texts, corpus.skipped) == (["one"], (Skipped(LINKED_OUT, 1, "b"),))
 
 
 @pytest.mark.parametrize("target", [".", ".."])
@@ -56,7 +95,7 @@ def test_a_folder_that_links_lead_to_again_is_read_once(tmp_path: Path, target: 
     write(folder / "inner", "b.csv", b"text\nb\n")
     (folder / "inner" / "a").symlink_to(folder / target)
     (folder / "inner" / "c").symlink_to(folder / "inner" / "a")
-    corpus = read_corpus(folder)
+    corpus = read_corpus(folder, follow_symlinks=True)
     assert corpus.texts == ["b", "z"]
     again = "inner/a/corpus" if target == ".." else "inner/a"
     assert [(each.reason, each.example) for each in corpus.skipped] == [(REPEATED, again)]
