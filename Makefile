@@ -81,7 +81,7 @@ docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
 	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results deploy/cdk deploy/terraform build/docs-pages
 	find build/docs-pages -name '*.md' -exec sed -i 's/<!--[^>]*-->//g' {} +
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
-	$(BIN)/semsearch index build/docs-site --replace --queries table --out build/pages-bundle
+	$(BIN)/semsearch index build/docs-site --replace --queries table --exclude "*.ipynb" --out build/pages-bundle
 	$(BIN)/semsearch site build/pages-bundle --out build/docs-site/find --packages build/site-tools
 
 build/pages-bundle: | bundle/manifest.json

@@ -46,13 +46,18 @@ def _below(result: Result, way: str, room: int) -> Iterator[str]:
         yield _styled(cut(way, room), DIM)
     copies = result.get("also_in", ())
     if copies:
-        names = [" ".join(filter(None, (each.get("version"), each.get("language")))) for each in copies]
-        places = [name or each["path"] for name, each in zip(names, copies, strict=True)]
-        yield _styled(cut(f"also in {', '.join(dict.fromkeys(places))}", room), DIM)
+        places = dict.fromkeys(_copy_name(each, result["metadata"]) for each in copies)
+        yield _styled(cut(f"also in {', '.join(places)}", room), DIM)
     yield from _snippet(result, room)
     for other in result.get("other_passages", ()):
         heading, _ = _place(other)
         yield f"· {cut(heading, room - 2)}"
+
+
+def _copy_name(copy: Mapping[str, str], own: Mapping[str, Any]) -> str:
+    """Return what differs from the version and the language of the result, or else the path of a copy."""
+    differing = [copy[name] for name in ("version", "language") if copy.get(name) not in (None, own.get(name))]
+    return " ".join(differing) or copy["path"]
 
 
 def _snippet(result: Result, room: int) -> Iterator[str]:

@@ -64,10 +64,10 @@ export function headingOf(text) {
   return [make("span", { class: "begin" }, begin), make("span", { class: "end" }, end)];
 }
 
-// Return the elements of a card. `also` is a text with {} for the other places of the section. In the language of the
-// page, if it has one, only places in this language are named.
+// Return the elements of a card. `also` is a text with {} for the other places of the section; with a language, only
+// places in this language are named.
 export function drawCard(result, { kind, heading, signature, way }, also, language) {
-  const { snippet, also_in: places = [] } = result;
+  const { snippet, metadata = {}, also_in: places = [] } = result;
   const others = places.filter((place) => !language || place.language === language);
   const lines = [];
   if (way.length) lines.push(make("span", { class: "way", part: "place" }, way.join(" › ")));
@@ -75,7 +75,7 @@ export function drawCard(result, { kind, heading, signature, way }, also, langua
   if (signature) lines.push(make("span", { class: "signature", part: "signature" }, signature));
   if (snippet.text !== heading) lines.push(excerptOf(snippet));
   if (others.length)
-    lines.push(make("span", { class: "also", part: "also" }, also.replace("{}", namesOf(others, language))));
+    lines.push(make("span", { class: "also", part: "also" }, also.replace("{}", namesOf(others, metadata))));
   return [icon(kind), make("span", { class: "lines" }, ...lines)];
 }
 
@@ -85,10 +85,13 @@ function excerptOf({ text, highlights }) {
   return make("span", { class: "excerpt", part: "excerpt" }, ...markRanges(line, highlights));
 }
 
-// Return the names of places, such as "1.0, next": the version and the language, or the path where there is neither.
-export function namesOf(places, omitted) {
+// Return the names of places, such as "1.0, next": what differs from the version and the language of `own`, or else the
+// path.
+export function namesOf(places, own) {
   const names = places.map(({ version, language, path }) => {
-    return [version, language !== omitted && language].filter(Boolean).join(" ") || path;
+    return (
+      [version !== own.version && version, language !== own.language && language].filter(Boolean).join(" ") || path
+    );
   });
   return [...new Set(names)].join(", ");
 }

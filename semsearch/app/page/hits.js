@@ -48,7 +48,7 @@ function drawSource({ metadata = {}, also_in: others = [] }) {
     ...(way.length ? [make("p", { class: "way" }, way.join(" › "))] : []),
     title,
     ...(signature ? [make("p", { class: "signature" }, signature)] : []),
-    ...(others.length ? [make("p", { class: "also" }, `also in ${namesOf(others)}`)] : []),
+    ...(others.length ? [make("p", { class: "also" }, `also in ${namesOf(others, metadata)}`)] : []),
   ];
 }
 

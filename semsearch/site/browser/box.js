@@ -413,7 +413,7 @@ export function makeBox(element, texts) {
     hits.ariaLabel = texts().results;
     close.textContent = texts().close;
     clear.ariaLabel = texts().clear;
-    const hints = { "↑ ↓": texts().move, Enter: texts().open, Esc: texts().close };
+    const hints = { "↑ ↓": texts().move, Enter: texts().open, Esc: texts().close.toLowerCase() };
     keys.replaceChildren(
       ...Object.entries(hints).map(([names, does]) =>
         make("span", {}, ...names.split(" ").map((name) => make("kbd", {}, name)), does),
