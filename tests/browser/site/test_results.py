@@ -1,0 +1,251 @@
+"""What the search box shows: cards of sections, the version and the language of its page, and what it offers."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.page.test_accessibility import axe, violations
+from tests.browser.site.conftest import Connect, Host
+from tests.browser.site.test_box import OpenBox, open_box, write_search
+from tests.browser.site.test_equal import compare
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+HEAD = '<!doctype html><html lang="{}"><meta name="docusaurus_version" content="{}"><title>Guide</title><main>'
+GUIDE = (
+    "<h1>Guide</h1><p>The old sailor lost a silver key.</p>"
+    "<h2 id='doors'>Doors</h2><p>The sailor opened the wooden door.</p>"
+    "<h2 id='walls'>Walls</h2><p>The baker painted the kitchen.</p>"
+    "<h3 id='apples'>Apples and a heading that is much too long for one line of the dialog at any width of it</h3>"
+    "<p>A judge sold forty apples at the market.</p>"
+    "<h2 id='snow'>Snow</h2><p>A sailor lost the key in the snow.</p>"
+    "<h2 id='ships'>Ships</h2><p>The sailor found a sailor.</p>"
+)
+OBJECT = (
+    "<h1>API</h1><dl class='py method'><dt class='sig sig-object py' id='ship.Sailor.open_door'>"
+    "ship.Sailor.open_door(door, wooden=True)</dt><dd><p>Open a door.</p></dd></dl>"
+)
+PAGES = {
+    "guide.html": HEAD.format("en", "2.0") + GUIDE,
+    "1.0/guide.html": HEAD.format("en", "1.0") + GUIDE.replace("painted", "sold"),
+    "de/guide.html": HEAD.format("de", "2.0") + GUIDE,
+    "api.html": HEAD.format("en", "2.0") + OBJECT,
+}
+
+
+COLOURS = """(dialog) => {
+    const { backgroundColor, color, colorScheme } = getComputedStyle(dialog);
+    return [backgroundColor, color, colorScheme];
+}"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site for searching pages in two versions and two languages, beside them."""
+    folder = tmp_path_factory.mktemp("results") / "project"
+    for name, content in PAGES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return write_search(folder, "search")
+
+
+def stand_on(page: "Page", version: str, lang: str) -> None:
+    """Give the page around the box a version and a language, as a change of the route does."""
+    page.evaluate(
+        """([version, lang]) => {
+            document.documentElement.lang = lang;
+            document.querySelector("meta[name=docusaurus_version]")?.remove();
+            const meta = document.createElement("meta");
+            document.head.append(Object.assign(meta, { name: "docusaurus_version", content: version }));
+        }""",
+        [version, lang],
+    )
+
+
+def ask(page: "Page", text: str) -> "list[str]":
+    """Open the box if it is closed, type a text and return the addresses of the sections."""
+    if page.get_by_role("combobox").count() == 0:
+        page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("")
+    page.locator("[part=hit]").first.wait_for(state="detached")
+    page.get_by_role("combobox").fill(text)
+    hits = page.locator("[part=hit]")
+    hits.first.wait_for()
+    return [str(hit.get_attribute("href")).rpartition("/project/")[2] for hit in hits.all()]
+
+
+def test_a_card_has_the_way_the_name_and_the_signature(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "2.0", "en")
+    assert ask(page, "Sailor.open_door")[0] == "api.html#ship.Sailor.open_door"
+    card = page.locator("[part=hit]").first
+    assert card.locator("[part=heading]").inner_text() == "ship.Sailor.open_door"
+    assert card.locator("[part=signature]").inner_text() == "(door, wooden=True)"
+    assert card.locator(".icon.code").count() == 1
+    assert page.locator("[part=title]").first.get_attribute("href") == page.url.rpartition("/")[0] + "/api.html"
+    assert ask(page, "judge sold forty apples")[0] == "guide.html#apples"
+    card = page.locator("[part=hit]").first
+    assert card.locator("[part=place]").inner_text() == "Walls"
+    heading = card.locator("[part=heading]")
+    assert str(heading.text_content()).endswith("at any width of it")
+    box = heading.bounding_box()
+    assert box is not None
+    assert box["height"] < 30
+
+
+def test_a_page_shows_three_sections_and_more_after_a_key(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "2.0", "en")
+    assert len([link for link in ask(page, "sailor") if link.startswith("guide")]) == 3
+    page.get_by_role("option", name="More on this page").wait_for()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.locator("[part=hit][href*='/guide.html']").nth(3).wait_for()
+    assert page.get_by_role("option", name="More on this page").count() == 0
+
+
+def test_the_box_searches_the_version_and_language_of_its_page(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "1.0", "en")
+    assert {link.partition("#")[0] for link in ask(page, "wooden door")} == {"1.0/guide.html"}
+    chip = page.get_by_role("button", name="Only version 1.0, English")
+    assert chip.get_attribute("aria-pressed") == "true"
+    page.keyboard.press("Escape")
+    stand_on(page, "2.0", "de")  # as a router does, without loading the page
+    assert {link.partition("#")[0] for link in ask(page, "wooden door")} == {"de/guide.html"}
+    page.keyboard.press("Alt+a")
+    page.get_by_role("button", name="Nur Version 2.0, Deutsch", pressed=False).wait_for()
+    page.locator("[part=hit][href$='/project/guide.html#doors']").wait_for()
+    assert page.locator("[part=also]").first.inner_text() == "auch in 1.0, de"
+    assert page.locator("[part=hit][href*='#doors']").count() == 1
+
+
+def test_nothing_found_in_the_scope_leads_to_all(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "1.0", "en")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("painted")
+    page.get_by_role("status").filter(has_text="Nothing was found for “painted”.").wait_for()
+    page.get_by_role("option", name="Search all versions and languages").click()
+    page.locator("[part=hit][href$='guide.html#walls']").first.wait_for()
+
+
+def test_a_word_is_left_out_until_its_chip_is_removed(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "2.0", "en")
+    assert "guide.html#snow" not in ask(page, "sailor -snow")
+    chip = page.get_by_role("button", name="without “snow”")
+    chip.click()
+    page.locator("[part=hit][href$='#snow']").wait_for()
+    assert chip.count() == 0
+    assert page.get_by_role("combobox").input_value() == "sailor -snow"
+    assert len(ask(page, "-snow")) == 1  # a word at the beginning is no instruction
+
+
+def test_a_corrected_word_is_named_with_the_other_reading(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "2.0", "en")
+    assert ask(page, "paintde kitchen")[0] == "guide.html#walls"
+    page.get_by_role("status").filter(has_text="instead of “paintde”").wait_for()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.get_by_role("option", selected=True).inner_text() == "Search for “paintde kitchen”"
+    page.keyboard.press("Enter")
+    page.get_by_role("status").filter(has_text="Results:").wait_for(state="attached")
+
+
+def test_recent_searches_and_links_of_the_owner_are_shown_first(
+    project: Path, host: Host, open_box: OpenBox, axe: str
+) -> None:
+    element = '<semantic-search><a href="guide.html">First steps</a></semantic-search>'
+    own = host(project)
+    page = open_box(own, element=element)
+    page.evaluate("addEventListener('select', (event) => event.preventDefault())")
+    ask(page, "wooden door")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("")
+    recent = page.get_by_role("option", name="wooden door", exact=True)
+    recent.wait_for()
+    assert page.get_by_role("option", name="First steps").evaluate("(link) => link.href").endswith("/guide.html")
+    assert violations(page, axe) == []
+    recent.click()
+    page.locator("[part=hit]").first.wait_for()
+    page.get_by_role("button", name="Clear").click()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Delete")
+    recent.wait_for(state="detached")
+    page.keyboard.press("Escape")
+    page = open_box(own, 'recent="off"', page=page)
+    page.evaluate("addEventListener('select', (event) => event.preventDefault())")
+    ask(page, "wooden door")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("")
+    page.locator("[part=hit]").first.wait_for(state="detached")
+    assert page.get_by_role("option").count() == 0
+
+
+def test_a_boost_of_the_owner_orders_the_results(project: Path, host: Host, open_box: OpenBox) -> None:
+    boost = json.dumps({"path": {"equals": "1.0/guide.html", "weight": 100}})
+    page = open_box(host(project), f"""mode="keyword" boost='{boost}'""")
+    stand_on(page, "3.0", "en")  # a version that the site does not have
+    assert ask(page, "sailor")[0].startswith("1.0/guide.html")
+
+
+def test_ctrl_enter_opens_a_tab_and_keeps_the_box(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "2.0", "en")
+    ask(page, "wooden door")
+    with page.context.expect_page() as opened:
+        page.keyboard.press("Control+Enter")
+    opened.value.wait_for_url("**/project/guide.html#doors")
+    assert page.get_by_role("dialog").is_visible()
+
+
+def test_the_box_is_dark_on_a_dark_page_whatever_the_system_says(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), color_scheme="light")
+    page.evaluate("document.querySelector('meta[name=color-scheme]').remove()")
+    colours: list[list[str]] = []
+    for background, ink in (("rgb(20, 20, 30)", "rgb(230, 230, 240)"), ("rgb(250, 250, 240)", "rgb(10, 10, 10)")):
+        page.evaluate(
+            "(colours) => Object.assign(document.body.style, colours)", {"background": background, "color": ink}
+        )
+        page.keyboard.press("Control+k")
+        colours.append(page.get_by_role("dialog").evaluate(COLOURS))
+        page.keyboard.press("Escape")
+    assert colours == [
+        ["rgb(20, 20, 30)", "rgb(230, 230, 240)", "dark"],
+        ["rgb(250, 250, 240)", "rgb(10, 10, 10)", "light"],
+    ]
+
+
+def test_a_phone_shows_the_dialog_on_the_whole_screen(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), viewport={"width": 360, "height": 640})
+    ask(page, "wooden door")
+    box = page.get_by_role("dialog").bounding_box()
+    assert box == {"x": 0, "y": 0, "width": 360, "height": 640}
+    page.evaluate("visualViewport.dispatchEvent(new Event('resize'))")
+    page.set_viewport_size({"width": 360, "height": 400})  # as when the keyboard comes
+    assert page.get_by_role("dialog").bounding_box() == {"x": 0, "y": 0, "width": 360, "height": 400}
+
+
+def test_sections_and_their_copies_are_those_of_the_function(project: Path, function_over: Connect) -> None:
+    function = function_over(project.parents[1] / "bundle")
+    asked: list[dict[str, Any]] = [
+        {"text": text, "mode": mode, "num_results": count, "group_by": "path", "group_size": size, "offset": offset}
+        | ({"filter": condition} if condition else {})
+        for text in ("sailor", "wooden door", "Sailor.open_door", "baker sold apples", "open_door -key", "ship")
+        for mode in ("semantic", "keyword", "hybrid")
+        for count, size, offset in ((1, 4, 0), (3, 2, 0), (2, 3, 1))
+        for condition in (None, {"version": "1.0"}, {"$not": {"path": {"$startsWith": "de/"}}})
+    ]
+    assert any(hit.get("also_in") for request in asked for hit in function(request)["results"])
+    compare(project, function, asked)
+
+
+__all__ = ["axe", "open_box"]
