@@ -24,6 +24,7 @@ from semsearch.engine.keyword.analyzer import (
     IN_TEXT,
     PUNCTUATION,
     Stem,
+    find_heading,
     find_name,
     find_stemmer,
     joined_neighbours,
@@ -174,7 +175,7 @@ def heading_names(metadata: Mapping[str, Any], title_column: str | None) -> set[
     """Return the names that the heading of a passage or its anchor is, or the title of a text without headings.
 
     A documented object such as `class click.Option(…)` has the names click.option and option. Of a heading of several
-    words, those count that have a mark, such as `-v, --verbose`.
+    words, those count that have a mark, such as `-v, --verbose`. The heading of a passage is one too.
     """
     headings = metadata.get("headings") or [metadata.get(title_column or "title")]
     heading = headings[-1] if isinstance(headings[-1], str) else ""
@@ -187,6 +188,8 @@ def heading_names(metadata: Mapping[str, Any], title_column: str | None) -> set[
         words = heading.split()
         stated += words if len(words) == 1 else [word for word in words if MARKED_NAME.search(word)]
     names = {name for each in stated if (name := find_name(each)) is not None}
+    if metadata.get("headings") is not None and (whole := find_heading(heading)) is not None:
+        names.add(whole)
     dotted = (name.split(".") for name in names if OBJECT_NAME.fullmatch(name))
     return names | {".".join(parts[place:]) for parts in dotted for place in range(len(parts))}
 

@@ -349,11 +349,11 @@ OPTION = {"click.option.get_default", "option.get_default"}
 @pytest.mark.parametrize(
     ("metadata", "names"),
     [
-        ({"headings": ["API", "class click.Option(param_decls=None)"]}, {"click.option", "option"}),
+        ({"headings": ["API", "class click.Option(x=1)"]}, {"click.option", "option", "class click.option(x=1"}),
         ({"headings": ["get_default()"], "url": "api#click.Option.get_default"}, {*OPTION, "get_default"}),
-        ({"headings": ["-v, --verbose"]}, {"-v", "--verbose"}),
+        ({"headings": ["-v, --verbose"]}, {"-v", "--verbose", "v, --verbose"}),
         ({"headings": ["Install"], "url": "guide#install"}, {"install"}),
-        ({"headings": ["How to install C++ and fooBar"]}, {"c++", "foobar"}),
+        ({"headings": ["How to install C++ and fooBar?"]}, {"c++", "foobar", "how to install c++ and foobar"}),
         ({"title": "E1001", "headings": []}, {"e1001"}),
         ({"title": "Two words"}, set()),
         ({"title": 7}, set()),

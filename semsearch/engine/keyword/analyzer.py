@@ -13,8 +13,9 @@ quadratic in the length of a run of combining marks, so only the first MOST_MARK
 Words of letters alone may be stemmed, which brings "searches" and "searching" to "search". A code never is.
 Left out: stop words (frequent words count little in BM25 anyway).
 
-A corpus has terms that no text has, for queries that are a name and nothing else: IN_HEADING and a name, or IN_TEXT and
-a name, such as "=get_default" and "~multiple=true". `find_name` and `names_in` say what a name is.
+A corpus has terms that no text has, for queries that are a name or a heading and nothing else: IN_HEADING and a name or
+a heading, or IN_TEXT and a name, such as "=get_default", "=create a page" and "~multiple=true". `find_name` and
+`names_in` say what a name is.
 """
 
 import re
@@ -171,6 +172,14 @@ def find_name(text: str) -> str | None:
     name = name.removesuffix("()").lstrip(_BEFORE_NAMES).rstrip(_AFTER_NAMES).removesuffix("()").casefold()
     if any(map(str.isalpha, name)):
         return name
+    return None
+
+
+def find_heading(text: str) -> str | None:
+    """Return a text as headings are compared: in lower case, without punctuation around it; None if it is too long."""
+    heading = " ".join(text.casefold().split()).strip(PUNCTUATION)
+    if 0 < len(heading) <= LONGEST_NAME:
+        return heading
     return None
 
 

@@ -37,6 +37,7 @@ from semsearch.engine.keyword.analyzer import (
     MARKS_OF_CODES,
     Stem,
     find_codes,
+    find_heading,
     find_name,
     find_stemmer,
     joined_neighbours,
@@ -172,7 +173,7 @@ class Keywords:
                 completed |= replacing_synonyms
                 attainable += terms[-1].bound
         attainable += self._missing(text, unknown, corrected) * UNKNOWN * _idf(self._count, 0)
-        if (name := find_name(text)) is not None and (named := self._named(name, attainable)):
+        if named := self._named(text, attainable):
             terms.append(Term(named))
         return Matches(
             terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected, frozenset(completed), attainable
@@ -227,11 +228,16 @@ class Keywords:
                 synonyms |= others.keys()
         return found, synonyms
 
-    def _named(self, name: str, attainable: float) -> list[Postings]:
-        """Return the rows that have a name in their heading, and those that have it in their text."""
-        found = []
-        for mark, factor in ((IN_HEADING, NAME_IN_HEADING), (IN_TEXT, NAME_IN_TEXT)):
-            rows = self.rows_of(mark + name)
+    def _named(self, text: str, attainable: float) -> list[Postings]:
+        """Return the rows whose heading a text is or names, and the rows that have it as a name in their text."""
+        name, found = find_name(text), []
+        for mark, sought, factor in (
+            (IN_HEADING, find_heading(text) if name is None else name, NAME_IN_HEADING),
+            (IN_TEXT, name, NAME_IN_TEXT),
+        ):
+            if sought is None:
+                continue
+            rows = self.rows_of(mark + sought)
             if len(rows):
                 impacts = np.full(len(rows), LARGEST_IMPACT, np.uint8)
                 found.append(Postings(rows, impacts, np.float32(factor * attainable / LARGEST_IMPACT)))

@@ -397,6 +397,16 @@ def test_a_name_in_a_heading_comes_before_one_in_a_text(file: Path) -> None:
     assert keywords.match("what is --no-cache").best(1)[0].row != 3
 
 
+def test_a_heading_that_is_the_query_comes_first(file: Path) -> None:
+    texts = ["create pages, create a page", "A page. " * 30, "create a page"]
+    tensors, info = keyword_tensors(texts, KeywordOptions(), names=[[], ["create a page"], []])
+    save_file(tensors, file)
+    assert info is not None
+    keywords = Keywords(file, info, len(texts))
+    assert keywords.match("Create a  page?").best(1)[0].row == 1
+    assert keywords.match("to create a page").best(1)[0].row != 1
+
+
 def test_a_corrected_word_brings_its_synonyms(file: Path) -> None:
     keywords = make(file, ["a sofa", "two sofas", "a couch", "a bed"], KeywordOptions(synonyms=[["sofa", "couch"]]))
     matches = keywords.match("sofaa")

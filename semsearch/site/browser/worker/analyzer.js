@@ -124,6 +124,13 @@ export class Analyzer {
     });
   }
 
+  /** Return a text as headings are compared, null if it is too long. @param {string} text */
+  findHeading(text) {
+    const words = this.fold(text).split(new RegExp(`[${SPACE}]+`, "u")).filter(Boolean);
+    const heading = words.join(" ").replace(EDGES, "");
+    return heading && [...heading].length <= LONGEST_NAME ? heading : null;
+  }
+
   /** Return the name that a text is, null if it is none. @param {string} text */
   findName(text) {
     const name = text.replace(new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, "gu"), "");

@@ -170,11 +170,12 @@ export class Keywords {
     const missing = words.filter((word) => !corrected.has(word) && isMissing(word)).length;
     attainable += missing * UNKNOWN * Math.log1p((this.rows + 0.5) / 0.5);
     const name = this.analyzer.findName(text);
-    if (name) {
+    const heading = name ?? this.analyzer.findHeading(text);
+    if (heading) {
       const best = new Float32Array(this.rows);
-      for (const [mark, factor] of NAMED) {
+      for (const [mark, factor] of name ? NAMED : NAMED.slice(0, 1)) {
         const score = Math.fround(LARGEST_IMPACT * Math.fround((factor * attainable) / LARGEST_IMPACT));
-        this.eachPosting(mark + name, 1, (row) => (best[row] = Math.max(best[row], score)));
+        this.eachPosting(mark + heading, 1, (row) => (best[row] = Math.max(best[row], score)));
       }
       best.forEach((score, row) => (scores[row] += score));
     }
