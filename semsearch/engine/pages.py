@@ -64,12 +64,14 @@ def find_groups(
     mask, depth = allowed, HITS_PER_GROUP * count
     while True:
         hits = find(depth, mask)
-        for hit in hits:
-            if owners[sections[hit.row]] == NO_GROUP:
-                hit = _shortest_copy(find, hit, sections, numbers, column, allowed)
+        for found in hits:
+            if len(best) >= offset + count:
+                break
+            if owners[sections[found.row]] == NO_GROUP:
+                hit = _shortest_copy(find, found, sections, numbers, column, allowed)
                 number = int(numbers[hit.row])
                 best[number] = hit
-                own = np.unique(sections[_rows_of([number], numbers, column)])
+                own = sections[numbers == number]
                 owners[own[owners[own] == NO_GROUP]] = number
         if len(best) >= offset + count or len(hits) < depth:
             break
@@ -89,7 +91,8 @@ def _shortest_copy(
 ) -> Hit:
     """Return the hit, or the one of a section with an equal text and score whose group has a shorter string."""
     copies = sections == sections[hit.row]
-    if len(np.unique(numbers[copies])) == 1:
+    groups = numbers[copies]
+    if groups.min() == groups.max():
         return hit
     if allowed is not None:
         copies &= allowed

@@ -162,18 +162,19 @@ class RefinedQuery:
 
     def _add_copies(self, sections: AnyArray, results: Sequence[dict[str, Any]], hits: Sequence[Hit]) -> None:
         """Add `also_in` to results whose section other documents have too: where it is in each of them."""
-        texts = self._texts()
+        texts, paths = self._texts(), self._column(PATH).codes
+        assert paths is not None  # strings always have a dictionary
         numbers = sections[[hit.row for hit in hits]]
-        places: dict[int, dict[str, dict[str, Any]]] = {}  # of each section, by the path of the document
-        for row in np.flatnonzero(texts.among_allowed(np.isin(sections, numbers))).tolist():
-            metadata = texts.passages[row].metadata
-            place = {name: metadata[name] for name in PLACE if name in metadata}
-            places.setdefault(int(sections[row]), {}).setdefault(metadata[PATH], place)
+        rows = np.flatnonzero(texts.among_allowed(np.isin(sections, numbers)))
+        places: dict[int, dict[int, int]] = {}  # the first row of each section in each document
+        for row, number, path in zip(rows.tolist(), sections[rows].tolist(), paths[rows].tolist(), strict=True):
+            places.setdefault(number, {}).setdefault(path, row)
         for result, hit, number in zip(results, hits, numbers.tolist(), strict=True):
-            own = texts.passages[hit.row].metadata[PATH]
-            others = [place for path, place in places[number].items() if path != own]
+            own = int(paths[hit.row])
+            others = [row for path, row in places[number].items() if path != own]
             if others:
-                result["also_in"] = others[:MOST_COPIES]
+                copies = [texts.passages[row].metadata for row in others[:MOST_COPIES]]
+                result["also_in"] = [{name: each[name] for name in PLACE if name in each} for each in copies]
 
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
         if not self._query.facets:

@@ -79,11 +79,13 @@ export function drawCard(result, { kind, heading, signature, way }, also, langua
   return [icon(kind), make("span", { class: "lines" }, ...lines)];
 }
 
-// Return the best part of a text, its highlights marked. Items of lists begin with a point.
+// Return the best part of a text, its highlights marked.
 function excerptOf({ text, highlights }) {
-  const line = text.replace(/^- /, "• ").replace(/\n- /g, " • ");
-  return make("span", { class: "excerpt", part: "excerpt" }, ...markRanges(line, highlights));
+  return make("span", { class: "excerpt", part: "excerpt" }, ...markRanges(asLine(text), highlights));
 }
+
+// Return a text of the same length in which items of lists begin with a point.
+export const asLine = (text) => text.replace(/^- /, "• ").replace(/\n- /g, " • ");
 
 // Return the names of places, such as "1.0, next": what differs from the version and the language of `own`, or else the
 // path.

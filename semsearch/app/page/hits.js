@@ -86,7 +86,7 @@ function drawText({ text, highlights, snippet }) {
   const button = make("button", { type: "button", class: "more", click: () => show(!paragraph.matches(".open")) });
   function show(isOpen) {
     paragraph.replaceChildren(
-      ...(isOpen ? markRanges(text, highlights) : markRanges(snippet.text, snippet.highlights)),
+      ...(isOpen ? markRanges(text, highlights) : markRanges(asLine(snippet.text), snippet.highlights)),
     );
     paragraph.classList.toggle("open", isOpen || isWhole);
     paragraph.classList.toggle("later", !isOpen && isLater);

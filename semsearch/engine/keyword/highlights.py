@@ -28,7 +28,7 @@ _MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"
 SENTENCE = re.compile(
     rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
 )
-HYPHENATED = re.compile(r"[^\W_]+(?:[-_][^\W_]+){1,2}")  # its words can be one word of the query
+HYPHENATED = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_][^\W_]++){1,2}")  # its words can be one word of the query
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 
 
@@ -98,7 +98,9 @@ class TermsOfWords(dict[str, frozenset[str]]):
     def words(self, text: str) -> list[Range]:
         """Return where the words of a text are, those with hyphens, and the pairs of Chinese characters; ascending."""
         words = [word.span() for word in re.finditer(WORD, text)]
-        others = [code.span() for code in HYPHENATED.finditer(text)]
+        others = []
+        if "-" in text or "_" in text:
+            others += [code.span() for code in HYPHENATED.finditer(text)]
         if not text.isascii():
             others += [pair.span(1) for pair in re.finditer(PAIR, text)]
         if others:

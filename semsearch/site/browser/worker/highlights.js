@@ -10,7 +10,7 @@ const SNIPPET = 240; // maximum characters of a snippet
 const [MARK, STOP, CLOSING] = ["[.!?\\u2026]", "\\u3002\\uff01\\uff1f", "[\"'\\u201d\\u2019\\u00bb)\\]]*"];
 const INSIDE = `(?:[^\\n.!?\\u2026${STOP}]+|${MARK}(?!${CLOSING}(?:[${SPACE}]|$)))*`;
 const SENTENCE = new RegExp(`(?=[^${SPACE}])${INSIDE}(?:${MARK}${CLOSING}|[${STOP}])?`, "gu");
-const HYPHENATED = /[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+){1,2}/gu; // its words can be one word of the query
+const HYPHENATED = /(?<![\p{L}\p{N}])[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+){1,2}/gu; // its words can be one word of the query
 const HYPHENS = /[-_]/;
 const BLANK = new RegExp(`[${SPACE}]`, "u");
 

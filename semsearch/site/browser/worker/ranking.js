@@ -51,6 +51,7 @@ export function findGroups(find, column, sections, allowed, offset, count, size)
   for (let depth = HITS_PER_GROUP * count, rest = allowed; ; depth *= 2) {
     const hits = find(depth, rest);
     for (const first of hits) {
+      if (best.size >= offset + count) break;
       if (owners.has(sectionOf(first.row))) continue;
       const hit = shortestCopy(first);
       const own = numbers[hit.row];
