@@ -412,3 +412,26 @@ def test_a_corrected_word_brings_its_synonyms(file: Path) -> None:
     matches = keywords.match("sofaa")
     assert [*matches.corrected["sofaa"]] == ["sofas"] or [*matches.corrected["sofaa"]] == ["sofa"]
     assert {hit.row for hit in matches.best(4)} == {0, 1, 2}
+
+
+# Each line has two forms of a word; a text with one is found by the other.
+PAIRS = """\
+tshirt, T-shirt; tshirt, t shirt; t-shirt, t shirt; wifi, Wi-Fi; wifi, wi fi
+email, e-mail; ebook, e-book; ebook, e book; DX1429, DX-1429; DX1429, DX 1429
+128GB, 128 GB; 500ml, 500 ml; 3D, 3-D; 10mm, 10 mm; 4K, 4 K
+B12, B-12; USB3, USB-3; database, data base; filename, file name; timestamp, time stamp
+backend, back-end; frontend, front end; login, log-in; setup, set up; online, on-line
+nonprofit, non-profit; coworker, co-worker; preorder, pre-order; reuse, re-use; foobar, foo_bar
+getdefault, get_default; nocache, no-cache; readonly, read-only; webpage, web page; website, web-site
+smartphone, smart phone; bluetooth, blue tooth; multithreaded, multi-threaded; antivirus, anti virus; opensource, open source"""
+
+
+def test_words_find_their_other_form(file: Path) -> None:
+    forms = [pair.strip().split(", ") for line in PAIRS.splitlines() for pair in line.split("; ")]
+    missed = []
+    for one, other in forms:
+        keywords = make(file, [f"a red {one} here", f"the blue {other} there", "a text", "t", "fi"], KeywordOptions())
+        for query, expected in ((one, 1), (other, 0)):
+            if expected not in {hit.row for hit in keywords.match(query).best(5)}:
+                missed.append(query)
+    assert (len(forms), missed) == (40, [])
