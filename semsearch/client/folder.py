@@ -9,7 +9,6 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
 from pydantic import ValidationError
 
 from semsearch.aws.s3.fetch import fetch, without_rows
@@ -19,10 +18,9 @@ from semsearch.aws.s3.published import POINTER, parse_pointer
 from semsearch.aws.search import make_search
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
-from semsearch.engine.embedder import Embedder, RunBatches, TokenIds
 from semsearch.engine.loading import Loaded, load
 from semsearch.engine.quantization import Embeddings
-from semsearch.search.executor import Executor, finish
+from semsearch.search.executor import BatchedExecutor, Executor, finish
 from semsearch.search.query import Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest, describe_errors
@@ -124,30 +122,6 @@ class LocalBundle:
         self._release()
 
 
-class BatchedExecutor(Executor):
-    """Embeds the texts of several searches together, before the searches ask for them one by one."""
-
-    def __init__(self, embedder: Embedder, texts: Sequence[str], run: RunBatches) -> None:
-        """Embed the texts of queries; `run` is that of `Embedder.embed`."""
-        super().__init__(embedder)
-        different = list(dict.fromkeys(texts))
-        tokens = embedder.tokenize(different, role="query") if different else []
-        self._tokens = dict(zip(different, tokens, strict=True))
-        self._embeddings = dict(zip(map(_key, tokens), embedder.embed(tokens, run), strict=True))
-
-    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
-        """Return the tokens of texts, which are known for those of the queries."""
-        if all(text in self._tokens for text in texts):
-            return [self._tokens[text] for text in texts]
-        return await super().tokenize(texts, role)
-
-    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
-        """Return embeddings, (n, dim) float32, which are known for the texts of the queries."""
-        if all(_key(text) in self._embeddings for text in tokens):
-            return np.stack([self._embeddings[_key(text)] for text in tokens])
-        return await super().embed(tokens)
-
-
 def open_folder(folder: Path, *, verify: bool) -> LocalBundle:
     """Open the bundle in a folder. Raises BundleError or TensorsError if it cannot be used."""
     if verify:
@@ -210,7 +184,3 @@ def _answer(search: SearchFunction, query: Query) -> Body:
 
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(len(os.sched_getaffinity(0)), "search")
-
-
-def _key(tokens: TokenIds) -> tuple[int, ...]:
-    return tuple(tokens.ids)

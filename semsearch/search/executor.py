@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from semsearch.engine.embedder import Embedder, TokenIds
+import numpy as np
+
+from semsearch.engine.embedder import Embedder, RunBatches, TokenIds
 from semsearch.engine.quantization import Embeddings
 
 if TYPE_CHECKING:
@@ -48,6 +50,30 @@ class Executor:
         return work()
 
 
+class BatchedExecutor(Executor):
+    """Embeds the texts of several searches together, before the searches ask for them one by one."""
+
+    def __init__(self, embedder: Embedder, texts: Sequence[str], run: RunBatches) -> None:
+        """Embed the texts of queries; `run` is that of `Embedder.embed`."""
+        super().__init__(embedder)
+        different = list(dict.fromkeys(texts))
+        tokens = embedder.tokenize(different, role="query") if different else []
+        self._tokens = dict(zip(different, tokens, strict=True))
+        self._embeddings = dict(zip(map(_key, tokens), embedder.embed(tokens, run), strict=True))
+
+    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
+        """Return the tokens of texts, which are known for those of the queries."""
+        if all(text in self._tokens for text in texts):
+            return [self._tokens[text] for text in texts]
+        return await super().tokenize(texts, role)
+
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        """Return embeddings, (n, dim) float32, which are known for the texts of the queries."""
+        if all(_key(text) in self._embeddings for text in tokens):
+            return np.stack([self._embeddings[_key(text)] for text in tokens])
+        return await super().embed(tokens)
+
+
 def finish(work: Awaitable[Returned]) -> Returned:
     """Return the result of a coroutine that never suspends, without an event loop."""
     try:
@@ -56,3 +82,7 @@ def finish(work: Awaitable[Returned]) -> Returned:
         result: Returned = finished.value
         return result
     raise AssertionError("an Executor does not wait")
+
+
+def _key(tokens: TokenIds) -> tuple[int, ...]:
+    return tuple(tokens.ids)
