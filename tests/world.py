@@ -8,7 +8,8 @@ import asyncio
 import json
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,6 +34,7 @@ from semsearch.engine.bundle import (
     PASSAGES,
     QUERY_TABLE,
     TOKENIZER,
+    FloorInfo,
     Manifest,
     ModelInfo,
     QueriesInfo,
@@ -44,7 +46,7 @@ from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
-from semsearch.indexing.bundles import write_model
+from semsearch.indexing.bundles import write_manifest, write_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.files import save_tensors
 from semsearch.indexing.keywords import KeywordOptions
@@ -213,6 +215,14 @@ def add_table(bundle: Path) -> Path:
     vectors[-1] *= -1
     save_tensors(bundle / QUERY_TABLE, {VECTORS: np.rint(vectors * 30).astype(np.int8)})
     write_queries(bundle, manifest, QueriesInfo(spans=0))
+    return bundle
+
+
+def add_floor(bundle: Path, scores: Mapping[str, float | None]) -> Path:
+    """State floors in the manifest of a bundle of `write_bundle`, and return its folder."""
+    manifest = check_bundle(bundle)
+    floor = {mode: FloorInfo(score, kept=1.0) for mode, score in scores.items()}
+    write_manifest(bundle, replace(manifest, index=replace(manifest.corpus, floor=floor)))
     return bundle
 
 

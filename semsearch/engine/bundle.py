@@ -138,6 +138,14 @@ class VectorsInfo:
     keeps_texts: bool = False  # whether only the embeddings are there, and texts, columns and keywords in the bundle
 
 
+@dataclass(frozen=True, slots=True)
+class FloorInfo:
+    """The score of a best hit below which nothing relevant was found, for one mode: see indexing/vectors/floor.py."""
+
+    score: float | None  # None if no score separates questions that the texts answer from others
+    kept: float  # share (0 to 1) of questions from the texts themselves whose best hit reaches the measured score
+
+
 JSON_NAMES = {"source": "corpus"}  # fields of IndexInfo that the JSON calls something else
 
 
@@ -161,6 +169,7 @@ class IndexInfo:
     boost: dict[str, Any] = field(default_factory=dict)  # default of the field `boost` of a request
     # options of `semsearch index` that differ from their defaults; only updates read them
     options: dict[str, Any] = field(default_factory=dict)
+    floor: dict[str, FloorInfo] = field(default_factory=dict)  # by mode; {} if not measured, as in older bundles
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +263,7 @@ def _read_index(fields: dict[str, Any] | None) -> IndexInfo | None:
     kinds = {"stages": StagesInfo, "keywords": KeywordsInfo, "vectors": VectorsInfo}
     parts = {name: kind(**fields[name]) for name, kind in kinds.items() if fields.get(name) is not None}
     values = fields | parts
+    values["floor"] = {mode: FloorInfo(**measured) for mode, measured in fields.get("floor", {}).items()}
     for name, stored in JSON_NAMES.items():
         values[name] = values.pop(stored)
     return IndexInfo(**values)

@@ -56,6 +56,7 @@ from semsearch.indexing.vectors.embed import (
     embed_texts,
     open_older_rows,
 )
+from semsearch.indexing.vectors.floor import measure_floor
 from semsearch.indexing.vectors.indexer import write_index, write_truncated
 from semsearch.indexing.vectors.query_table import keep_table, write_table
 from semsearch.indexing.vectors.recall import sample_spans
@@ -332,6 +333,7 @@ def index(
             new_rows = len(corpus.texts) - rows.updated
             learns = learn or questions is not None
             manifest = write_query_table(fresh, None if learns else older, manifest, asked, new_rows, on_progress)
+        manifest = measure_floor(fresh, manifest, on_progress)
         checks = check(fresh, embedder, rows, out, on_progress)
         repeated_ids = corpus.repeated_ids
     return IndexSummary(

@@ -1,0 +1,108 @@
+"""The floor: the score of a best hit below which nothing relevant was found, measured for each mode of a search.
+
+It is the score that the best hits of 95 of 100 questions about other fields do not reach. other_fields.txt has the
+questions, 9 about each of 20 fields of everyday life. An index can be about some of these fields, so fields whose
+questions come much closer than those of the others are left out.
+
+The questions are written as people ask. Spans of Python's documentation, another choice, share words with texts about
+any software: with them, the floor of this project's documentation lost 10 of 50 questions that it answers, and 0 with
+these (`python -m bench floor`).
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.resources import files
+from math import ceil, floor
+from os import cpu_count
+from pathlib import Path
+
+import numpy as np
+
+from semsearch.engine.bundle import PASSAGES, FloorInfo, Manifest
+from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.tensors import Array
+from semsearch.indexing.bundles import write_manifest
+from semsearch.indexing.corpus.passages import stored_columns
+from semsearch.indexing.files import release
+from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.vectors.recall import SEARCHES_AT_ONCE, sample_spans
+from semsearch.search.executor import BatchedExecutor, finish
+from semsearch.search.query import Query, SearchFunction
+from semsearch.search.search import BundleSearch
+
+SHARE_BELOW = 0.95  # share of the questions about other fields whose best hit is below the floor
+# Minimum share of the questions from the texts whose best hit reaches the floor. It is lower in the mode keyword, which
+# would lose a fifth of the questions in bench/floor.tsv, and in all modes for abstracts of SciFact, which share the
+# words of medicine and animals with some of the other fields, and would lose a sixth of their claims.
+LEAST_KEPT = 0.9
+FLOOR_DECIMALS = 4
+FIELD_MARK = "# "  # begins the line with the name of a field
+MEASURING = "measure the floor"
+
+BestScores = Array[np.float64]  # the score of the best hit of each question, 0 without a hit
+
+
+def measure_floor(folder: Path, manifest: Manifest, on_progress: OnProgress = no_progress) -> Manifest:
+    """Measure the floor of each mode of the bundle in a folder. Write the new manifest, and return it."""
+    on_progress(MEASURING, 0)
+    bundle = load_bundle(folder)
+    own = sample_spans(stored_columns(folder / PASSAGES)[0])
+    fields = read_fields()
+    others = [question for field in fields for question in field]
+    embedded = [] if bundle.table is not None else [*own, *others]
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        search = BundleSearch(bundle, BatchedExecutor(bundle.embedder, embedded, pool.map)).search
+    modes = ["semantic"]
+    if manifest.corpus.keywords is not None:
+        modes += ["keyword", "hybrid"]
+    measured = {}
+    for number, mode in enumerate(modes):
+        on_progress(MEASURING, number / len(modes))
+        scores = best_scores(bundle, search, others, mode)
+        measured[mode] = find_floor(best_scores(bundle, search, own, mode), scores.reshape(len(fields), -1))
+    manifest = replace(manifest, index=replace(manifest.corpus, floor=measured))
+    write_manifest(folder, manifest)
+    on_progress(MEASURING, 1)
+    return manifest
+
+
+def read_fields() -> list[list[str]]:
+    """Return the questions about each field; all fields have the same number of them."""
+    text = files("semsearch.indexing.vectors").joinpath("other_fields.txt").read_text("utf-8")
+    _, *fields = f"\n{text}".split(f"\n{FIELD_MARK}")
+    return [field.splitlines()[1:] for field in fields]
+
+
+def best_scores(bundle: LoadedBundle, search: SearchFunction, questions: Sequence[str], mode: str) -> BestScores:
+    """Return the score of the best hit of each question in a mode, (questions,), before boosts."""
+    best = np.zeros(len(questions))
+    for number, text in enumerate(questions):
+        query = Query(text, num_results=1, mode=mode, include=(), boost={})
+        for result in finish(search(query, lambda phase: None)).results:
+            best[number] = result["score"]
+        if number % SEARCHES_AT_ONCE == 0:
+            release(bundle.index.codes)  # or the searches would bring nearly the whole index into memory
+    return best
+
+
+def find_floor(own: BestScores, by_field: BestScores) -> FloorInfo:
+    """Return the floor for the best scores of questions from the texts, (n,), and of others, (fields, questions)."""
+    others = np.sort(leave_out_own(by_field), axis=None)
+    last = float(others[ceil(SHARE_BELOW * len(others)) - 1])  # the floor is the next number above it
+    score = round((floor(last * 10**FLOOR_DECIMALS) + 1) / 10**FLOOR_DECIMALS, FLOOR_DECIMALS)
+    kept = float(np.mean(own >= score))
+    if kept < LEAST_KEPT:
+        return FloorInfo(None, round(kept, FLOOR_DECIMALS))
+    return FloorInfo(score, round(kept, FLOOR_DECIMALS))
+
+
+def leave_out_own(by_field: BestScores) -> BestScores:
+    """Return the scores without fields that the texts are about, (fields left, questions).
+
+    The half of the fields with the lowest medians is about something else. A field is left out if half of its questions
+    score above nearly all questions of that half.
+    """
+    medians = np.median(by_field, axis=1)
+    farthest = by_field[np.argsort(medians)[: len(by_field) // 2]]
+    return by_field[medians <= np.quantile(farthest, SHARE_BELOW)]
