@@ -102,7 +102,8 @@ def _openapi_document(app: FastAPI, bundle: Loaded, *, has_keys: bool) -> dict[s
     from semsearch.app.routes.schemas import describe_app  # not needed by the other routes
 
     manifest = bundle.manifest
-    document = describe_app(app, bundle.column_kinds, dim=manifest.model.dim, has_reranker=manifest.rerank is not None)
+    has_reranker, floor = manifest.rerank is not None, manifest.corpus.floor
+    document = describe_app(app, bundle.column_kinds, dim=manifest.model.dim, has_reranker=has_reranker, floor=floor)
     document["security"] = []
     if has_keys:
         from semsearch.app.access.keys import describe_keys

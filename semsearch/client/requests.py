@@ -34,7 +34,7 @@ class SearchOptions(TypedDict, total=False):
     facets: Sequence[str]
     facets_of: Literal["matching", "results"]
     offset: int
-    min_score: float | None
+    min_score: float | Literal["floor"] | None
     group_by: str | None
     group_size: int
     highlights: bool

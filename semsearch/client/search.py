@@ -84,7 +84,7 @@ class Search:
         facets: Sequence[str] = (),
         facets_of: Literal["matching", "results"] = "matching",
         offset: int = 0,
-        min_score: float | None = None,
+        min_score: float | Literal["floor"] | None = None,
         group_by: str | None = None,
         group_size: int = 3,
         highlights: bool = False,

@@ -53,7 +53,7 @@ def query(
     sort: Sequence[str] = (),
     facet: Sequence[str] = (),
     offset: Annotated[int, Parameter(validator=Number(gte=0, lte=MOST_OFFSET))] = 0,
-    min_score: float | None = None,
+    min_score: float | Literal["floor"] | None = None,
     group_by: str | None = None,
     group_size: Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_IN_GROUP))] = 3,
     rerank: Annotated[int | None, Parameter(validator=Number(gte=1, lte=MOST_CANDIDATES))] = None,
@@ -80,7 +80,7 @@ def query(
         sort: order by a column, or from high to low by COLUMN:desc; can be repeated.
         facet: count the values of a column among the texts that pass the filter; can be repeated.
         offset: skip the first results.
-        min_score: leave out results with a lower score.
+        min_score: leave out results with a lower score; floor leaves out those that are probably not relevant.
         group_by: one result for each value of this column. Cards of documents are grouped by path.
         group_size: maximum texts of a group.
         rerank: score this number of the best texts again with the reranker of the index, which is slower.

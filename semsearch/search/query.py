@@ -16,6 +16,7 @@ MOST_CANDIDATES = 100  # maximum texts that the reranker scores for a query
 MOST_IN_GROUP = 20  # maximum texts of a group
 MOST_AROUND = 10  # maximum passages before a passage, and after it, that a caller can request
 CHARACTERS_PER_TEXT = 65_536  # takes 0.1 s to tokenize; a model reads only the first few thousand
+FLOOR = "floor"  # a `min_score`: that which was measured for the mode when the index was made
 LONGEST_FOUND = 60  # maximum characters of a wrong value that an error shows
 
 Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
@@ -60,7 +61,7 @@ class Query:
     include: Sequence[str] = ("text", "metadata")
     id: str | None = None
     offset: int = 0
-    min_score: float | None = None
+    min_score: float | str | None = None  # FLOOR, or a number
     group_by: str | None = None
     group_size: int = 3
     sort: Mapping[str, str] | None = None

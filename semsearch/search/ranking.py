@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from semsearch.engine.hits import Find, Hit, Mask, Scored
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
@@ -152,3 +154,8 @@ class RankingAbove(ReorderedRanking):
     def find(self, count: int, mask: Mask | None) -> list[Hit]:
         """Return the first hits that reach the least score."""
         return [hit for hit in super().find(count, mask) if hit.score >= self._least]
+
+    def best(self, count: int) -> Scored:
+        """Return about the first rows that reach the least score."""
+        best = super().best(count)
+        return best.take(np.flatnonzero(best.scores >= self._least))

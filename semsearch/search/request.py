@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reprlib import Repr
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from semsearch.engine.hits import MOST_HITS
@@ -61,6 +61,26 @@ Part = Literal["text", "metadata", "source"]
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
+def union_tag(form: str) -> str:
+    """Return the tag of one form of a value; `_describe` distinguishes it from a field's name."""
+    return f"<{form}>"
+
+
+NUMBER_FORM, WORD_FORM = union_tag("number"), union_tag("word")  # the forms of `min_score`
+
+
+def _form_of_score(value: object) -> str:
+    if isinstance(value, str):
+        return WORD_FORM
+    return NUMBER_FORM
+
+
+Score = Annotated[float, Field(allow_inf_nan=False)]
+LeastScore = Annotated[
+    Annotated[Score, Tag(NUMBER_FORM)] | Annotated[Literal["floor"], Tag(WORD_FORM)], Discriminator(_form_of_score)
+]
+
+
 class RerankOptions(StrictRequest):
     """How many of the best texts the reranker scores: the more, the better the results and the slower the search."""
 
@@ -107,8 +127,10 @@ class SimilarRequest(StrictRequest):
     offset: Annotated[int, Field(ge=0, le=MOST_OFFSET), BeforeValidator(whole_number)] = Field(
         default=0, description="How many results to skip. Use the same num_results for all pages."
     )
-    min_score: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
-        default=None, description="Leave out results with a lower score."
+    min_score: LeastScore | None = Field(
+        default=None,
+        description="Leave out results with a lower score. floor: leave out results if their score says that nothing "
+        "relevant was found, as measured when the index was made.",
     )
     group_by: ColumnName | None = Field(
         default=None,
@@ -173,11 +195,6 @@ class SimilarRequest(StrictRequest):
         return Query(
             **dict(self) | {"rerank": rerank, "facets": tuple(self.facets), "without": tuple(self.without)}
         )  # their fields have the same names
-
-
-def union_tag(form: str) -> str:
-    """Return the tag of one form of a value; `_describe` distinguishes it from a field's name."""
-    return f"<{form}>"
 
 
 def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:

@@ -17,7 +17,7 @@ from semsearch.engine.passages import Passage, Passages
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
 from semsearch.search.executor import Executor
-from semsearch.search.query import LONGEST_FOUND, Lap, Query, SearchError, filter_error
+from semsearch.search.query import FLOOR, LONGEST_FOUND, Lap, Query, SearchError, filter_error
 from semsearch.search.ranking import (
     HybridRanking,
     KeywordRanking,
@@ -39,6 +39,7 @@ Returned = TypeVar("Returned")
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or index the texts again with --keywords"
 NO_RERANKER = "this bundle has no reranker; leave it out, or index the texts again with --rerank MODEL"
 ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or index the texts again with --fusion convex"
+NO_FLOOR = "this index has no measured floor; use a number, or index the texts again"
 LONG_QUERY = 200  # characters of a text, from which finding its words takes more than about a millisecond
 
 
@@ -110,7 +111,24 @@ class BundleSearch:
         if query.without and (query.mode == "semantic" or (query.text is None and query.id is None)):
             found = f"{[*query.without]!r:.{LONGEST_FOUND}}"
             raise SearchError(f"without: found {found}, expected it with a text, in the modes keyword and hybrid")
+        if query.min_score == FLOOR:
+            self._floor(query)
         return query
+
+    def _floor(self, query: Query) -> float:
+        """Return the floor of the query's mode. Raises SearchError if the index has none for this query."""
+        if query.fusion_weight is not None:
+            found = f"{FLOOR!r} with fusion_weight, which changes the scores"
+            raise SearchError(f"min_score: found {found}, expected a number; leave one of them out")
+        measured = self._bundle.manifest.corpus.floor.get(str(query.mode))
+        if measured is None:
+            raise SearchError(f"min_score: found {FLOOR!r}, but {NO_FLOOR}")
+        if measured.score is None:
+            raise SearchError(
+                f"min_score: found {FLOOR!r}, but in the mode {query.mode} no score of this index says that nothing "
+                "relevant was found; use another mode or a number"
+            )
+        return measured.score
 
     def _rows_to_prepare(self, query: Query) -> int | None:
         """Return the rows of the index if preparing takes about as long as reading them, None if it can take longer."""
@@ -200,13 +218,18 @@ class BundleSearch:
         return self.show(prepared, embedded, self.rank(prepared, embedded), lap)
 
     def rank(self, prepared: Prepared, embedded: Embedded) -> Ranking:
-        """Return the ranking of the query's mode, with its boosts and its least score."""
+        """Return the ranking of the query's mode, with its boosts and its least score.
+
+        The floor was measured without boosts, so it is compared with the scores before them.
+        """
         query = prepared.query
         ranking = rank_by_mode(prepared, embedded)
+        if query.min_score == FLOOR:
+            ranking = RankingAbove(ranking, self._floor(query))
         boosts = self._boosts(query)
         if boosts and self._bundle.texts is not None:
             ranking = boosted_ranking(ranking, boosts, self._bundle.texts.columns, str(query.mode))
-        if query.min_score is not None:
+        if isinstance(query.min_score, int | float):
             ranking = RankingAbove(ranking, query.min_score)
         return ranking
 

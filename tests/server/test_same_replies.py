@@ -33,7 +33,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {  # values of each field; the last one can
     "filter": ({"who": "the baker"}, {"chapter": {"$gte": 3}}, {"$or": [{"true": True}, {"places": "sea"}]}, {"x": 1}),
     "include": ([], ["text"], ["metadata", "text"], ["vectors"]),
     "offset": (0, 5, 150, -1),
-    "min_score": (0.1, 0.5, -1.0, "high"),
+    "min_score": (0.1, 0.5, -1.0, "high", "floor"),
     "group_by": ("who", "who", "chapter"),
     "group_size": (1, 2, 20, 21),
     "sort": ({"told": "desc"}, {"chapter": "asc", "who": "desc"}, {"places": "asc"}),

@@ -15,9 +15,11 @@ from pydantic import TypeAdapter
 
 from semsearch.app.errors import ErrorReply
 from semsearch.app.routes.reply_models import ERRORS, REPLIES
+from semsearch.engine.bundle import FloorInfo
 from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
 from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES
 from semsearch.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
+from semsearch.search.query import FLOOR
 from semsearch.search.request import MOST_COLUMNS
 from semsearch.search.results import PASSAGE_NUMBER, PATH
 
@@ -133,10 +135,26 @@ TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
 }
 
 
-def describe_app(app: FastAPI, kinds: Mapping[str, str], *, dim: int, has_reranker: bool) -> dict[str, Any]:
+def floor_rules(floor: Mapping[str, FloorInfo]) -> list[dict[str, Any]]:
+    """Return the JSON Schemas of requests that name the floor where an index with these floors has none."""
+    named: dict[str, Any] = {"min_score": {"const": FLOOR}}
+    defaults = {"text": "hybrid" if "hybrid" in floor else "semantic", "id": "semantic"}  # by the field of the query
+    rules = [{"required": [*named, "fusion_weight"], "properties": named | {"fusion_weight": {"type": "number"}}}]
+    for mode in [mode for mode, measured in floor.items() if measured.score is None]:
+        rules.append({"required": [*named, "mode"], "properties": named | {"mode": {"const": mode}}})
+        for field, default in defaults.items():
+            if mode == default:
+                query = {field: {"type": "string"}, "mode": NULL}
+                rules.append({"required": [*named, field], "properties": named | query})
+    return rules
+
+
+def describe_app(
+    app: FastAPI, kinds: Mapping[str, str], *, dim: int, has_reranker: bool, floor: Mapping[str, FloorInfo]
+) -> dict[str, Any]:
     """Return the document over a corpus with columns of these types, whose model has `dim` dimensions.
 
-    Without a reranker, its routes are left out.
+    Without a reranker, its routes are left out. floor has what was measured for each mode.
     """
     document = deepcopy(FastAPI.openapi(app))  # FastAPI makes it once and keeps it; the next bundle can have a reranker
     for path in [path for path in document["paths"] if path.endswith("/rerank") and not has_reranker]:
@@ -154,7 +172,12 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str], *, dim: int, has_rerank
     if not has_reranker:
         del properties["rerank"]["anyOf"]
         properties["rerank"] |= NULL
-    schemas["SimilarRequest"] |= TOGETHER
+    rules = deepcopy(TOGETHER)
+    if floor:
+        rules["not"]["anyOf"] += floor_rules(floor)
+    else:
+        properties["min_score"]["anyOf"] = [{"type": "number"}, NULL]
+    schemas["SimilarRequest"] |= rules
     used = used_schemas(document)
     document["components"]["schemas"] = {name: schemas[name] for name in sorted(used)}
     return document

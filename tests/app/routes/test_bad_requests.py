@@ -35,6 +35,11 @@ SIMILAR: dict[str, tuple[bytes, list[str]]] = {
         ["mode: input should be 'semantic', 'keyword' or 'hybrid', found 'exact'"],
     ),
     "min_score NaN": (b'{"text": "a", "min_score": NaN}', ["min_score: ", "finite number", "found nan"]),
+    "min_score as a word": (b'{"text": "a", "min_score": "high"}', ["min_score: ", "'floor'", "found 'high'"]),
+    "min_score of an index without a floor": (
+        b'{"text": "a", "min_score": "floor"}',
+        ["min_score: found 'floor', but this index has no measured floor"],
+    ),
     "min_score of 400 digits": (b'{"text": "a", "min_score": 1%s}' % (b"0" * 400), ["min_score: "]),
     "sort upwards": (b'{"text": "a", "sort": {"who": "up"}}', ["sort.who: ", "'asc' or 'desc'", "found 'up'"]),
     "sort in groups": (

@@ -27,7 +27,7 @@ from semsearch.app.app import App
 from semsearch.app.routes.schemas import describe_app
 from semsearch.engine.metadata.filters import OPERATORS
 from tests.function.events.through_events import ThroughEvents
-from tests.world import DIM, STORY_COLUMNS
+from tests.world import DIM, STORY_COLUMNS, add_floor
 
 
 def configured(examples: int) -> SchemathesisConfig:
@@ -92,7 +92,7 @@ def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[...,
     assert paths <= make_app(bundle=rerank_bundle).fastapi.openapi()["paths"].keys()
     app = make_app().fastapi
     assert not paths & app.openapi()["paths"].keys()
-    document = describe_app(app, {}, dim=1, has_reranker=True)  # as after a switch to a bundle with one
+    document = describe_app(app, {}, dim=1, has_reranker=True, floor={})  # as after a switch to a bundle with one
     assert paths <= document["paths"].keys()
 
 
@@ -135,7 +135,7 @@ def test_each_operation_has_a_name_a_group_and_a_schema_for_each_reply_in_json(
 
 @pytest.mark.parametrize("has_reranker", [False, True])
 def test_no_schema_is_left_that_no_route_uses(make_app: Callable[..., App], has_reranker: bool) -> None:
-    document = describe_app(make_app().fastapi, {"price": "number"}, dim=1, has_reranker=has_reranker)
+    document = describe_app(make_app().fastapi, {"price": "number"}, dim=1, has_reranker=has_reranker, floor={})
     schemas = document["components"]["schemas"]
     used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
     assert used == schemas.keys()
@@ -176,6 +176,29 @@ VALUES: dict[str, list[Any]] = {  # example values of the fields that exclude or
     "min_score": [0.1, None],
     "rerank": [{"candidates": 2}, None],
 }
+FLOOR_VALUES: dict[str, list[Any]] = {
+    "text": ["goose", None],
+    "id": ["story-001", None],
+    "min_score": ["floor", "high", 0.1, None],
+    "mode": ["semantic", "keyword", "hybrid", None],
+    "fusion_weight": [0.5, None],
+}
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [{}, {"semantic": 0.3, "keyword": None, "hybrid": 0.2}, {"semantic": None, "keyword": 1.0, "hybrid": None}],
+)
+def test_the_floor_is_allowed_where_the_search_allows_it(
+    connect: Callable[..., httpx.Client], bundle_copy: Path, scores: dict[str, float | None]
+) -> None:
+    client = connect(bundle=add_floor(bundle_copy, scores))
+    document = client.get("/openapi.json").json()
+    validator = OAS31Validator({**document, "$ref": "#/components/schemas/SimilarRequest"})
+    for chosen in product(*FLOOR_VALUES.values()):
+        body = {name: value for name, value in zip(FLOOR_VALUES, chosen, strict=True) if value is not None}
+        reply = client.post("/similar", json=body)
+        assert validator.is_valid(body) == (reply.status_code == 200), (body, reply.text)
 
 
 def test_the_rules_between_fields_are_those_of_the_search_in_one_schema(

@@ -1,0 +1,88 @@
+"""Searches with `"min_score": "floor"`: the score that was measured for the mode when the index was made."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from semsearch.engine.bundle import MANIFEST, check_bundle
+from semsearch.engine.loading import Loaded, load
+from semsearch.search.query import FLOOR, Query, SearchError
+from tests.rerankers import add_reranker
+from tests.search.searching import find
+from tests.world import add_floor
+
+TEXT = "the angry goose lost a silver key in the snow"
+FLOORS = {"semantic": 0.5, "keyword": 3.0, "hybrid": 0.4}
+MODES = tuple(FLOORS)
+
+
+@pytest.fixture(scope="module")
+def floored(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+    copy = shutil.copytree(bundle, tmp_path_factory.mktemp("floored") / "bundle")
+    return load(add_reranker(add_floor(copy, FLOORS), 0.5))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_floor_is_the_number_that_was_measured_for_the_mode(floored: Loaded, mode: str) -> None:
+    found = find(floored, Query(TEXT, 100, mode, min_score=FLOOR)).results
+    assert found == find(floored, Query(TEXT, 100, mode, min_score=FLOORS[mode])).results
+    assert 0 < len(found) < len(find(floored, Query(TEXT, 100, mode)).results)
+
+
+def test_without_a_mode_the_floor_is_that_of_the_default(floored: Loaded) -> None:
+    hybrid = find(floored, Query(TEXT, 100, "hybrid", min_score=0.4)).results
+    assert find(floored, Query(TEXT, 100, min_score=FLOOR)).results == hybrid
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_floor_is_compared_with_the_score_before_boosts(floored: Loaded, mode: str) -> None:
+    boost = {"chapter": {"log": True, "weight": 1.0}}
+    plain = find(floored, Query(TEXT, 100, mode, min_score=FLOOR)).results
+    found = find(floored, Query(TEXT, 100, mode, min_score=FLOOR, boost=boost)).results
+    assert {hit["id"] for hit in found} == {hit["id"] for hit in plain}
+    assert [hit["id"] for hit in found] != [hit["id"] for hit in plain]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_floor_is_compared_with_the_score_before_reranking(floored: Loaded, mode: str) -> None:
+    plain = find(floored, Query(TEXT, 100, mode, min_score=FLOOR)).results
+    found = find(floored, Query(TEXT, 100, mode, min_score=FLOOR, rerank=50)).results
+    assert {hit["id"] for hit in found} == {hit["id"] for hit in plain}
+
+
+def test_groups_have_no_text_below_the_floor(floored: Loaded) -> None:
+    plain = find(floored, Query(TEXT, 100, min_score=FLOOR)).results
+    groups = find(floored, Query(TEXT, 100, min_score=FLOOR, group_by="who", group_size=20)).results
+    found = [hit["id"] for group in groups for hit in [group, *group["other_passages"]]]
+    assert sorted(found) == sorted(hit["id"] for hit in plain)
+
+
+def test_an_older_index_without_a_measured_floor_refuses_it_and_says_what_to_do(bundle: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+    written = (copy / MANIFEST).read_text()
+    older = written.replace(',\n    "floor": {}', "")
+    assert older != written
+    (copy / MANIFEST).write_text(older)
+    assert check_bundle(copy).corpus.floor == {}
+    with pytest.raises(
+        SearchError, match=r"^min_score: found 'floor', but .* no measured floor; .*index the texts again"
+    ):
+        find(load(copy), Query(TEXT, min_score=FLOOR))
+
+
+def test_a_mode_without_a_floor_refuses_it(bundle_copy: Path) -> None:
+    bundle = load(add_floor(bundle_copy, FLOORS | {"keyword": None}))
+    with pytest.raises(SearchError, match="min_score: found 'floor', but in the mode keyword no score of this index"):
+        find(bundle, Query(TEXT, mode="keyword", min_score=FLOOR))
+    assert find(bundle, Query(TEXT, min_score=FLOOR)).results
+
+
+def test_another_weight_of_the_two_scores_is_refused(floored: Loaded) -> None:
+    with pytest.raises(SearchError, match="min_score: found 'floor' with fusion_weight, which changes the scores"):
+        find(floored, Query(TEXT, min_score=FLOOR, fusion_weight=0.5))
+
+
+def test_a_list_has_no_floor(floored: Loaded) -> None:
+    with pytest.raises(SearchError, match="min_score: found 'floor' without a text"):
+        find(floored, Query(filter={}, min_score=FLOOR))
