@@ -25,7 +25,7 @@ from semsearch.engine.metadata.columns import Column
 from semsearch.engine.metadata.facets import count_values
 from semsearch.engine.metadata.filters import STRING_TYPES
 from semsearch.search.executor import Executor
-from semsearch.search.query import MOST_AROUND, BackendError, Query, SearchError, SearchFunction
+from semsearch.search.query import FLOOR, MOST_AROUND, BackendError, Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes, json_text
 from semsearch.search.request import (
     RequestText,
@@ -56,6 +56,7 @@ FILTER = (
     'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
     "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
 )
+LEAST = "floor: only texts whose score does not say that nothing relevant was found."
 READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
@@ -164,7 +165,17 @@ class Tools:
         found = await self.search(query, stopwatch.lap)
         hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
         hits.sort(key=lambda hit: -hit["score"])
-        return {"results": [_section(bundle, hit) for hit in hits[:RESULTS]]}
+        results = [_section(bundle, hit) for hit in hits[:RESULTS]]
+        least = floor_score(bundle.manifest.corpus)
+        if least is None:
+            return {"results": results}
+        if query.rerank is not None or bundle.manifest.corpus.boost:
+            # the floor is compared with the score before reranking and boosts
+            found = await self.search(Query(text, 1, include=(), boost={}), lambda phase: None)
+        best = max((hit["score"] for hit in found.results), default=least)
+        if best >= least:
+            return {"results": results}
+        return {"note": f"nothing relevant: the best score {best:.2f} is below {least:.2f}", "results": results}
 
     def _list_documents(self, bundle: LoadedTexts, offset: int) -> Object:
         column = bundle.columns[PATH]
@@ -197,6 +208,15 @@ def tool_name(info: IndexInfo) -> str:
     letters = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     name = re.sub(r"[^a-z0-9]+", "_", letters.replace("'", "")).strip("_")[:MOST_NAME].rstrip("_")
     return f"search_{name or 'texts'}"
+
+
+def floor_score(info: IndexInfo) -> float | None:
+    """Return the floor of the default mode, None if the index has none."""
+    mode = "semantic" if info.keywords is None else "hybrid"
+    measured = info.floor.get(mode)
+    if measured is None:
+        return None
+    return measured.score
 
 
 def _has_documents(bundle: Loaded) -> bool:
@@ -243,6 +263,8 @@ def input_schema(bundle: Loaded) -> Object:
     properties["filter"] = {"type": "object", "description": FILTER}
     if bundle.manifest.corpus.keywords is None:
         properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
+    if floor_score(bundle.manifest.corpus) is not None:
+        properties["min_score"] = {"enum": [FLOOR], "description": LEAST}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 

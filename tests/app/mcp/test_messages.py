@@ -14,8 +14,9 @@ import pytest
 from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA, VERSION
 from semsearch.app.mcp.tools import OFFERED, tool_name
 from semsearch.engine.bundle import read_manifest
+from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
-from tests.world import write_bundle
+from tests.world import add_floor, write_bundle
 
 META = "io.modelcontextprotocol/"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -271,6 +272,28 @@ def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(l
     (other,) = found[2:]
     assert other.pop("snippet").startswith("An angry goose")
     assert other == {"id": "goose", "title": f"{goose}…", "url": ""}
+
+
+@pytest.mark.parametrize("boost", [{}, {"passage": {"log": True, "weight": 5}}])
+def test_search_says_when_the_best_hit_is_below_the_floor_and_returns_the_rest(
+    connect: Callable[..., httpx.Client], tmp_path: Path, boost: dict[str, Any]
+) -> None:
+    bundle = add_floor(write_bundle(tmp_path / "bundle", DOCUMENTS), {"hybrid": 0.5})
+    manifest = read_manifest(bundle)
+    write_manifest(bundle, replace(manifest, index=replace(manifest.corpus, boost=boost)))
+    client = connect(bundle=bundle)
+    found = content_of(call(client, "search", query="mortgage"))
+    best = client.post("/similar", json={"text": "mortgage", "boost": {}}).json()["results"][0]["score"]
+    assert found.pop("note") == f"nothing relevant: the best score {best:.2f} is below 0.50"
+    assert [hit["id"] for hit in found["results"]]
+    assert content_of(call(client, "search", query="the baker sold apples")).keys() == {"results"}
+
+
+def test_an_index_with_a_floor_offers_it(connect: Callable[..., httpx.Client], tmp_path: Path) -> None:
+    client = connect(bundle=add_floor(write_bundle(tmp_path / "bundle", DOCUMENTS), {"hybrid": 0.5}))
+    properties = tools_of(client)[0]["inputSchema"]["properties"]
+    assert properties["min_score"]["enum"] == ["floor"]
+    assert content_of(call(client, OWN, text="mortgage", min_score="floor"))["results"] == []
 
 
 def test_documents_are_listed_with_their_paths_and_titles_page_by_page(library: httpx.Client) -> None:
