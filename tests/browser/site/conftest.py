@@ -22,7 +22,7 @@ from semsearch.site.site import write_site
 # ruff: noqa: RUF001 # the texts are in several scripts
 from tests.browser.page.conftest import DOCUMENT_COLUMNS, browser, is_wrong, passage
 from tests.browser.site.world import PACKAGES, packages_problem, write_site_bundle
-from tests.world import STORY_COLUMNS, WHAT, WHO, InProcess, story_metadata
+from tests.world import STORY_COLUMNS, WHAT, WHO, InProcess, add_floor, story_metadata
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -65,7 +65,8 @@ def many_scripts(corpus: Corpus) -> Corpus:
 
 @pytest.fixture(scope="session")
 def site_bundle(tmp_path_factory: pytest.TempPathFactory, many_scripts: Corpus) -> Path:
-    return write_site_bundle(tmp_path_factory.mktemp("site") / "bundle", many_scripts)
+    bundle = write_site_bundle(tmp_path_factory.mktemp("site") / "bundle", many_scripts)
+    return add_floor(bundle, {"semantic": 0.5, "keyword": 3.0, "hybrid": 0.4})
 
 
 @pytest.fixture(scope="session")

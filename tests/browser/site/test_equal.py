@@ -217,6 +217,26 @@ def test_whole_replies_are_those_of_the_function(site: Path, site_bundle: Path, 
     compare(site, function_over(site_bundle), list(requests(int(os.environ.get("REQUESTS", "400")))))
 
 
+def test_a_least_score_leaves_out_what_it_leaves_out_in_the_function(
+    site: Path, site_bundle: Path, function_over: Connect
+) -> None:
+    asked: list[dict[str, Any]] = []
+    for number, request in enumerate(requests(120)):
+        if "text" in request or "id" in request:
+            boost = {"chapter": {"log": True, "weight": 0.2}} if number % 2 else {}
+            asked.append(request | {"min_score": ("floor", 0.4, 0.6, 2)[number % 4], "boost": boost})
+            asked.append(request | {"min_score": "floor", "boost": boost, "num_results": 100})
+    compare(site, function_over(site_bundle), asked)
+
+
+def test_a_floor_that_the_index_lacks_is_refused(site: Path, documents_bundle: Path, tmp_path: Path) -> None:
+    lacking: dict[str, Any] = {"text": "goose", "num_results": 5, "min_score": "floor"}
+    found = answers(make_site(documents_bundle, tmp_path), [("similar", lacking)])
+    listed = answers(site, [("similar", {"filter": {}, "num_results": 5, "min_score": "floor"})])
+    assert "min_score: found floor, but this index has none in the mode hybrid" in found[0]["error"]
+    assert "min_score: found without a text" in listed[0]["error"]
+
+
 def test_each_misspelled_word_is_corrected_as_by_the_function(
     site: Path, site_bundle: Path, many_scripts: Corpus, function_over: Connect
 ) -> None:

@@ -19,7 +19,12 @@ const MOST_RESULTS = 100; // best texts that facets count with facets_of: "resul
 const PATH = "path";
 const PLACE = [PATH, "url", "version", "language"]; // metadata that say where a copy of a section is
 const MOST_COPIES = 20; // copies of a section that a result names
+const FLOOR = "floor"; // a min_score: that which was measured for the mode when the index was made
 const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
+
+/** Return what finds only hits of a least score. @type {(find: Find, least: number) => Find} */
+const above = (find, least) => (count, mask, rough) =>
+  find(count, mask, rough).filter(({ score }) => Number(score) >= least);
 
 /** @type {(content: ArrayBuffer) => string[]} */
 const linesOf = (content) => new TextDecoder().decode(content).split("\n");
@@ -127,9 +132,19 @@ export class Site {
     return (await this.json(`passages-${shard}`))[row - this.starts[shard]];
   }
 
+  /** Return the floor of a mode. @type {(mode: string) => number} */
+  floor(mode) {
+    const score = this.info.index.floor[mode]?.score;
+    if (typeof score === "number") return score;
+    throw new Error(
+      `min_score: found floor, but this index has none in the mode ${mode}; use another mode or a number`,
+    );
+  }
+
   /** Return the reply to a request. @type {(request: Request, lap: Lap) => Promise<object>} */
   async similar(request, lap) {
     const { text, id, num_results: count, offset = 0, group_by: group, sort = {}, facets = [], filter } = request;
+    const least = request.min_score;
     const boost = request.boost ?? this.info.index.boost;
     const named = [...namesIn(filter), ...Object.keys({ ...sort, ...boost }), ...facets, ...(group ? [group] : [])];
     const rounded = named.find((name) => this.leftOut.includes(name));
@@ -154,6 +169,7 @@ export class Site {
     const hasBoost = Object.keys(boost).length > 0;
     const added = boostOf(boost, columns, Date.now() / 1000);
     if (text === undefined && id === undefined) {
+      if (least !== undefined) throw new Error("min_score: found without a text, expected a text or an id");
       const found = Array.from(rowsOf(allowed, this.rows));
       if (hasBoost && !order.length) {
         const boosts = new Map(found.map((row) => [row, added(row)]));
@@ -181,7 +197,10 @@ export class Site {
       throw new Error("without: found words in the mode semantic, expected keyword or hybrid");
     const ranking = await this.rank(mode, query, row, allowed, { isPrefix, openLexicon, without }, lap);
     const { matching, corrected, completed, truncated } = ranking;
-    const find = hasBoost ? boosted(ranking.find, added, mode) : ranking.find;
+    let { find } = ranking;
+    if (least === FLOOR) find = above(find, this.floor(mode)); // measured without boosts
+    if (hasBoost) find = boosted(find, added, mode);
+    if (typeof least === "number") find = above(find, least);
     const terms = Array.from(corrected.values(), (each) => [...each.values()])
       .flat(2)
       .concat(completed);

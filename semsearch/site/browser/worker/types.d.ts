@@ -52,4 +52,5 @@ export type Request = {
   without?: string[];
   boost?: Boosts;
   offset?: number;
+  min_score?: number | "floor";
 };
