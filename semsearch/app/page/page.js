@@ -32,6 +32,7 @@ async function showAnswer(isMore) {
   const request = isMore ? { ...shown.request, offset: hits.children.length, facets: undefined } : readRequest();
   writeAddress();
   showChoices();
+  showWithout(request?.without);
   if (!request) {
     showNothing();
     return;
@@ -99,6 +100,20 @@ function showChoices() {
   byId("reranks").hidden = !corpus.hasReranker;
   byId("like").hidden = !like;
   byId("like-label").textContent = like?.label ?? "";
+}
+
+// Show the words that are left out. A click on one searches for what was typed.
+function showWithout(words = []) {
+  const chips = words.map((word) => {
+    const click = () => {
+      literal.add(word);
+      query.focus();
+      search();
+    };
+    return make("button", { type: "button", click }, `without “${word}” ×`);
+  });
+  byId("without").replaceChildren(...chips);
+  byId("without").hidden = !chips.length;
 }
 
 // Move the focus from the field to the first result. The results of an older text are replaced first.

@@ -3,6 +3,7 @@
 // The request: what the page's fields ask for.
 
 const query = byId("query");
+const literal = new Set(); // words that are searched, although they are written as words to leave out
 let like = null; // {id, label} of the text to which the results are similar; null if the field has the query
 
 const chosenMode = () => document.querySelector("input[name=mode]:checked").value;
@@ -15,10 +16,12 @@ function readRequest() {
   const num_results = Number(byId("count").value);
   const conditions = filledConditions();
   const [, way, column] = byId("sort").value.match(/^(asc|desc) (.*)$/s) ?? [];
-  const what = like ? { id: like.id } : query.value.trim() ? { text: query.value } : null;
+  const typed = splitWithout(query.value, literal);
+  const what = like ? { id: like.id } : query.value.trim() ? { text: typed.text } : null;
   const mode = like ? "semantic" : readMode(); // a whole text shares words with nearly every other
   const request = { ...(what && { ...what, mode }), num_results, highlights: true };
   if (what && !like && mode !== "semantic") request.prefix = true; // the last word may still be typed
+  if (request.prefix && typed.without.length) request.without = typed.without;
   if (conditions.length) request.filter = toFilter(conditions);
   if (column) request.sort = { [column]: way };
   if (what && corpus.hasReranker && !column && byId("rerank").checked) request.rerank = {};

@@ -4,15 +4,16 @@ import { drawCard, headingOf, icon, sectionOf } from "./cards.js";
 import { adoptPage } from "./colours.js";
 import { make } from "./elements.js";
 import { keepRecent, readRecent } from "./recent.js";
-import { describeScope, scopeFilters, scopeOf } from "./scope.js";
+import { readBody } from "./question.js";
+import { describeScope, scopeOf } from "./scope.js";
 import { toLink } from "./sources.js";
+import { drawChoice, drawStart } from "./start.js";
 import { fill, megabytes } from "./texts.js";
 
 const PAUSE = 100; // milliseconds without input before a search starts
 const SECTIONS = 3; // sections of a page that are shown
 const MOST_SECTIONS = 20; // and after a click on "More on this page"
 const MOST_WORSE = 0.4; // sections whose score is lower by a larger share of the page's best one are not shown
-const LEFT_OUT = /(?<=\S\s+)-([\p{L}\p{N}][\p{L}\p{N}_-]{2,})(?=\s|$)/gu; // " -word" after another word
 const folder = new URL("../../../", import.meta.url).href; // base of relative links: the parent of the site's folder
 
 // Return whether the connection saves data or is slow, so that only a click on the button loads the search by meaning.
@@ -55,6 +56,7 @@ export function makeBox(element, texts) {
 
   let source = null; // the search, null until it is open
   let values = {}; // the versions and languages of the corpus
+  let floor = {}; // by mode, the score below which nothing is relevant
   let isGrouped = true; // whether results are grouped by page; false if the corpus is a table
   let isEverywhere = false; // whether all versions and languages are searched
   let loading = ""; // state of loading the search by meaning: "", "now" or "failed"
@@ -64,6 +66,7 @@ export function makeBox(element, texts) {
   let asked = ""; // the question of the last search
   let answered = ""; // the question that the results answer
   let searching = Promise.resolve(); // settles when the last search has ended
+  const closest = new Set(); // texts whose results are shown although they are not relevant
   const literal = new Set(); // words that are not corrected or left out, because the visitor said so
   let isChosen = false; // whether the visitor has moved to an option since the results came
   const details = new WeakMap(); // of the event `select`, by the option
@@ -74,7 +77,7 @@ export function makeBox(element, texts) {
   // What a search depends on: the text, the page, and the attributes of the element.
   const question = () =>
     JSON.stringify([
-      ...[input.value.trim(), scope(), isEverywhere, [...literal]],
+      ...[input.value.trim(), scope(), isEverywhere, [...closest], [...literal]],
       ...Array.from(element.attributes, ({ value }) => value),
     ]);
 
@@ -147,44 +150,17 @@ export function makeBox(element, texts) {
   }
 
   async function showAnswer(about, signal) {
-    if (!input.value.trim()) return drawStart(about);
+    if (!input.value.trim()) return showStart(about);
     if (!source) return;
     isEarly = !source.state.hasMeaning;
     try {
-      const body = readQuestion();
+      const body = readBody(element, input.value, { literal, scope: isEverywhere ? {} : scope(), state: source.state });
       const reply = await find({ ...body, signal });
       if (signal.aborted) return;
       drawReply(about, body, reply);
       tell("search", { ...reply, text: body.text });
     } catch (error) {
       if (!signal.aborted) draw(about, [], error.message);
-    }
-  }
-
-  // Return the request for the text in the field, without the words that are left out, and the element's attributes.
-  function readQuestion() {
-    const mode = read("mode");
-    const body = { num_results: Number(read("limit", 8)), highlights: true, without: [] };
-    body.text = input.value.replace(LEFT_OUT, (whole, word) => {
-      if (literal.has(word) || mode === "semantic") return whole;
-      body.without.push(word);
-      return "";
-    });
-    if (mode && (mode === "keyword" || source.state.hasMeaning)) body.mode = mode;
-    if (mode !== "semantic") body.prefix = true;
-    if (literal.has(input.value.trim())) body.correct = false;
-    if (read("boost")) body.boost = readObject("boost", '{"section": {"equals": "guide", "weight": 0.1}}');
-    const filters = read("filter") ? [readObject("filter", '{"path": "guide.html"}')] : [];
-    if (!isEverywhere) filters.push(...scopeFilters(scope()));
-    if (filters.length) body.filter = filters.length > 1 ? { $and: filters } : filters[0];
-    return body;
-  }
-
-  function readObject(name, example) {
-    try {
-      return JSON.parse(read(name));
-    } catch {
-      throw new Error(`${name}: expected JSON, such as ${example}, found ${read(name)}; use JSON.stringify`);
     }
   }
 
@@ -200,51 +176,47 @@ export function makeBox(element, texts) {
   }
 
   // Show what the visitor can start with: recent searches and the links in the element.
-  function drawStart(about) {
+  function showStart(about) {
     const recent = read("recent") === "off" ? [] : readRecent(place());
     const links = [...element.querySelectorAll("a[href]")];
-    const searches = recent.map((text) => {
-      const label = fill(texts().forget, text);
-      const click = () => forget(text);
-      const button = make("span", { part: "forget", role: "option", "aria-label": label, click }, icon("close"));
-      const choice = drawChoice(() => fillIn(text), [icon("recent"), text]);
-      choice.dataset.recent = text;
-      return make("div", { part: "row", role: "presentation" }, choice, button);
-    });
-    const pages = links.map(({ href, textContent }) => {
-      const option = { part: "choice", role: "option", tabindex: "-1", "aria-selected": "false", href };
-      return make("a", option, icon("page"), textContent);
-    });
-    draw(about, [...drawList(texts().recent, searches), ...drawList(texts().pages, pages)], "");
+    draw(about, drawStart(recent, links, texts(), { search: fillIn, forget }), "");
   }
 
   function forget(text) {
     keepRecent(place(), text, false);
-    drawStart(answered);
-  }
-
-  function drawList(label, items) {
-    const heading = make("p", { part: "label", role: "presentation" }, label);
-    return items.length ? [make("div", { part: "group", role: "group", "aria-label": label }, heading, ...items)] : [];
-  }
-
-  function drawChoice(click, children, part = "choice") {
-    return make("div", { part, role: "option", "aria-selected": "false", click }, ...children);
+    showStart(answered);
   }
 
   function drawReply(about, body, { results, corrected = {} }) {
     drawChips(body.without);
     const text = body.text.trim();
     const [[wrong, others] = []] = Object.entries(corrected);
-    const hasScope = !isEverywhere && Object.keys(scope()).length > 0;
-    if (!results.length) {
-      const ways = hasScope ? [drawChoice(toggleScope, [texts().all])] : [];
-      return draw(about, ways, `${fill(texts().nothing, text)} ${texts().advice}`);
+    const isUnlike = results.length > 0 && !closest.has(text) && isBelowFloor(results[0], body.mode);
+    if (!results.length || isUnlike) {
+      const ways = isUnlike ? [drawChoice(() => showClosest(text), [texts().closest])] : [];
+      const hasScope = !isEverywhere && Object.keys(scope()).length > 0;
+      if (hasScope) ways.push(drawChoice(toggleScope, [texts().all]));
+      const said = isUnlike ? texts().unlike : texts().nothing;
+      return draw(about, ways, `${fill(said, text)} ${texts().advice}`);
     }
     const groups = results.map((result) => drawGroup(result, body));
     if (!wrong) return draw(about, groups, fill(texts().found, results.length), true);
     const literally = drawChoice(() => takeLiterally(input.value.trim()), [fill(texts().literally, text)]);
     draw(about, [literally, ...groups], fill(texts().corrected, others.join(", "), wrong));
+  }
+
+  // Return whether the best result is not relevant, as measured when the index was made, without boosts.
+  function isBelowFloor({ score, scores }, mode) {
+    const own = mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
+    const measured = floor[source.state.hasMeaning ? own : "keyword"]?.score;
+    const unboosted = scores?.boost === undefined ? score : scores[own];
+    return typeof measured === "number" && unboosted < measured;
+  }
+
+  function showClosest(text) {
+    closest.add(text);
+    input.focus();
+    search();
   }
 
   function takeLiterally(word) {
@@ -425,11 +397,11 @@ export function makeBox(element, texts) {
     label();
     adoptPage(dialog);
     if (!dialog.open) dialog.showModal();
-    if (!input.value) drawStart(question());
+    if (!input.value) showStart(question());
     input.select();
     try {
       source = await open();
-      values = await source.values();
+      ({ values, floor } = await source.about());
       source.watch(watch);
       if (input.value.trim() && answered !== question()) searchSoon();
     } catch (error) {

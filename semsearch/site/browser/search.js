@@ -32,22 +32,26 @@ async function openSite() {
   else used("keyword");
   await ask("keyword");
   const send = (body, signal) => ask("similar", { body, signal });
-  const values = async () => (await ask("info")).content.scopes;
-  return { send, load, state, values, watch: (call) => watching.add(call) };
+  async function about() {
+    const { scopes, index } = (await ask("info")).content;
+    return { values: scopes, floor: index.floor };
+  }
+  return { send, load, state, about, watch: (call) => watching.add(call) };
 }
 
 async function openApi(base, key) {
   const { fetchRoute } = await import("./api.js");
   const send = (body, signal) => fetchRoute(base, key, "similar", { body, signal });
-  // Return the versions and languages of the corpus, from its facets.
-  async function values() {
-    const { columns } = (await fetchRoute(base, key, "info")).content.index;
+  // Return the versions and languages of the corpus, from its facets, and its floor.
+  async function about() {
+    const { columns, floor = {} } = (await fetchRoute(base, key, "info")).content.index;
     const facets = SCOPES.filter((name) => columns[name] === "string");
-    if (!facets.length) return {};
+    if (!facets.length) return { values: {}, floor };
     const { content } = await send(JSON.stringify({ facets, num_results: 1, include: [] }));
-    return Object.fromEntries(facets.map((name) => [name, content.facets[name].map(({ value }) => value)]));
+    const values = facets.map((name) => [name, content.facets[name].map(({ value }) => value)]);
+    return { values: Object.fromEntries(values), floor };
   }
-  return { send, load: async () => {}, state: { hasMeaning: true, loaded: 1, total: 1 }, values, watch: () => {} };
+  return { send, load: async () => {}, state: { hasMeaning: true, loaded: 1, total: 1 }, about, watch: () => {} };
 }
 
 /**

@@ -158,6 +158,23 @@ def test_a_corrected_word_is_named_with_the_other_reading(project: Path, host: H
     page.get_by_role("status").filter(has_text="Results:").wait_for(state="attached")
 
 
+def test_a_text_that_nothing_is_like_finds_nothing(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'api="api/"')
+    info = {"index": {"columns": {}, "floor": {"hybrid": {"score": 0.4, "kept": 1}}}}
+    page.route("**/api/info", lambda route: route.fulfill(json=info))
+    scores = {"semantic": 0.5, "keyword": 0}
+    hit = {"id": "a", "score": 0.3, "scores": scores, "metadata": {"title": "A", "url": "a.html"}}
+    reply = {"results": [hit | {"snippet": {"text": "a text", "highlights": []}}], "truncated": False}
+    page.route("**/api/similar", lambda route: route.fulfill(json=reply))
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("qwrtzpl")
+    page.get_by_role("status").filter(has_text="Nothing on these pages is much like “qwrtzpl”.").wait_for()
+    assert page.locator("[part=hit]").count() == 0
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.locator("[part=hit]").wait_for()
+
+
 def test_recent_searches_and_links_of_the_owner_are_shown_first(
     project: Path, host: Host, open_box: OpenBox, axe: str
 ) -> None:

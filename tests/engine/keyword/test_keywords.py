@@ -423,7 +423,8 @@ B12, B-12; USB3, USB-3; database, data base; filename, file name; timestamp, tim
 backend, back-end; frontend, front end; login, log-in; setup, set up; online, on-line
 nonprofit, non-profit; coworker, co-worker; preorder, pre-order; reuse, re-use; foobar, foo_bar
 getdefault, get_default; nocache, no-cache; readonly, read-only; webpage, web page; website, web-site
-smartphone, smart phone; bluetooth, blue tooth; multithreaded, multi-threaded; antivirus, anti virus; opensource, open source"""
+smartphone, smart phone; bluetooth, blue tooth; multithreaded, multi-threaded; opensource, open source
+antivirus, anti virus"""
 
 
 def test_words_find_their_other_form(file: Path) -> None:

@@ -126,7 +126,9 @@ export class Analyzer {
 
   /** Return a text as headings are compared, null if it is too long. @param {string} text */
   findHeading(text) {
-    const words = this.fold(text).split(new RegExp(`[${SPACE}]+`, "u")).filter(Boolean);
+    const words = this.fold(text)
+      .split(new RegExp(`[${SPACE}]+`, "u"))
+      .filter(Boolean);
     const heading = words.join(" ").replace(EDGES, "");
     return heading && [...heading].length <= LONGEST_NAME ? heading : null;
   }
