@@ -165,9 +165,15 @@ build/page-tools/installed: tests/browser/page/requirements.txt
 	touch $@
 
 # Where npm is missing, the tests say so and are skipped.
-test-site: $(VENV)/installed build/page-tools/installed
+test-site: $(VENV)/installed build/page-tools/installed build/sphinx-tools/installed
 	if command -v npm > /dev/null; then $(MAKE) build/site-tools/installed; fi
 	$(BIN)/python -m pytest tests/browser/site
+
+build/sphinx-tools/installed: tests/browser/site/requirements.txt
+	$(PYTHON) -m venv build/sphinx-tools
+	build/sphinx-tools/bin/pip install --quiet --disable-pip-version-check --only-binary :all: \
+	    -r tests/browser/site/requirements.txt
+	touch $@
 
 mutants: $(VENV)/installed
 	$(BIN)/python -m tests.mutants $(MUTANTS)

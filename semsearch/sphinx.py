@@ -1,0 +1,5 @@
+"""The extension `semsearch.sphinx` of Sphinx."""
+
+from semsearch.site.sphinx_extension import setup
+
+__all__ = ["setup"]

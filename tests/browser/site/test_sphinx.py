@@ -1,0 +1,142 @@
+"""The extension of Sphinx, in real builds; Furo's pages in a real browser. `make test-site` installs Sphinx."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from semsearch.engine.bundle import PASSAGES
+from semsearch.engine.passages import Passages
+from semsearch.indexing.corpus import Corpus
+from tests.browser.page.conftest import is_wrong
+from tests.browser.site.conftest import Host
+from tests.browser.site.world import PACKAGES, write_site_bundle
+from tests.project import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TOOLS = ROOT / "build" / "sphinx-tools"
+CONFIG = f"""\
+project = "Stories"
+extensions = ["semsearch.sphinx"]
+source_suffix = [".rst", ".txt"]
+semsearch_out = "search"
+semsearch_packages = {str(PACKAGES)!r}
+semsearch_exclude = ["drafts/*"]
+semsearch_attributes = {{"keys": "ctrl+k", "placeholder": 'Ask "why"'}}
+"""
+ELEMENT = '<semantic-search keys="ctrl+k" placeholder="Ask &#34;why&#34;"></semantic-search>'
+SOURCES = {
+    "index": ("Stories", "An angry goose.\n\n.. toctree::\n\n   guide/kitchen\n   drafts/b"),
+    "guide/kitchen": ("Kitchen", "The night nurse.\n\nWalls\n-----\n\nThe baker painted the kitchen."),
+    "drafts/b": ("Draft", "The mayor."),
+}
+
+
+def build(folder: Path, theme: str, builder: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run sphinx-build, which reads folder/docs and writes folder/project. A warning is an error."""
+    if not (TOOLS / "installed").exists():
+        pytest.skip(f"{TOOLS}: Sphinx is not there; `make test-site` installs it")
+    for name, (title, text) in SOURCES.items():
+        path = folder / "docs" / f"{name}.rst"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{title}\n=======\n\n{text}\n", encoding="utf-8")
+    (folder / "docs" / "conf.py").write_text(CONFIG, encoding="utf-8")
+    bundle = folder / "docs" / ".cache" / "semantic-search"
+    bundle.parent.mkdir()
+    # so that the tests' model embeds the pages
+    write_site_bundle(bundle, Corpus(["The ferry"], ["a"], ["{}"], empty_texts=0))
+    (packages,) = TOOLS.glob("lib/python*/site-packages")
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{packages}"}
+    command = [sys.executable, "-m", "sphinx", "-W", "-b", builder, "-D", f"html_theme={theme}", *options]
+    return subprocess.run(
+        [*command, "docs", "project"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def urls(folder: Path) -> list[str]:
+    passages = Passages(folder / "docs" / ".cache" / "semantic-search" / PASSAGES)
+    return sorted(passages.metadata(row)["url"] for row in range(len(passages)))
+
+
+@pytest.fixture(scope="module")
+def furo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a documentation with Furo, whose pages are in project/."""
+    folder: Path = tmp_path_factory.mktemp("furo")
+    done = build(folder, "furo", "html")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def page(furo: Path, host: Host, browser: "Browser") -> Iterator["Page"]:
+    """A page of the documentation on a phone. At the end it fails for any error of a script."""
+    wrong: list[str] = []
+    address = f"http://127.0.0.1:{host(furo / 'project' / 'search').place}".removesuffix("search/")
+    with browser.new_context(viewport={"width": 390, "height": 800}, base_url=address) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
+        page.goto("guide/kitchen.html")
+        yield page
+    assert wrong == []
+
+
+def test_a_build_indexes_the_pages_and_puts_the_box_into_furos_sidebar(furo: Path) -> None:
+    assert (furo / "project" / "search" / "index.html").is_file()
+    assert urls(furo) == ["./#stories", "guide/kitchen.html#kitchen", "guide/kitchen.html#walls"]
+    for name, script in {"index": "search/search.js", "drafts/b": "../search/search.js"}.items():
+        text = (furo / "project" / f"{name}.html").read_text(encoding="utf-8")
+        _, _, sidebar = text.partition('<div class="sidebar-search-container"')
+        assert f'<script type="module" src="{script}"></script>\n{ELEMENT}' in sidebar
+        assert 'name="q"' not in text
+
+
+def test_a_build_with_folders_for_pages_and_another_theme_has_the_box_too(tmp_path: Path) -> None:
+    done = build(tmp_path, "alabaster", "dirhtml", "-D", "semsearch_out=find")
+    assert done.returncode == 0, done.stderr
+    assert urls(tmp_path) == ["./#stories", "guide/kitchen/#kitchen", "guide/kitchen/#walls"]
+    text = (tmp_path / "project" / "guide" / "kitchen" / "index.html").read_text(encoding="utf-8")
+    assert f'<script type="module" src="../../find/search.js"></script>\n{ELEMENT}' in text
+
+
+def test_other_builders_write_no_search_and_no_box(tmp_path: Path) -> None:
+    done = build(tmp_path, "furo", "singlehtml")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "project" / "search").exists()
+    assert "<semantic-search" not in (tmp_path / "project" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_search_that_cannot_be_written_fails_the_build(tmp_path: Path) -> None:
+    done = build(tmp_path, "alabaster", "html", "-D", "semsearch_out=guide")
+    assert done.returncode == 2
+    assert "semsearch.sphinx: project/guide: holds kitchen.html" in done.stderr.replace(f"{tmp_path}/", "")
+
+
+def test_the_box_opens_from_furos_sidebar_on_a_phone_and_leads_to_a_heading(page: "Page") -> None:
+    page.locator("label.nav-overlay-icon").first.click()
+    button = page.get_by_role("button", name='Ask "why"')
+    margins = """(button) => {
+      const inside = button.getBoundingClientRect();
+      const around = document.querySelector(".sidebar-container").getBoundingClientRect();
+      return [inside.left - around.left, around.right - inside.right];
+    }"""
+    assert button.evaluate(margins) == [0, 0]  # as those of Furo's own field
+    button.click()
+    page.get_by_role("combobox").fill("baker painted kitchen")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/guide/kitchen.html#walls")
+
+
+def test_sphinxs_own_search_page_works(page: "Page") -> None:
+    page.goto("search.html?q=baker")
+    assert page.locator("#search-results li a").first.get_attribute("href") == "guide/kitchen.html"
+
+
+__all__ = ["furo", "page"]
