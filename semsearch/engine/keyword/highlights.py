@@ -22,6 +22,7 @@ from semsearch.engine.keyword.analyzer import (
 )
 
 SNIPPET = 240  # maximum characters of a snippet
+LONGEST_LABEL = 20  # characters of a label of a note or a file, with which no snippet should begin
 # A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
 # brackets, before white space.
 _MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"\u3002\uff01\uff1f"
@@ -52,10 +53,16 @@ def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool)
     highlights = []
     for text, (sentences, shared, words) in zip(texts, divided, strict=True):
         scores = [math.fsum(weights[term] for term in found) for found in shared]
-        best = sentences[scores.index(max(scores))]
+        best = max(zip(scores, sentences, strict=True), key=_rank)[1]
         first = next((start for start, _ in words if start >= best[0]), best[0])
         highlights.append(Highlight(words if marks_words else [best], _snippet(text, best, first)))
     return highlights
+
+
+def _rank(scored: tuple[float, Range]) -> tuple[float, bool]:
+    """Return what orders sentences: the score, and of equal scores whether it is more than a label, such as Warning."""
+    score, (start, end) = scored
+    return score, end - start > LONGEST_LABEL
 
 
 def _divide(text: str, terms: "TermsOfWords") -> tuple[list[Range], list[set[str]], list[Range]]:

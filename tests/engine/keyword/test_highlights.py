@@ -149,3 +149,11 @@ def test_sentences_end_where_people_end_them(text: str, sentence: list[str]) -> 
         (found,) = highlight([text], word[0], None, marks_words=False)
         ((start, end),) = found.ranges
         assert text[start:end] in sentence
+
+
+def test_a_snippet_begins_behind_a_label() -> None:
+    text = "Warning\nNever remove the archive while a backup is running. " + "Another sentence stands here. " * 12
+    (found,) = highlight([text], "nothing", LANGUAGE, marks_words=True)
+    assert text[slice(*found.snippet)].startswith("Never remove")
+    (found,) = highlight([text], "a warning", LANGUAGE, marks_words=True)
+    assert text[slice(*found.snippet)].startswith("Warning")

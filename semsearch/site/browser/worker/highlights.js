@@ -7,6 +7,7 @@ import { PAIR, SPACE, WORD } from "./analyzer.js";
 import { countOne } from "./arrays.js";
 
 const SNIPPET = 240; // maximum characters of a snippet
+const LONGEST_LABEL = 20; // characters of a label of a note or a file, with which no snippet should begin
 const [MARK, STOP, CLOSING] = ["[.!?\\u2026]", "\\u3002\\uff01\\uff1f", "[\"'\\u201d\\u2019\\u00bb)\\]]*"];
 const INSIDE = `(?:[^\\n.!?\\u2026${STOP}]+|${MARK}(?!${CLOSING}(?:[${SPACE}]|$)))*`;
 const SENTENCE = new RegExp(`(?=[^${SPACE}])${INSIDE}(?:${MARK}${CLOSING}|[${STOP}])?`, "gu");
@@ -50,7 +51,9 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
         .sort()
         .reduce((sum, one) => sum + one, 0),
     );
-    const best = sentences[scores.indexOf(Math.max(...scores))];
+    const most = Math.max(...scores);
+    const equal = sentences.filter((_, i) => scores[i] === most);
+    const best = equal.find(([start, end]) => end - start > LONGEST_LABEL) ?? equal[0];
     const [start, end] = findSnippet(characters, best, words.find(([start]) => start >= best[0])?.[0] ?? best[0]);
     const ranges = query ? (marksWords ? words : [best]).filter(([from, to]) => from < to) : [];
     const inside = ranges.map(([from, to]) => /** @type {Range} */ ([Math.max(from, start), Math.min(to, end)]));
