@@ -12,13 +12,13 @@ BOLD, DIM, NORMAL = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 SCORE_WIDTH = 8  # characters of a score and the blanks around it
 WIDEST = 100  # characters of a line; longer ones are hard to read
 LINES = 2  # maximum lines of a snippet
-WORD, SPACES = re.compile(r"\S+"), re.compile(r"\s+")
+PRINTED_WORD, SPACES = re.compile(r"\S+"), re.compile(r"\s+")
 PARAMETERS = re.compile(r"(?<=\w)\(.*", re.DOTALL)  # of a function in a heading
 
-Result = Mapping[str, Any]
+ShownResult = Mapping[str, Any]
 
 
-def print_cards(results: Sequence[Result], columns: int) -> None:
+def print_cards(results: Sequence[ShownResult], columns: int) -> None:
     """Print each result as a card, on a terminal of this number of columns."""
     room = min(columns, WIDEST) - SCORE_WIDTH
     for number, result in enumerate(results):
@@ -31,7 +31,7 @@ def print_cards(results: Sequence[Result], columns: int) -> None:
             print(" " * SCORE_WIDTH + line)
 
 
-def _place(result: Result) -> tuple[str, str]:
+def _place(result: ShownResult) -> tuple[str, str]:
     """Return the heading of a result and the way to it; for a text without a title its id, and no way."""
     *above, heading = heading_path(result["metadata"]) or [result["id"]]
     way = [PARAMETERS.sub("", each) for each in above]
@@ -40,7 +40,7 @@ def _place(result: Result) -> tuple[str, str]:
     return heading, " > ".join(way)
 
 
-def _below(result: Result, way: str, room: int) -> Iterator[str]:
+def _below(result: ShownResult, way: str, room: int) -> Iterator[str]:
     """Yield the lines of a card below its first one."""
     if way:
         yield _styled(cut(way, room), DIM)
@@ -60,7 +60,7 @@ def _copy_name(copy: Mapping[str, str], own: Mapping[str, Any]) -> str:
     return " ".join(differing) or copy["path"]
 
 
-def _snippet(result: Result, room: int) -> Iterator[str]:
+def _snippet(result: ShownResult, room: int) -> Iterator[str]:
     """Yield the first lines of a result's snippet, its highlights in bold."""
     snippet, length = result["snippet"], len(result["text"])
     text: str = snippet["text"]
@@ -72,7 +72,7 @@ def _snippet(result: Result, room: int) -> Iterator[str]:
         yield f"{before}{_marked(text, start, end, snippet['highlights'])}{after}"
 
 
-def snippet_line(result: Result, room: int) -> str:
+def snippet_line(result: ShownResult, room: int) -> str:
     """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
     snippet = result["snippet"]
     text: str = snippet["text"].rstrip()
@@ -85,7 +85,7 @@ def snippet_line(result: Result, room: int) -> str:
 def _wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
     """Yield where each line of a text begins and ends. A word that is longer than a line is divided."""
     start = end = 0
-    for word in WORD.finditer(text):
+    for word in PRINTED_WORD.finditer(text):
         if word.end() - start > room and end > start:
             yield start, end
             start = word.start()

@@ -56,7 +56,7 @@ FILTER = (
     'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
     "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
 )
-LEAST = "floor: only texts whose score does not say that nothing relevant was found."
+MIN_SCORE = "floor: only texts whose score does not say that nothing relevant was found."
 READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
@@ -264,7 +264,7 @@ def input_schema(bundle: Loaded) -> Object:
     if bundle.manifest.corpus.keywords is None:
         properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
     if floor_score(bundle.manifest.corpus) is not None:
-        properties["min_score"] = {"enum": [FLOOR], "description": LEAST}
+        properties["min_score"] = {"enum": [FLOOR], "description": MIN_SCORE}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 

@@ -48,7 +48,7 @@ export function sectionOf({ title, headings, url, page }, word = "page") {
 const nameOf = (heading) => heading.replace(/(?<=\w)\(.*$/s, "");
 
 function anchorOf(url) {
-  const address = toLink(url, "https://host/");
+  const address = toLink(url, location.href);
   try {
     return address ? decodeURIComponent(new URL(address).hash.slice(1)) : "";
   } catch {
