@@ -1,0 +1,48 @@
+// The search bar of a Docusaurus site: copy this file to src/theme/SearchBar.js. It loads find/search.js of the site.
+
+import { createElement, useEffect, useState } from "react";
+import { matchPath, useHistory } from "@docusaurus/router";
+import useDocusaurusContext from "@docusaurus/useDocusaurusContext";
+import routes from "@generated/routes";
+
+const ATTRIBUTES = { keys: "ctrl+k" };
+const MISSING = "no index here yet";
+
+// Return whether Docusaurus has a page at a path. Other files of the site, and its other languages, are no pages to it.
+function isPage(path, routes) {
+  return routes.some(
+    ({ path: route, exact, routes: inner = [] }) =>
+      matchPath(path, { path: route, exact }) && (exact || isPage(path, inner)),
+  );
+}
+
+// Return the path that the default language of the site begins at. All languages share one index.
+function useRoot() {
+  const { siteConfig, i18n } = useDocusaurusContext();
+  if (i18n.currentLocale === i18n.defaultLocale) return siteConfig.baseUrl;
+  return siteConfig.baseUrl.replace(`/${i18n.localeConfigs[i18n.currentLocale].path}/`, "/");
+}
+
+export default function SearchBar() {
+  const history = useHistory();
+  const script = `${useRoot()}find/search.js`;
+  const [isMissing, setMissing] = useState(false);
+
+  useEffect(() => {
+    // `npm start` answers with a page of HTML if the file is missing
+    import(/* webpackIgnore: true */ script).catch(() => setMissing(true));
+  }, [script]);
+
+  // Open a result without loading a page. With Ctrl or ⌘ the browser opens it in a tab, and with Shift in a window.
+  function open(event) {
+    const link = event.nativeEvent.composedPath().find(({ href }) => href);
+    if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const { origin, pathname, search, hash } = new URL(link.href);
+    if (origin !== location.origin || !isPage(pathname, routes)) return;
+    event.preventDefault();
+    history.push(pathname + search + hash);
+  }
+
+  if (isMissing) return createElement("button", { disabled: true, title: script }, MISSING);
+  return createElement("semantic-search", { ...ATTRIBUTES, onClick: open });
+}
