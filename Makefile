@@ -55,7 +55,7 @@ check: $(VENV)/checks
 	else echo "skipped: the JavaScript is not checked, because npm is not installed"; fi
 
 SITE_TOOLS := build/site-tools/node_modules/.bin
-JAVASCRIPT := semsearch/site/browser semsearch/app/page/*.js tests/browser/site/answer.mjs
+JAVASCRIPT := semsearch/site/browser semsearch/app/page/*.js deploy/docusaurus/*.js tests/browser/site/answer.mjs
 
 check-javascript: build/site-tools/installed
 	$(SITE_TOOLS)/prettier --log-level warn --print-width 120 --check $(JAVASCRIPT)
@@ -78,7 +78,7 @@ format: $(VENV)/checks
 # The search box of the pages searches them: their bundle is kept, so that a changed page is embedded alone.
 docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
 	rm -rf build/docs-pages && mkdir build/docs-pages
-	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results deploy/cdk deploy/terraform build/docs-pages
+	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results deploy/cdk deploy/docusaurus deploy/terraform build/docs-pages
 	find build/docs-pages -name '*.md' -exec sed -i 's/<!--[^>]*-->//g' {} +
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
 	$(BIN)/semsearch index build/docs-site --replace --queries table --exclude "*.ipynb" --out build/pages-bundle

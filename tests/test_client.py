@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
+from time import gmtime, strftime
 from typing import Any, cast, get_type_hints
 
 import numpy as np
@@ -282,6 +283,8 @@ def test_a_search_says_what_it_searches(either: Search, local: Search, bundle: P
     assert len(columns["who"].values) == 10
     assert "model='tests/mean-of-words'" in repr(either)
     assert "rows=200" in repr(either)
+    stored = (bundle / "manifest.json").stat().st_mtime
+    assert f"made={strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(stored))!r}" in repr(local)
     assert sha256((bundle / "manifest.json").read_bytes()).hexdigest()[:12] in repr(local)
 
 

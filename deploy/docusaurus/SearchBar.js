@@ -29,8 +29,11 @@ export default function SearchBar() {
   const [isMissing, setMissing] = useState(false);
 
   useEffect(() => {
-    // `npm start` answers with a page of HTML if the file is missing
-    import(/* webpackIgnore: true */ script).catch(() => setMissing(true));
+    const element = document.createElement("script");
+    // `npm start` answers with a page of HTML, which is an error too, if the file is missing
+    Object.assign(element, { type: "module", src: script, onerror: () => setMissing(true) });
+    document.head.append(element);
+    return () => element.remove();
   }, [script]);
 
   // Open a result without loading a page. With Ctrl or ⌘ the browser opens it in a tab, and with Shift in a window.

@@ -102,7 +102,8 @@ class LocalBundle:
         texts = self._bundle.texts
         if texts is not None and texts.allowed is not None:
             rows = int(texts.allowed.sum())
-        return Contents(self._bundle.manifest.model.name, self._version, rows, dict(corpus.columns), texts is not None)
+        name, columns = self._bundle.manifest.model.name, dict(corpus.columns)
+        return Contents(name, self._version, rows, columns, texts is not None, self._bundle.made)
 
     def has_changed(self) -> bool:
         """Return whether another bundle is in the folder. It returns True once for each."""

@@ -58,6 +58,7 @@ class Contents:
     rows: int
     columns: dict[str, str]  # types by name
     has_texts: bool  # False if they are in S3 Vectors
+    made: str  # when the index was made, such as 2026-11-27T10:00:00Z; "" if an older server does not say
 
 
 class ServerError(ExpectedError, OSError):

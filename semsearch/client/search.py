@@ -343,4 +343,4 @@ def _reopen(place: str, region: str | None, verify: bool, timeout: float, has_ke
 
 def _describe(held: Contents) -> str:
     version = "" if held.version is None else held.version[:VERSION_SHOWN]
-    return f"model={held.model!r}, version={version!r}, rows={held.rows}, columns={held.columns}"
+    return f"model={held.model!r}, version={version!r}, made={held.made!r}, rows={held.rows}, columns={held.columns}"

@@ -134,7 +134,8 @@ class RemoteServer:
         rows = index["rows"] - bundle.get("removed", 0)
         vectors = index.get("vectors")
         has_texts = vectors is None or vectors["keeps_texts"]
-        return Contents(info["model"]["name"], bundle.get("version"), rows, index["columns"], has_texts)
+        name, made = info["model"]["name"], info.get("made", "")
+        return Contents(name, bundle.get("version"), rows, index["columns"], has_texts, made)
 
     def info(self) -> Body:
         """Return the reply of GET /info to the first request for it."""

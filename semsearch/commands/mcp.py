@@ -6,7 +6,7 @@ from pathlib import Path
 from cyclopts import App
 
 from semsearch.app.mcp.stdio import Server
-from semsearch.commands.places import PlaceError, file_states, kept_index, read_states
+from semsearch.commands.places import PlaceError, count_changes, file_states, kept_index, read_states
 from semsearch.engine.bundle import is_bundle
 
 EXAMPLES = """\
@@ -39,4 +39,5 @@ def mcp(place: Path, /, *, watch: bool = False) -> None:
         from semsearch.commands.watching import IndexProcess  # unchanged documents do not need it
 
         process = IndexProcess(place, bundle, watch=watch)  # ends with this process
-    asyncio.run(Server(bundle, process).run())
+    changed = None if watch else lambda: count_changes(place, bundle)
+    asyncio.run(Server(bundle, process, changed).run())

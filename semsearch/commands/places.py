@@ -48,6 +48,12 @@ def bundle_at(place: str | Path) -> Path:
     return bundle
 
 
+def count_changes(path: Path, bundle: Path) -> int:
+    """Return how many files of a folder are new, changed or gone since its kept index was made."""
+    found, known = file_states(path, follow_symlinks=follows_symlinks(bundle)), read_states(bundle) or {}
+    return sum(known.get(file) != state for file, state in found.items()) + len(known.keys() - found)
+
+
 def _describe_change(found: FileStates, known: FileStates | None) -> str:
     if known is None:
         return "making the index, which is kept for the next time"

@@ -4,12 +4,14 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any, Self
 
 from semsearch.engine.bundle import (
     COLUMNS,
     INDEX,
     KEYWORDS,
+    MANIFEST,
     PASSAGES,
     QUERY_TABLE,
     BundleError,
@@ -36,6 +38,7 @@ class Loaded:
     embedder: Embedder
     folder: Path
     table: QueryTable | None = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
+    made: str = field(default="", kw_only=True)  # when the index was made, such as 2026-11-27T10:00:00Z: see `load`
 
     @property
     def texts(self) -> "LoadedTexts | None":
@@ -205,10 +208,12 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     """Open a bundle and warm it up. The parts of the corpus are opened too, unless they are in S3 Vectors.
 
     The model of a bundle with a query table is opened by the first request that needs it.
-    `embedder` is the bundle's own, if it is open already.
+    `embedder` is the bundle's own, if it is open already. `made` is the time of manifest.json. A bundle holds no
+    time, so that the same texts make the same bytes.
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = check_bundle(bundle)
+    made = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime((bundle / MANIFEST).stat().st_mtime))
     if manifest.queries is None:
         table = None
     else:
@@ -221,10 +226,10 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
         (embedding,) = table.embed(tokens)
     vectors = manifest.corpus.vectors
     if vectors is not None and not vectors.keeps_texts:
-        return Loaded(manifest, embedder, bundle, table=table)
+        return Loaded(manifest, embedder, bundle, table=table, made=made)
     passages = Passages(bundle / PASSAGES)
     if vectors is not None:
-        return LoadedTexts(manifest, embedder, bundle, passages, table=table)
+        return LoadedTexts(manifest, embedder, bundle, passages, table=table, made=made)
     index = Index.open(bundle / INDEX, manifest.corpus.stages)
     found, expected = (len(index), len(passages), index.dim), (*[manifest.corpus.rows] * 2, manifest.model.dim)
     if found != expected:
@@ -232,7 +237,7 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
         raise BundleError(f"{where} are {found}, the manifest says {expected}; run `semsearch index` again")
     for hit in index.search(embedding, top_k=1):
         passages.text(hit.row)
-    return LoadedBundle(manifest, embedder, bundle, passages, index, table=table)
+    return LoadedBundle(manifest, embedder, bundle, passages, index, table=table, made=made)
 
 
 def load_bundle(bundle: Path | str) -> LoadedBundle:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -132,6 +133,21 @@ def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: P
             time.sleep(0.2)
         (result,) = json.loads(found)["results"]
         assert result["url"] == "a.md#goose"  # the bundle was made without --base-url
+    assert agent.end() == 0
+
+
+def test_an_agent_learns_how_old_an_index_is_that_nobody_watches(folder: Path, bundle: Path) -> None:
+    documents = folder / "notes"
+    documents.mkdir()
+    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
+    shutil.copytree(bundle, kept_index(documents))  # so that the tests' model embeds them
+    subprocess.run([*SEMSEARCH, "query", "notes", "goose"], check=True)
+    agent = Agent("notes")
+    made = r"made \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; files changed since: "
+    assert re.fullmatch(f"{made}0", json.loads(agent.search("goose"))["index"])
+    (documents / "b.md").write_text("# Ferry\n\nThe last ferry of the year.\n", encoding="utf-8")
+    (documents / "a.md").unlink()
+    assert re.fullmatch(f"{made}2", json.loads(agent.search("goose"))["index"])
     assert agent.end() == 0
 
 

@@ -43,7 +43,7 @@ class Exchange(BaseHTTPRequestHandler):
         reply = connection.getresponse()
         content = reply.read()
         connection.close()
-        return reply.status, {"etag": reply.headers.get("etag", "")}, content
+        return reply.status, {name: reply.headers.get(name, "") for name in ("etag", "last-modified")}, content
 
     def answer(self, status: int, headers: dict[str, str], content: bytes, length: int | None = None) -> None:
         self.send_response(status)

@@ -7,6 +7,7 @@ of a folder. Meanwhile `initialize` and `tools/list` are answered at once, and t
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from threading import Thread
@@ -34,9 +35,14 @@ class FirstUpdate(Protocol):
 class Server:
     """Answers messages over a bundle, which another process may still be making."""
 
-    def __init__(self, bundle: Path, process: FirstUpdate | None = None) -> None:
-        """Take the folder of the bundle, and the process that makes or updates it, if there is one."""
-        self._bundle, self._process = bundle, process
+    def __init__(
+        self, bundle: Path, process: FirstUpdate | None = None, changed: Callable[[], int] | None = None
+    ) -> None:
+        """Take the folder of the bundle, and the process that makes or updates it, if there is one.
+
+        changed returns how many files changed since the index was made.
+        """
+        self._bundle, self._process, self._changed = bundle, process, changed
         self._tools: Tools | str = "the index is still being made; try again in a minute"
 
     async def run(self) -> None:
@@ -71,7 +77,9 @@ class Server:
                 await asyncio.sleep(0.2)
                 continue
             reloader.connect(executor, logging.getLogger("semsearch"))
-            self._tools = Tools(lambda: reloader.of_request().bundle, reloader.search, executor, Settings())
+            self._tools = Tools(
+                lambda: reloader.of_request().bundle, reloader.search, executor, Settings(), self._changed
+            )
         reloader.poll_forever()
         if is_new:
             print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)

@@ -149,6 +149,7 @@ class InfoReply(BaseModel):
     files: dict[str, FileInfo] | None = None
     rerank: RerankInfo | None = None
     queries: QueriesInfo | None = None
+    made: str = Field(description="when the index was made: the time of its manifest.json, in UTC")
     model_id: str
     model_sha: str | None
     model_dtype: str

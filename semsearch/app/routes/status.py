@@ -86,6 +86,7 @@ def add_info(
                 content["index"]["keywords"] |= {"terms": None, "postings": None, "known_words": None, "synonyms": None}
             del content["files"]
         content |= {
+            "made": bundle.made,
             "limits": limits,
             "versions": versions,
             "archive": cold_start.archive,

@@ -97,12 +97,11 @@ def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:
 
 
 def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) -> Manifest:
-    answer = objects.read(f"{BUNDLES}/{version}/{MANIFEST}")
-    assert answer is not None  # only a conditional request returns None
-    content, _ = answer
+    content, stored = objects.read_dated(f"{BUNDLES}/{version}/{MANIFEST}")
     if hashlib.sha256(content).hexdigest() != version:
         raise BundleError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
     (folder / MANIFEST).write_bytes(content)
+    os.utime(folder / MANIFEST, (stored, stored))  # replies state when the index was made
     manifest = parse_manifest(content, f"{where}/{MANIFEST}")
     for name in manifest.files:
         if not FILE_NAME.fullmatch(name) or name == MANIFEST:

@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime  # http.client imports it too
 from http.client import HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
@@ -56,6 +57,17 @@ class Objects:
         """Return an object and its ETag, or None if it has the ETag `unless_etag`. Raises RemoteError."""
         headers = {"if-none-match": unless_etag} if unless_etag else {}
         return self._get(name, headers, 200, lambda reply: (reply.read(), reply.headers.get("etag", "")))
+
+    def read_dated(self, name: str) -> tuple[bytes, float]:
+        """Return an object, and when it was stored in seconds since 1970. Raises RemoteError."""
+
+        def receive(reply: HTTPResponse) -> tuple[bytes, float]:
+            content = reply.read()
+            return content, parsedate_to_datetime(reply.headers["last-modified"]).timestamp()
+
+        found = self._get(name, {}, 200, receive)
+        assert found is not None  # only a conditional request returns None
+        return found
 
     def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
         """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.

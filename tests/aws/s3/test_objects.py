@@ -1,5 +1,6 @@
 """The requests that a function makes of S3: where they go, and answers that are not what was asked for."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
     with pytest.raises(KeyboardInterrupt):
         Objects(url, KEYS | environment).read("current.json")
     assert asked == [(host, path)]
+
+
+def test_an_object_is_read_with_the_time_at_which_it_was_stored(
+    url: str, environment: dict[str, str], bundle: Path, publish: Publish
+) -> None:
+    before = int(time.time())
+    publish(bundle)
+    after = time.time()
+    content, stored = Objects(url, environment).read_dated("current.json")
+    assert b"version" in content
+    assert before <= stored <= after
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browser.site.conftest import Host
-from tests.browser.site.test_box import NO_COLUMNS, PAGES, QUESTION, OpenBox, ask, open_box, project, write_search
+from tests.browser.site.test_box import NO_COLUMNS, QUESTION, OpenBox, ask, open_box, project
 from tests.browser.site.world import PACKAGES
-from tests.project import ROOT
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Page, Route
 
 # The development build of React, because only that mounts everything twice in StrictMode. It is CommonJS.
 REACT = {
@@ -204,60 +203,3 @@ def test_each_attribute_is_a_property_before_and_after_the_element_is_connected_
 
 
 __all__ = ["open_box", "project"]
-
-
-DOCUSAURUS = {  # what the component imports, as Docusaurus has it
-    "react": "export const { createElement, useEffect, useState } = require('react');",
-    "@docusaurus/router": """
-        export const useHistory = () => ({ push: (path) => (globalThis.pushed = path) });
-        export const matchPath = (path, { path: route }) => path.startsWith(route);""",
-    "@docusaurus/useDocusaurusContext": """
-        const i18n = { currentLocale: "en", defaultLocale: "en" };
-        export default () => ({ siteConfig: { baseUrl: globalThis.baseUrl }, i18n });""",
-    "@generated/routes": "export default [{ path: '/project/guide/', exact: true }];",
-}
-
-
-@pytest.fixture(scope="module")
-def docusaurus_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder find/ of a site, beside its pages."""
-    folder = tmp_path_factory.mktemp("docusaurus") / "project"
-    for name, content in PAGES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    (folder / "SearchBar.js").write_text((ROOT / "deploy" / "docusaurus" / "SearchBar.js").read_text())
-    modules = {}
-    for number, (name, source) in enumerate(DOCUSAURUS.items()):
-        (folder / f"module-{number}.js").write_text(source)
-        modules[name] = f"/project/module-{number}.js"
-    (folder / "react.js").write_text(f"{framework_source('react')}\nglobalThis.require = require;")
-    (folder / "page.html").write_text(
-        f"""<!doctype html><html lang="en"><title>Page</title><div id="root"></div><script src="react.js"></script>
-        <script type="importmap">{json.dumps({"imports": modules})}</script>
-        <script type="module">
-            globalThis.baseUrl = new URL(location).searchParams.get("base") ?? "/project/";
-            const {{ default: SearchBar }} = await import("/project/SearchBar.js");
-            require("react-dom/client").createRoot(root).render(require("react").createElement(SearchBar));
-        </script></html>"""
-    )
-    return write_search(folder, "find")
-
-
-def test_the_component_for_docusaurus_opens_results_by_its_router(
-    docusaurus_site: Path, host: Host, browser: "Browser"
-) -> None:
-    port = host(docusaurus_site).place.partition("/")[0]
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}/project/page.html")
-        page.get_by_role("button", name="Search").wait_for()
-        ask(page)
-        page.keyboard.press("Enter")
-        page.wait_for_function("globalThis.pushed === '/project/guide/kitchen.html#walls'")
-        assert page.url.endswith("/page.html")
-        ask(page, "ducks crossed the river")
-        with page.expect_navigation():  # no page of Docusaurus
-            page.keyboard.press("Enter")
-        assert page.url.endswith("/project/river.html#ducks")
-        page.goto(f"http://127.0.0.1:{port}/project/page.html?base=/nothing/")
-        page.get_by_role("button", name="no index here yet").wait_for()
