@@ -66,7 +66,7 @@ def test_a_search_by_a_query_finds_ids_whose_texts_can_be_fetched(ask: Callable[
     found, document = ask(search_and_fetch)
     assert len(found) == 10
     assert all(each.keys() == {"id", "title", "url", "snippet"} for each in found)
-    assert document.keys() == {"id", "title", "text", "url", "metadata"}
+    assert document.keys() == {"id", "title", "text", "url", "metadata", "index"}
     assert "goose" in document["text"]
 
 
