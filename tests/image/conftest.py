@@ -90,7 +90,7 @@ def comparable() -> Callable[[str], object]:
         content = json.loads(body)
         if "cold_start_milliseconds" not in content:
             return body
-        del content["cold_start_milliseconds"], content["versions"]["python"], content["archive"]
+        del content["cold_start_milliseconds"], content["versions"]["python"], content["archive"], content["made"]
         return content
 
     return but_for_the_start
