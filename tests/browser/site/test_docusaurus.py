@@ -83,7 +83,7 @@ def ask(page: "Page", text: str = QUESTION) -> None:
 def test_a_result_that_is_a_page_of_docusaurus_is_opened_by_its_router(open_site: OpenSite) -> None:
     page = open_site()
     ask(page)
-    page.get_by_role("option").first.click()
+    page.locator("[part=hit]").first.click()
     page.get_by_role("combobox").wait_for(state="hidden")
     ask(page)
     page.keyboard.press("Enter")
@@ -95,7 +95,7 @@ def test_a_result_that_is_a_page_of_docusaurus_is_opened_by_its_router(open_site
 def test_a_result_that_is_another_file_of_the_site_is_loaded(open_site: OpenSite) -> None:
     page = open_site()
     ask(page, "forty ducks frozen river")
-    page.get_by_role("option").first.click()
+    page.locator("[part=hit]").first.click()
     page.wait_for_url("**/project/river.html#ducks")
 
 
@@ -103,7 +103,7 @@ def test_a_click_with_ctrl_opens_a_tab(open_site: OpenSite) -> None:
     page = open_site()
     ask(page)
     with page.context.expect_page() as opened:
-        page.get_by_role("option").first.click(modifiers=["Control"])
+        page.locator("[part=hit]").first.click(modifiers=["Control"])
     opened.value.wait_for_url("**/project/guide/kitchen.html#walls")
     assert page.evaluate("pushed") == []
 
