@@ -242,12 +242,15 @@ def test_the_box_is_dark_on_a_dark_page_whatever_the_system_says(project: Path, 
 
 
 def test_a_phone_shows_the_dialog_on_the_whole_screen(project: Path, host: Host, open_box: OpenBox) -> None:
+    from playwright.sync_api import expect
+
     page = open_box(host(project), viewport={"width": 360, "height": 640})
     ask(page, "wooden door")
     box = page.get_by_role("dialog").bounding_box()
     assert box == {"x": 0, "y": 0, "width": 360, "height": 640}
     page.evaluate("visualViewport.dispatchEvent(new Event('resize'))")
     page.set_viewport_size({"width": 360, "height": 400})  # as when the keyboard comes
+    expect(page.get_by_role("dialog")).to_have_css("height", "400px")  # waits: the page learns of its size later
     assert page.get_by_role("dialog").bounding_box() == {"x": 0, "y": 0, "width": 360, "height": 400}
 
 
