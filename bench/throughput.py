@@ -15,7 +15,7 @@ from bench.report import console, make_provenance, report
 from bench.texts import add_data_argument, read_texts
 from bench.work import NAIVE, SHIPPED, make_models, open_embedder, peer_python
 from semsearch.indexing.models.source import find_model
-from semsearch.indexing.vectors.embed import embed_corpus
+from semsearch.indexing.vectors.embed import Cores, embed_corpus
 
 PEER = "sentence-transformers encode"
 # The peer, in an environment of its own. Its arguments are the model's folder and a JSON list of texts. It prints
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
                 for name, embedder in embedders.items():
                     begin = time.perf_counter()
                     with tempfile.TemporaryDirectory() as fresh:
-                        embed_corpus(embedder, texts, Path(fresh), name)
+                        embed_corpus(Cores(embedder), texts, Path(fresh), name, embedder.model.dim)
                     seconds[name].append(time.perf_counter() - begin)
                 console.print(f"round {number + 1}:", ", ".join(f"{found[-1]:.1f} s" for found in seconds.values()))
             peer.stdin.close()

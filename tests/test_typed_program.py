@@ -58,6 +58,9 @@ def index_with_every_argument(rows: list[dict[str, object]], folder: Path) -> In
         update=folder,
         mode="upsert",
         ray="auto",
+        device="cuda:1",
+        dtype="float16",
+        embeddings=folder / "embeddings.npy",
         progress=False,
     )
 

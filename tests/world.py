@@ -50,7 +50,7 @@ from semsearch.indexing.bundles import write_manifest, write_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.files import save_tensors
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.indexing.vectors.embed import embed_corpus
+from semsearch.indexing.vectors.embed import Cores, embed_corpus
 from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT, write_index
 from semsearch.indexing.vectors.query_table import write_queries
 from semsearch.indexing.vectors.recall import sample_spans
@@ -229,7 +229,7 @@ def add_floor(bundle: Path, scores: Mapping[str, float | None]) -> Path:
 def embed(embedder: Embedder, texts: Sequence[str]) -> tuple[Codes, Scales]:
     """Return the rows that the export makes of the texts: codes (n, dim) int8 and scales (n,) float32."""
     with TemporaryDirectory() as folder:
-        rows = embed_corpus(embedder, texts, Path(folder), "tests")
+        rows = embed_corpus(Cores(embedder), texts, Path(folder), "tests", embedder.model.dim)
     return rows.codes, rows.scales
 
 

@@ -44,6 +44,7 @@ ON_COMMAND_LINE: dict[str, Any] = {
     "synonyms": Annotated[str | None, Parameter(metavar="FILE")],
     "column": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
     "boost": Annotated[dict[str, Any] | None, AS_JSON],
+    "embeddings": Annotated[str | None, Parameter(metavar="FILE")],
 }
 IN_PYTHON_ALONE = ("progress", "mode")
 MODES = {  # an option for each mode

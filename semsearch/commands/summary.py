@@ -144,8 +144,8 @@ def _costs(made: IndexSummary) -> SummaryRows:
     yield "size", f"{total / 1e6:.1f} MB"
     speed = made.rows.embedded / made.embedding_seconds
     yield "took", f"{made.seconds:.0f} s, {made.rows.embedded:,} texts embedded, {speed:,.0f} a second"
-    if made.cluster:
-        yield "cluster", made.cluster
+    if made.embedded_by:
+        yield "embedded by", made.embedded_by
 
 
 def _details(made: IndexSummary) -> SummaryRows:
@@ -211,7 +211,9 @@ def _describe_rows(made: IndexSummary) -> str:
         parts.append(f"{rows.resumed:,} rows taken over from a try that was stopped")
     if rows.updated:
         parts.append(f"{rows.updated:,} rows taken over from the older index")
-    equal = len(rows.scales) - rows.embedded - rows.resumed - rows.updated
+    if rows.given:
+        parts.append(f"{rows.given:,} rows from the embeddings that were handed in")
+    equal = len(rows.scales) - rows.embedded - rows.resumed - rows.updated - rows.given
     if equal:
         parts.append(f"{equal:,} rows with the text of another")
     return ", ".join(parts)

@@ -5,10 +5,10 @@ at a time without padding, and torch does the pooling and the modules after it.
 """
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
@@ -40,8 +40,10 @@ def silence_transformers() -> None:
     logging.disable_progress_bar()
 
 
-def load_original(source: Source) -> "tuple[PreTrainedModel, Any]":
+def load_original(source: Source, attention: str | None = "eager") -> "tuple[PreTrainedModel, Any]":
     """Return the source's own model, in float32, and its tokenizer. A source without pooling has a classification head.
+
+    attention is transformers' name of an implementation: the plainest one, or None for the fastest that the model has.
 
     If a checkpoint lacks a tensor that the model needs, transformers and optimum initialize that tensor with random
     numbers and print a warning. Such a model could be exported, and its search would find nothing.
@@ -55,7 +57,7 @@ def load_original(source: Source) -> "tuple[PreTrainedModel, Any]":
         model, loading = (AutoModel if source.pooling else AutoModelForSequenceClassification).from_pretrained(
             str(source.folder),
             dtype=torch.float32,
-            attn_implementation="eager",  # the plainest one
+            attn_implementation=attention,
             output_loading_info=True,
             local_files_only=True,
             trust_remote_code=False,
@@ -88,28 +90,36 @@ def run_original(source: Source) -> Embeddings:
         for text in reference_texts(source):
             cased = text.lower() if source.lower_case else text
             ids = tokenizer(cased, truncation=True, max_length=source.max_tokens)["input_ids"][:LONGEST_RUN]
-            tokens = model(input_ids=torch.tensor([ids])).last_hidden_state[0]
-            kept = pool_original(source, tokens)[: source.dim]
+            tokens = model(input_ids=torch.tensor([ids])).last_hidden_state.double()
+            (kept,) = pool_original(source, tokens, torch.ones(1, len(ids)))[:, : source.dim].numpy()
             embeddings.append(kept / np.linalg.norm(kept))
     return np.array(embeddings, np.float32)
 
 
-def pool_original(source: Source, tokens: "Tensor") -> NDArray[np.float64]:
-    """Return what pooling and the modules after it make of token vectors (tokens, n): (source.full_dim,) float64."""
+def pool_original(source: Source, tokens: "Tensor", mask: "Tensor") -> "Tensor":
+    """Return what pooling and the modules after it make of the tokens of n texts: (n, source.full_dim).
+
+    tokens is (n, tokens, hidden size); mask is (n, tokens), 1 for a token and 0 for padding, which is at the end.
+    """
     import torch
     from torch.nn import functional
 
-    tokens = tokens.double()
-    x = {"mean": tokens.mean(dim=0), "cls": tokens[0], "max": tokens.amax(dim=0)}[source.pooling]
+    column = mask.to(tokens).unsqueeze(-1)
+    if source.pooling == "mean":
+        x = (tokens * column).sum(dim=1) / column.sum(dim=1)
+    elif source.pooling == "cls":
+        x = tokens[:, 0]
+    else:
+        x = tokens.masked_fill(column == 0, -torch.inf).amax(dim=1)
     for step in source.steps:
-        tensors = {name: tensor.double() for name, tensor in load_tensors(step).items()}
+        tensors = {name: tensor.to(x) for name, tensor in load_tensors(step).items()}
         if step.kind == "Dense":
             x = getattr(torch.nn, step.activation)()(functional.linear(x, **tensors))
         elif step.kind == "LayerNorm":
-            x = functional.layer_norm(x, x.shape, **tensors)
+            x = functional.layer_norm(x, x.shape[1:], **tensors)
         else:
-            x = functional.normalize(x, dim=0)
-    return np.asarray(x.numpy(), np.float64)
+            x = functional.normalize(x, dim=1)
+    return x
 
 
 def check_agreement(source: Source, original: Embeddings, exported: Embedder) -> None:
@@ -124,6 +134,7 @@ def check_agreement(source: Source, original: Embeddings, exported: Embedder) ->
         )
 
 
+@cache
 def load_tensors(step: Step) -> "dict[str, Tensor]":
     """Return a step's weights as float32 tensors of torch, by the name of the parameter.
 

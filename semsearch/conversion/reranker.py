@@ -110,7 +110,8 @@ def run_original_pairs(source: Source) -> Logits:
             found = tokenizer(*cased, truncation="longest_first", max_length=source.max_tokens, return_tensors="pt")
             output = model(**{name: values for name, values in found.items() if name in accepted})
             if source.pooling:
-                scores = pool_original(source, output.last_hidden_state[0])
+                tokens = output.last_hidden_state.double()
+                (scores,) = pool_original(source, tokens, found["attention_mask"]).numpy()
             else:
                 scores = output.logits[0].numpy()
             logits.append(scores[-1] - (scores[0] if len(scores) == 2 else 0))

@@ -32,6 +32,9 @@ TRUNCATED = "truncated.jsonl"  # truncated texts, for who made the bundle: see s
 
 BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries
 
+BY_CORES = "cpu int8"  # what has embedded passages, by default: the processor's cores and the bundle's own model
+GIVEN = "given"  # the same for passages whose embeddings the caller of `index` had already
+
 NO_STEMS = "none"  # in the place of a stemmer's language
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # semsearch/engine/hybrid.py explains them
 
@@ -170,6 +173,8 @@ class IndexInfo:
     # options of `semsearch index` that differ from their defaults; only updates read them
     options: dict[str, Any] = field(default_factory=dict)
     floor: dict[str, FloorInfo] = field(default_factory=dict)  # by mode; {} if not measured, as in older bundles
+    # what embedded the passages: a device and a type of numbers, or "given" if the caller of `index` had embeddings
+    embedded_by: list[str] = field(default_factory=lambda: [BY_CORES])
 
 
 @dataclass(frozen=True, slots=True)

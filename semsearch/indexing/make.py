@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from semsearch.engine.bundle import (
     read_manifest,
 )
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import TensorsError
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.cluster import Cluster
@@ -32,7 +34,7 @@ from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, rea
 from semsearch.indexing.corpus.columns import require_column
 from semsearch.indexing.corpus.corpus import READ, corpus_error
 from semsearch.indexing.corpus.folder import as_text
-from semsearch.indexing.corpus.formats import TableReader
+from semsearch.indexing.corpus.formats import TableReader, parquet_reader
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.merging import Kept, Mode, count_left_out, merge, require_mode, resolve_place
 from semsearch.indexing.corpus.passages import writing_passages
@@ -44,19 +46,28 @@ from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.files import FINISHED, replacing
 from semsearch.indexing.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions, is_language, row_languages
-from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
+from semsearch.indexing.models.placing import (
+    ModelChoice,
+    PlacedModels,
+    RerankerChoice,
+    find_float_model,
+    place_models,
+)
 from semsearch.indexing.options import content_options, recalling_options
 from semsearch.indexing.processes import in_own_process
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.questions import read_questions
+from semsearch.indexing.vectors.device import Device
 from semsearch.indexing.vectors.embed import (
+    Cores,
     EmbeddedCorpus,
+    PassageEmbedder,
     embed_corpus,
-    embed_here,
     embed_texts,
     open_older_rows,
 )
 from semsearch.indexing.vectors.floor import measure_floor
+from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
 from semsearch.indexing.vectors.indexer import write_index, write_truncated
 from semsearch.indexing.vectors.query_table import keep_table, write_table
 from semsearch.indexing.vectors.recall import sample_spans
@@ -105,7 +116,7 @@ class IndexSummary:
     checks: tuple[Check, ...]
     embedding_seconds: float
     seconds: float  # the whole run, with embedding_seconds
-    cluster: str = ""  # what embedded the texts, if it was not this machine
+    embedded_by: str = ""  # what embedded the new texts, if it was not this machine's processor with the index's model
     model_from: Path | None = None  # the folder of the cache that the model was copied from
     warnings: tuple[str, ...] = ()
 
@@ -166,6 +177,9 @@ def index(
     update: str | Path | None = None,
     mode: Mode | None = None,
     ray: str | None = None,
+    device: str = "cpu",
+    dtype: Literal["int8", "float16", "float32"] | None = None,
+    embeddings: Any = None,
     progress: bool | OnProgress = True,
 ) -> IndexSummary:
     """Make an index of texts, or update it, and return a summary.
@@ -246,6 +260,12 @@ def index(
             not among the new ones. Without it, an index that would lose texts is refused, unless the texts come from
             the path or address that it was made from.
         ray: embed on the Ray cluster at this address; auto takes the one that Ray finds, or starts one on this machine.
+        device: what embeds the texts: the processor (cpu) with the 8-bit model of the index, or with the float model
+            all GPUs (cuda), one of them (cuda:1) or Apple's (mps). auto takes a GPU if there is one.
+        dtype: numbers that the model embeds the texts with. Without it, int8 on the processor and float16 on a GPU;
+            float32 works on both.
+        embeddings: embeddings of the texts by this model, which you have already: a row for each row of the table, also
+            for blank texts. A file (.npy, .safetensors, or .parquet with one column of lists), or from Python an array.
         progress: display bars on a terminal and in a notebook; or a function that is called with the step, its share
             and the number of embedded texts.
 
@@ -261,6 +281,8 @@ def index(
     started = perf_counter()
     if ray is not None:
         require_packages("--ray", "cluster", "ray")
+    if device not in ("cpu", "auto") or dtype == "float32":
+        require_packages("--device", "export", "torch", "transformers")
     out = Path(out)
     older = None if update is None else Path(update)
     choice = ModelChoice(
@@ -278,6 +300,11 @@ def index(
         if texts.are_python and mode is None:
             refuse_to_remove_texts(out)
         are_documents = texts.are_documents(table)
+        given_rows = None
+        if embeddings is not None:
+            if are_documents or texts.are_python or texts.kept is not None:
+                raise OptionError("embeddings", "is for the rows of a table; these texts are documents")
+            given_rows, texts = read_embeddings(embeddings), without_embeddings(texts, embeddings)
         if are_documents or split:  # the tokenizer measures passages, so the model comes first
             require_packages(texts.name, "documents")
             models = place_models(fresh, older, choice, reranker, on_progress)
@@ -293,6 +320,10 @@ def index(
         else:
             corpus = read_table(texts, fresh, table, None, on_progress)
             models = place_models(fresh, older, choice, reranker, on_progress)
+        embedder = Embedder.open(models.documents_folder, models.documents.model)
+        given = None
+        if given_rows is not None:
+            given = known_embeddings(given_rows, corpus, embedder)
         if mode in ("add", "upsert") and older is not None:
             corpus = choose_columns(merge(older, corpus, fresh / PASSAGES, mode), texts.path, table)
         left_out = count_left_out(out, corpus)
@@ -314,15 +345,20 @@ def index(
         has_default_stems = keywords and stem is None and language_column is None
         warning = warn_of_language(corpus.texts, texts.name, models.is_default, has_default_stems)
 
-        embedder = Embedder.open(models.documents_folder, models.documents.model)
-        cluster = None
+        passage_embedder: PassageEmbedder = Cores(embedder)
+        find_source = partial(find_float_model, models, model)
         if ray is not None:
-            cluster = Cluster(ray.removeprefix("auto"), models.documents_folder)
+            passage_embedder = Cluster(
+                *(ray.removeprefix("auto"), models.documents_folder, embedder.model), device, dtype, find_source
+            )
+        elif device != "cpu" or dtype == "float32":
+            passage_embedder = Device(device, dtype, find_source, embedder)
         embedding = perf_counter()
         known, damage = older_rows(older, out, models, on_progress)
-        embed = embed_here if cluster is None else cluster.embed
-        model_name = name_model(models.manifest)
-        rows = embed_corpus(embedder, corpus.embedded_texts, fresh, model_name, known, on_progress, embed)
+        rows = embed_corpus(
+            *(passage_embedder, corpus.embedded_texts, fresh, name_model(models.manifest), embedder.model.dim),
+            *(known, given, on_progress),
+        )
         embedding_seconds = perf_counter() - embedding
         manifest = write_texts(fresh, models, embedder, corpus, rows, texts.name, keyword_options, on_progress)
         if queries == BY_TABLE:
@@ -347,9 +383,9 @@ def index(
         checks=checks,
         embedding_seconds=embedding_seconds,
         seconds=perf_counter() - started,
-        cluster=cluster.describe() if cluster is not None else "",
+        embedded_by=passage_embedder.describe(),
         model_from=models.from_cache,
-        warnings=tuple(filter(None, (damage, warning))),
+        warnings=tuple(filter(None, (damage, warning, warn_of_mixture(known, rows)))),
     )
 
 
@@ -413,6 +449,13 @@ def opening_texts(data: Any) -> Iterator[Texts]:
         rows = read_rows(data)
         reader = TableReader(lambda _: enumerate(rows.data), left_out=rows.left_out, id_column=rows.id_column)
         yield Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, reader=reader)
+
+
+def without_embeddings(texts: Texts, embeddings: Any) -> Texts:
+    """Return the texts without the column of their embeddings, if both come from one Parquet file."""
+    if not isinstance(embeddings, str | Path) or texts.reader is not None or Path(embeddings) != texts.path:
+        return texts
+    return replace(texts, reader=parquet_reader(texts.path, [embedding_column(texts.path)]))
 
 
 def refuse_to_remove_texts(out: Path) -> None:
@@ -555,6 +598,16 @@ def older_rows(
     return known, None
 
 
+def warn_of_mixture(known: KnownRows | None, rows: EmbeddedCorpus) -> str | None:
+    """Return a warning if the rows of the older index were embedded by something else than the new ones."""
+    if known is None or not rows.updated or not set(rows.embedded_by) - set(known.embedded_by):
+        return None
+    return (
+        f"the texts were embedded by {' and '.join(rows.embedded_by)}, which agree within the accuracy of the model; "
+        "the options device and dtype choose one of them"
+    )
+
+
 def write_texts(
     fresh: Path,
     models: PlacedModels,
@@ -571,7 +624,8 @@ def write_texts(
     if models.documents_folder != fresh:  # another model embeds queries
         embedder = Embedder.open(fresh, models.manifest.model)
     spans = embed_texts(embedder, sample_spans(corpus.texts), role="query")
-    manifest = write_index(fresh, models.manifest, corpus, (rows.codes, rows.scales), spans, name, keywords)
+    both = rows.codes, rows.scales
+    manifest = write_index(fresh, models.manifest, corpus, both, spans, name, keywords, rows.embedded_by)
     on_progress("write the index", 1)
     return manifest
 

@@ -5,6 +5,7 @@ their defaults.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -26,6 +27,7 @@ Arguments = Mapping[str, Any]
 LONGEST_LINE = 1_000  # maximum characters of title and description
 RUN_OPTIONS = (  # no manifest records these: places, models, and what is about one call alone
     *("data", "out", "update", "mode", "ray", "strict", "learn", "cache", "progress"),
+    *("device", "dtype", "embeddings"),  # the manifest says what has embedded the rows
     *("calibration", "calibration_column", "questions"),  # an update has texts of its own
     *("model", "rerank", "rerank_revision", "rerank_weight"),  # an update takes both models from the bundle
     "similarity",  # accepts the cosine for one model alone
@@ -39,6 +41,7 @@ NEEDED_OPTIONS = {  # an option, and the one without which it has no effect
     "rerank_weight": "rerank",
     "calibration_column": "calibration",
 }
+DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
 LEAST_NUMBERS = {"dimensions": 1, "passage_tokens": 1, "overlap": 0}
 SHARES = ("fusion_weight", "rerank_weight")  # from 0 to 1
 
@@ -176,6 +179,24 @@ def _check_together(arguments: Arguments) -> None:
         if arguments["learn"]:
             name = "learn"
         raise OptionError(name, "is for a query table; add queries=table")
+    _check_device(arguments)
+
+
+def _check_device(arguments: Arguments) -> None:
+    """Raise OptionError for a device, a dtype or embeddings that do not fit together."""
+    device, dtype = arguments["device"], arguments["dtype"]
+    if not DEVICE.fullmatch(device):
+        raise OptionError("device", f"found {device!r}, expected auto, cpu, mps, cuda, or one GPU such as cuda:1")
+    if device == "cpu" and dtype == "float16":
+        raise OptionError("dtype", "float16 is for a GPU; choose float32, or add --device cuda")
+    if device != "cpu" and dtype == "int8":
+        raise OptionError("dtype", "int8 is for the processor; choose float16 or float32, or leave the device out")
+    if arguments["embeddings"] is not None:
+        for name in ("split", "ray", "dtype"):
+            if arguments[name]:
+                raise OptionError(name, "has no effect with embeddings, which are those of whole rows; leave it out")
+        if device != "cpu":
+            raise OptionError("device", "has no effect with embeddings; leave it out")
 
 
 def _choices(make: Callable[..., object]) -> dict[str, tuple[object, ...]]:

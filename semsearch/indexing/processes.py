@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.engine.errors import ExpectedError
@@ -63,9 +64,12 @@ def undisturbed() -> Iterator[None]:
 
 
 class Worker:
-    """A process that calls a function of a module, again and again. `common` are the first arguments of each call."""
+    """A process that calls a function of a module, again and again. `common` are the first arguments of each call.
 
-    def __init__(self, function: Callable[..., Any], *common: Any) -> None:
+    A function that this process cannot import, because its module needs PyTorch, has a name: "package.module:name".
+    """
+
+    def __init__(self, function: Callable[..., Any] | str, *common: Any) -> None:
         own, other = Pipe()
         self.connection: Connection[Any, Any] = own
         number = other.fileno()
@@ -74,6 +78,17 @@ class Worker:
             self._process = subprocess.Popen(command, pass_fds=[number])  # noqa: S603
         other.close()  # only the new process has the other end, so that `recv` notices its end
         self.connection.send((function, common))
+
+    def call(self, *arguments: Any) -> Any:
+        """Return what the function returns for these arguments. Raises what it raises, or KilledError."""
+        try:
+            self.connection.send((arguments, None))
+        except BrokenPipeError:
+            raise self.receive() from None
+        result = self.receive()
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def receive(self) -> Any:
         """Return what the function has returned, or the error that it has raised: KilledError if the process ended."""
@@ -145,6 +160,8 @@ def _answer(connection: Connection) -> None:
         try:
             if function is None:
                 function, common = connection.recv()
+                if isinstance(function, str):
+                    function = resolve_name(function)
             arguments, limits = connection.recv()
         except EOFError:
             return
@@ -152,6 +169,8 @@ def _answer(connection: Connection) -> None:
             if limits is not None:
                 _limit(limits)
             answer = function(*common, *arguments)
+        except ExpectedError as error:
+            answer = error
         except Exception as error:  # noqa: BLE001  the caller raises it again
             error.add_note(traceback.format_exc())  # the trace itself cannot be sent
             answer = error

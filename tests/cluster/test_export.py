@@ -8,7 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from semsearch.engine.bundle import INDEX, read_manifest
+from semsearch.engine.quantization import dequantize
+from semsearch.engine.tensors import map_tensors
 from tests.cluster.conftest import MOST_SECONDS, TEXTS, TEXTS_PER_SHARD, contents
+from tests.export_fixtures import TINY_BERT
 
 StartExport = Callable[..., tuple[subprocess.Popen[str], Path]]
 
@@ -70,3 +74,20 @@ def test_an_address_without_a_cluster_is_an_error_in_one_line(start_export: Star
     assert process.returncode == 1
     assert "error: --ray: no cluster at 127.0.0.1:1" in output
     assert "Traceback" not in output
+
+
+def test_workers_embed_with_the_float_model_that_they_are_sent(
+    nodes: Any, start_export: StartExport, corpus_file: Path
+) -> None:
+    model = ("--model", str(TINY_BERT), "--calibration", str(corpus_file), "--dtype", "float32")
+    bundles = []
+    for name, options in (("here", ()), ("cluster", ("--ray", nodes.address))):
+        process, out = start_export(name, *model, *options)
+        finish(process)
+        assert read_manifest(out).corpus.embedded_by == ["cpu float32"]
+        tensors = map_tensors(out / INDEX)
+        bundles.append(dequantize(tensors["codes"], tensors["scales"]))
+    assert (bundles[0] * bundles[1]).sum(axis=1).min() > 0.9999
+    process, _ = start_export("gpu", *model[:4], "--device", "cuda", "--ray", nodes.address)
+    output, _ = process.communicate()
+    assert "error: --ray: found no device cuda in the cluster, expected cuda and nodes with GPUs" in output

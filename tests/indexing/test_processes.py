@@ -14,8 +14,8 @@ from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.processes import KilledError, Limits, in_own_process, in_workers
 
 
-def fail(message: str) -> None:
-    raise ModelError(message)
+def fail(error: Exception) -> None:
+    raise error
 
 
 def kill_itself() -> None:
@@ -23,9 +23,15 @@ def kill_itself() -> None:
 
 
 def test_an_error_comes_back_with_the_trace_of_where_it_was_raised() -> None:
-    with pytest.raises(ModelError, match="no such model") as caught:
-        in_own_process(fail, "no such model")
+    with pytest.raises(ValueError, match="no such model") as caught:
+        in_own_process(fail, ValueError("no such model"))
     assert "in fail\n" in caught.value.__notes__[0]
+
+
+def test_an_error_that_a_user_can_repair_comes_back_without_a_trace() -> None:
+    with pytest.raises(ModelError, match="no such model") as caught:
+        in_own_process(fail, ModelError("no such model"))
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:

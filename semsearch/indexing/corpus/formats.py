@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -203,12 +203,15 @@ def _require_unicode(path: Path, place: str, row: dict[str, object]) -> None:
         raise corpus_error(path, place, first_line(error), "valid Unicode", "correct that row") from error
 
 
-def parquet_reader(path: Path) -> TableReader:
-    """Return the reader of a Parquet file. Raises CorpusError if it cannot be read, or would lose nanoseconds."""
+def parquet_reader(path: Path, without: Sequence[str] = ()) -> TableReader:
+    """Return the reader of a Parquet file, perhaps without some columns.
+
+    Raises CorpusError if it cannot be read, or would lose nanoseconds.
+    """
     import polars as pl  # slow to import, and only this format needs it
 
-    with _reading_parquet(path):
-        table = pl.scan_parquet(path, glob=False)
+    with reading_parquet(path):
+        table = pl.scan_parquet(path, glob=False).drop(without)
         left_out = unkept_columns(table.collect_schema())
         table = table.drop(left_out)
         refuse_nanoseconds(path, table)
@@ -219,7 +222,7 @@ def parquet_rows(path: Path, table: "pl.LazyFrame", on_progress: OnProgress) -> 
     """Yield the rows of a Parquet file, ROWS_PER_READ at a time. Raises CorpusError if it cannot be read."""
     import polars as pl
 
-    with _reading_parquet(path):
+    with reading_parquet(path):
         rows = table.select(pl.len()).collect().item()
         for begin in range(0, rows, ROWS_PER_READ):
             on_progress(READ, min(0.99, begin / rows))
@@ -228,7 +231,8 @@ def parquet_rows(path: Path, table: "pl.LazyFrame", on_progress: OnProgress) -> 
 
 
 @contextmanager
-def _reading_parquet(path: Path) -> Iterator[None]:
+def reading_parquet(path: Path) -> Iterator[None]:
+    """Raise CorpusError, with polars' message, for a file that it cannot read."""
     import polars as pl
 
     try:

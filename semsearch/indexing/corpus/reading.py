@@ -135,6 +135,7 @@ def read_corpus(
         is_csv=found.is_csv,
         has_ids=found.has_ids,
         left_out=tuple(found.left_out),
+        rows=found.kept,
     )
 
 
@@ -176,6 +177,7 @@ class _Found:
     numbers: "array[int]" = field(default_factory=lambda: array("Q"))  # ids that can be the number of a row
     has_ids: bool = False  # whether a row has an id
     left_out: dict[str, None] = field(default_factory=dict)  # columns whose values a bundle cannot keep
+    kept: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows that have a text
 
 
 def _read(
@@ -259,6 +261,7 @@ def _read_table(
         except TypeError as error:
             raise corpus_error(path, where, str(error), "values that JSON can hold", "leave the column out") from error
         append(passage, name, metadata)
+        found.kept.append(row_number)
         found.passages += 1
     found.has_ids = found.has_ids or has_ids
     found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids

@@ -18,7 +18,7 @@ from semsearch.indexing.models.cache import (
 from semsearch.indexing.models.calibration import CalibrationTexts, read_calibration
 from semsearch.indexing.models.converting import convert_reranker
 from semsearch.indexing.models.modules import CONFIG, ModelError
-from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256, find_model, read_cross_encoder, read_source
+from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256, Source, find_model, read_cross_encoder, read_source
 from semsearch.indexing.progress import OnProgress
 
 
@@ -128,6 +128,31 @@ def _take_or_convert(
     if manifest is not None:
         return manifest, folder
     return make_model(source, calibration.read(), folder, fresh, on_progress), None
+
+
+def find_float_model(models: PlacedModels, name: str | Path | None) -> Source:
+    """Return the float32 model that the model for passages was converted from.
+
+    name is the one that the caller has stated; without it, it is the one that the manifest records.
+    Raises ModelError if that model is not on this machine, or has other weights.
+    """
+    model = models.documents.model
+    stated = str(name or model.name)
+    remedy = "name its folder with --model, or embed the passages with --device cpu"
+    try:
+        found = find_model(stated, model.revision if name is None else None)
+        source = read_source(*found, model.pooling, model.full_dim and model.dim)
+    except ModelError as error:
+        error.add_note(f"a GPU runs the float32 model, which an index does not hold; {remedy}")
+        raise
+    routes = [route for route in (source, source.documents) if route is not None]
+    for route in routes:
+        if route.weights_sha256 == model.source_sha256:
+            return route
+    raise ModelError(
+        f"{stated}: the weights have the sha256 {routes[-1].weights_sha256[:12]}, and the model of the index was "
+        f"converted from {model.source_sha256[:12]}; expected the same; {remedy}"
+    )
 
 
 def _require_cosine(name: str, similarity: str | None, choice: ModelChoice) -> None:

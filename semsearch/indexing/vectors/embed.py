@@ -12,12 +12,21 @@ from dataclasses import dataclass
 from itertools import compress, islice
 from itertools import count as numbers
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from semsearch.engine.bundle import INDEX, PASSAGES, TRUNCATED, BundleError, Manifest, check_bundle, read_manifest
-from semsearch.engine.embedder import Embedder, plan_batches
+from semsearch.engine.bundle import (
+    BY_CORES,
+    INDEX,
+    PASSAGES,
+    TRUNCATED,
+    BundleError,
+    Manifest,
+    check_bundle,
+    read_manifest,
+)
+from semsearch.engine.embedder import Embedder, TokenIds, plan_batches
 from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import TensorsError, map_tensors
@@ -29,6 +38,7 @@ from semsearch.indexing.files import release
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.shards import (
     KnownRows,
+    Shard,
     Truncated,
     gather_rows,
     join_digests,
@@ -41,21 +51,20 @@ TEXTS_PER_SHARD = 4096  # about 15 seconds of work for one core; a stopped run l
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # maxima that are tokenized together: tokens take many bytes
 
 Item = TypeVar("Item")
-EmbedBatches = Callable[[Callable[[list[int]], tuple[Codes, Scales]], list[list[int]]], Iterable[tuple[Codes, Scales]]]
+EmbedTokens = Callable[[Sequence[TokenIds]], tuple[Codes, Scales]]
+EmbedRows = Callable[[list[int]], tuple[Codes, Scales]]
+EmbedBatches = Callable[[EmbedRows, Sequence[list[int]]], Iterable[tuple[Codes, Scales]]]
 OnEmbedded = Callable[[int], None]  # takes the number of texts embedded since its last call
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """The rows of TEXTS_PER_SHARD texts, or of the last ones. The number counts shards from 0 in the texts' order."""
+class PassageEmbedder(Protocol):
+    """Who embeds the passages of an index: this machine's cores, a Ray cluster, or PyTorch on a GPU."""
 
-    number: int
-    codes: Codes  # (n, dim) int8
-    scales: Scales  # (n,) float32
-    is_truncated: Truncated  # (n,)
+    def embed(self, texts: Iterator[str], count: OnEmbedded) -> Iterator[Shard]:
+        """Embed the texts, and yield their shards in any order. `count` is called while a shard is embedded."""
 
-
-EmbedShards = Callable[[Embedder, Iterator[str], OnEmbedded], Iterator[Shard]]  # in any order
+    def describe(self) -> str:
+        """Return the line of the summary about it, "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,9 @@ class EmbeddedCorpus:
 
     codes: Codes  # (rows, dim) int8, memory-mapped
     scales: Scales  # (rows,) float32
+    embedded_by: list[str]  # what embedded the rows now or earlier, as in the manifest
     embedded: int  # texts that were embedded now
+    given: int  # rows whose embeddings the caller has handed in
     is_truncated: Truncated  # (rows,): whether the text is longer than the model reads
     resumed: int  # rows reused from a run that was stopped
     older_rows: Positions  # (rows,): the row of the older bundle that each row is, -1 for one that is not from there
@@ -81,67 +92,102 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Emb
         return embedder.embed(embedder.tokenize(texts, role), pool.map)
 
 
-def take_shard(texts: Iterator[str]) -> Iterator[str]:
-    """Return the texts of the next shard: shards are divided in the same way on a cluster."""
-    return islice(texts, TEXTS_PER_SHARD)
+def take_shards(texts: Iterator[str], texts_per_shard: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the texts of each shard, with the place of its first text."""
+    for begin in numbers(step=texts_per_shard):
+        shard = list(islice(texts, texts_per_shard))
+        if not shard:
+            return
+        yield begin, shard
+
+
+def tokenize_passages(embedder: Embedder, texts: Sequence[str]) -> Iterator[TokenIds]:
+    """Yield the tokens of each text. At most CHARACTERS_AT_ONCE characters are encoded at once."""
+    for piece in group(texts, TEXTS_AT_ONCE, CHARACTERS_AT_ONCE, len):
+        yield from embedder.tokenize(piece, role="document")
 
 
 def embed_shard(
+    begin: int,
+    tokens: Sequence[TokenIds],
+    batches: Sequence[list[int]],
+    embed_batch: EmbedTokens,
+    embedded_by: str,
+    run: EmbedBatches = map,
+    count: OnEmbedded = lambda done: None,
+) -> Shard:
+    """Return the rows of one shard. batches has the rows of each batch; `run` embeds them one by one, or in threads."""
+    found = run(lambda batch: embed_batch([tokens[row] for row in batch]), batches)
+    codes, scales = None, np.empty(len(tokens), np.float32)
+    for batch, (batch_codes, batch_scales) in zip(batches, found, strict=True):
+        if codes is None:
+            codes = np.empty((len(tokens), batch_codes.shape[1]), np.int8)
+        codes[batch], scales[batch] = batch_codes, batch_scales
+        count(len(batch))
+    assert codes is not None  # a shard has texts
+    return Shard(begin, codes, scales, np.array([text.is_truncated for text in tokens], bool), embedded_by)
+
+
+def embed_on_cores(
     embedder: Embedder,
-    number: int,
+    begin: int,
     texts: Sequence[str],
     run: EmbedBatches = map,
     count: OnEmbedded = lambda done: None,
 ) -> Shard:
-    """Return the rows of one shard; `run` embeds its batches, one after the other or on all cores.
-
-    At most TEXTS_AT_ONCE texts or CHARACTERS_AT_ONCE characters are tokenized at once.
-    """
-    pieces = group(texts, TEXTS_AT_ONCE, CHARACTERS_AT_ONCE, len)
-    tokens = [found for piece in pieces for found in embedder.tokenize(piece, role="document")]
+    """Return the rows of one shard, embedded by the bundle's own model."""
+    tokens = list(tokenize_passages(embedder, texts))
     batches = plan_batches([len(text.ids) for text in tokens])
 
-    def embed(batch: list[int]) -> tuple[Codes, Scales]:
-        return quantize(embedder.embed_batch([tokens[row].ids for row in batch]))
+    def embed_batch(batch: Sequence[TokenIds]) -> tuple[Codes, Scales]:
+        return quantize(embedder.embed_batch([text.ids for text in batch]))
 
-    codes, scales = np.empty((len(tokens), embedder.model.dim), np.int8), np.empty(len(tokens), np.float32)
-    for batch, rows in zip(batches, run(embed, batches), strict=True):
-        codes[batch], scales[batch] = rows
-        count(len(batch))
-    return Shard(number, codes, scales, np.array([text.is_truncated for text in tokens], bool))
+    return embed_shard(begin, tokens, batches, embed_batch, BY_CORES, run, count)
 
 
-def embed_here(embedder: Embedder, texts: Iterator[str], count: OnEmbedded) -> Iterator[Shard]:
-    """Embed the texts on all cores of this machine, and yield their shards in order."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for number in numbers():
-            if not (shard := list(take_shard(texts))):
-                return
-            yield embed_shard(embedder, number, shard, pool.map, count)
+class Cores(PassageEmbedder):
+    """All cores of this machine, with the 8-bit model of the bundle."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def embed(self, texts: Iterator[str], count: OnEmbedded) -> Iterator[Shard]:
+        """Embed the texts, and yield their shards in order."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for begin, shard in take_shards(texts, TEXTS_PER_SHARD):
+                yield embed_on_cores(self._embedder, begin, shard, pool.map, count)
+
+    def describe(self) -> str:
+        """Return "": this is what everybody expects."""
+        return ""
 
 
 def embed_corpus(
-    embedder: Embedder,
+    passage_embedder: PassageEmbedder,
     texts: Collection[str],
     fresh: Path,
     model: str,
+    dim: int,
     older: KnownRows | None = None,
+    given: KnownRows | None = None,
     on_progress: OnProgress = no_progress,
-    embed_shards: EmbedShards = embed_here,
 ) -> EmbeddedCorpus:
-    """Return the rows of the texts.
+    """Return the rows of the texts, which have `dim` values.
 
     fresh is the unfinished folder: its finished shards are reused, and the new ones are kept there under the name
-    `model`, which `name_model` returns. Rows of `older`, a bundle's, are reused too. A row depends on its text alone.
-    Equal texts are embedded once. `embed_shards` yields the shards of the other texts, embedded here or elsewhere; each
-    is kept as soon as it comes.
+    `model`, which `name_model` returns. Rows of `older`, a bundle's, are reused too, and then those that the caller of
+    `index` has `given`. A row depends on its text alone. Equal texts are embedded once. passage_embedder embeds the
+    other texts; each of its shards is kept as soon as it comes.
     """
     digests = digest_texts(texts)
-    before = [older] if older is not None else []
+    before = [rows for rows in (older, given) if rows is not None]
     known = [*before, *read_shards(fresh, model)]
     places = find_digests(digests, join_digests(known))
-    older_rows = np.where(places < sum(len(rows.digests) for rows in before), places, -1)
-    resumed = int(np.count_nonzero(places >= 0) - np.count_nonzero(older_rows >= 0))
+    from_older = 0 if older is None else len(older.digests)
+    from_before = sum(len(rows.digests) for rows in before)
+    older_rows = np.where(places < from_older, places, -1)
+    resumed = int(np.count_nonzero(places >= from_before))
+    number_given = int(np.count_nonzero((places >= from_older) & (places < from_before)))
     is_wanted = mark_first(digests) & (places < 0)
     wanted = digests[is_wanted]
     left, embedded = len(wanted), 0
@@ -152,17 +198,23 @@ def embed_corpus(
         on_progress("embed texts", 1 - (left - embedded) / len(texts), embedded)
 
     count(0)
-    for shard in embed_shards(embedder, compress(texts, is_wanted), count):
-        begin = shard.number * TEXTS_PER_SHARD
-        own = wanted[begin : begin + len(shard.codes)]
-        save_shard(fresh, model, own, shard.codes, shard.scales, shard.is_truncated)
+    for shard in passage_embedder.embed(compress(texts, is_wanted), count):
+        save_shard(fresh, model, wanted[shard.begin : shard.begin + len(shard.codes)], shard)
     known = [*before, *read_shards(fresh, model)]
     places = find_digests(digests, join_digests(known))
     if (places < 0).any():
         raise TensorsError(f"{fresh}: a shard is damaged that was just written; expected a disk that works; check it")
     is_truncated = np.concatenate([rows.is_truncated for rows in known])[places]
-    codes, scales = gather_rows(known, places, embedder.model.dim, fresh)
-    return EmbeddedCorpus(codes, scales, embedded, is_truncated, resumed, older_rows)
+    codes, scales = gather_rows(known, places, dim, fresh)
+    embedded_by = sorted({each for rows in _used(known, places) for each in rows.embedded_by})
+    return EmbeddedCorpus(codes, scales, embedded_by, embedded, number_given, is_truncated, resumed, older_rows)
+
+
+def _used(known: Sequence[KnownRows], places: Positions) -> Iterator[KnownRows]:
+    """Yield those of the known rows that are at one of the places of all of them, joined."""
+    ends = np.cumsum([len(rows.digests) for rows in known])
+    for number in np.unique(np.searchsorted(ends, places, side="right")):
+        yield known[number]
 
 
 def group(items: Iterable[Item], most: int, most_size: int, size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
@@ -218,7 +270,7 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         release(tensors["codes"])  # otherwise the whole index would be in memory
         return found
 
-    return KnownRows(digests, is_truncated, read)
+    return KnownRows(digests, is_truncated, read, older.corpus.embedded_by)
 
 
 def _shown(manifest: Manifest) -> str:

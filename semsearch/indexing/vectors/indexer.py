@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import IndexInfo, Manifest, StagesInfo, describe_file
+from semsearch.engine.bundle import BY_CORES, IndexInfo, Manifest, StagesInfo, describe_file
 from semsearch.engine.metadata.boosts import read_boosts
 from semsearch.engine.metadata.columns import SECTIONS
 from semsearch.engine.quantization import Codes, Embeddings, Scales
@@ -41,13 +41,14 @@ def write_index(
     spans: Embeddings,
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+    embedded_by: Sequence[str] = (BY_CORES,),
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     rows are codes (rows, dim) int8 and scales (rows,) float32 in the corpus's order, and can be memory-mapped. spans,
     (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured. keywords is None for a
-    bundle without them.
+    bundle without them. embedded_by says what has embedded the rows, as in the manifest.
     """
     exact = search_samples(spans, *rows)
     stages, recalls = write_index_file(folder / layout.INDEX, *rows, exact)
@@ -94,6 +95,7 @@ def write_index(
         description=corpus.options.get("description", ""),
         boost=corpus.options.get("boost", {}),
         options=corpus.options,
+        embedded_by=list(embedded_by),
     )
     files = {file: describe_file(folder / file) for file in written}
     manifest = replace(manifest, index=index, files=manifest.files | files)

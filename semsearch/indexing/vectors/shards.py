@@ -27,12 +27,24 @@ Truncated = Array[np.bool_]  # (n,): whether a text was truncated
 
 
 @dataclass(frozen=True, slots=True)
+class Shard:
+    """The rows of n texts in a row. `begin` is the place of the first one among all texts that are embedded."""
+
+    begin: int
+    codes: Codes  # (n, dim) int8
+    scales: Scales  # (n,) float32
+    is_truncated: Truncated  # (n,)
+    embedded_by: str  # what embedded them, as in the manifest
+
+
+@dataclass(frozen=True, slots=True)
 class KnownRows:
     """Rows that exist already: the digests of their texts, and a function that reads the rows at some places."""
 
     digests: Digests
     is_truncated: Truncated
     read: Callable[[Positions], tuple[Codes, Scales]]
+    embedded_by: Sequence[str]  # what embedded them, as in the manifest
 
 
 def name_model(manifest: Manifest) -> str:
@@ -45,14 +57,18 @@ def name_model(manifest: Manifest) -> str:
     return hashlib.sha256(stated.encode()).hexdigest()[:16]
 
 
-def save_shard(fresh: Path, model: str, digests: Digests, codes: Codes, scales: Scales, truncated: Truncated) -> None:
-    """Keep the rows of some texts as a finished piece of the unfinished folder; the four arrays have n rows each."""
+def save_shard(fresh: Path, model: str, digests: Digests, shard: Shard) -> None:
+    """Keep a shard as a finished piece of the unfinished folder. digests are those of its n texts."""
     name = f"{model}-{hashlib.sha256(digests.tobytes()).hexdigest()[:16]}.safetensors"
-    texts = np.frombuffer(digests.tobytes(), np.uint8).reshape(-1, BYTES)
+    tensors: dict[str, AnyArray] = {
+        "texts": np.frombuffer(digests.tobytes(), np.uint8).reshape(-1, BYTES),
+        "codes": shard.codes,
+        "scales": shard.scales,
+        "is_truncated": shard.is_truncated.astype(np.uint8),
+        "embedded_by": np.frombuffer(shard.embedded_by.encode(), np.uint8),
+    }
     with finishing(fresh, name) as path:
-        save_tensors(
-            path, {"texts": texts, "codes": codes, "scales": scales, "is_truncated": truncated.astype(np.uint8)}
-        )
+        save_tensors(path, tensors)
 
 
 def read_shards(fresh: Path, model: str) -> list[KnownRows]:
@@ -67,7 +83,8 @@ def read_shards(fresh: Path, model: str) -> list[KnownRows]:
             path.unlink()
             continue
         texts = np.frombuffer(tensors["texts"].tobytes(), f"S{BYTES}")
-        found.append(KnownRows(texts, tensors["is_truncated"].astype(bool), partial(_read_rows, path)))
+        is_truncated, embedded_by = tensors["is_truncated"].astype(bool), tensors["embedded_by"].tobytes().decode()
+        found.append(KnownRows(texts, is_truncated, partial(_read_rows, path), [embedded_by]))
     return found
 
 

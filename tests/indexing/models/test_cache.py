@@ -15,6 +15,7 @@ from semsearch.indexing.models.cache import (
     CONVERSION,
     IMPORTED_CODE,
     cached_folder,
+    conversion_code,
     find_cached,
     make_model,
     models_folder,
@@ -115,7 +116,7 @@ def imported(module: Path) -> set[str]:
 def test_the_digest_covers_all_that_the_conversion_imports() -> None:
     no_influence = {"engine/errors.py", "indexing/errors.py", "indexing/processes.py", "indexing/progress.py"}
     no_influence |= {"indexing/verification.py"}  # only the form of a check
-    of_conversion = sorted((ROOT / "semsearch" / CONVERSION).glob("*.py"))
+    of_conversion = [path for path in conversion_code() if path.parent.name == CONVERSION]
     needed = set[str]().union(*map(imported, of_conversion))
     needed = {path for path in needed if not path.startswith(f"{CONVERSION}/")}
     assert needed == {*IMPORTED_CODE, *no_influence}
@@ -135,6 +136,7 @@ def test_a_comment_in_the_search_keeps_converted_models_and_one_in_the_conversio
     before = cached_folder(tiny_source, tmp_path, None).name
     assert name_after_a_comment("engine/keyword/highlights.py") == before
     assert name_after_a_comment("indexing/corpus/reading.py") == before
+    assert name_after_a_comment("conversion/passages.py") == before  # it converts nothing
     assert name_after_a_comment("conversion/quantize.py") != before
 
 

@@ -6,21 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from semsearch.engine.bundle import BY_CORES
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Codes, Scales, quantize
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.files import FINISHED
 from semsearch.indexing.vectors import embed
-from semsearch.indexing.vectors.embed import embed_corpus
-from semsearch.indexing.vectors.shards import read_shards, save_shard
+from semsearch.indexing.vectors.embed import Cores, embed_corpus
+from semsearch.indexing.vectors.shards import Shard, read_shards, save_shard
 
 
 def test_a_corpus_embeds_to_the_same_bits_as_its_texts_one_by_one(
     embedder: Embedder, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embed, "TEXTS_PER_SHARD", 64)  # 200 texts: three shards and a rest
-    rows = embed_corpus(embedder, corpus.texts, tmp_path, "tests")
+    rows = embed_corpus(Cores(embedder), corpus.texts, tmp_path, "tests", embedder.model.dim)
     alone = np.concatenate([embedder.embed(embedder.tokenize([text], role="document")) for text in corpus.texts])
     codes, scales = quantize(alone)
     assert (rows.codes.dtype, rows.scales.dtype) == (np.dtype(np.int8), np.dtype(np.float32))
@@ -46,7 +47,8 @@ def test_equal_texts_are_embedded_once_and_have_equal_rows(
     ]
     told: list[tuple[float, int]] = []
     rows = embed_corpus(
-        tiny_embedder, texts, tmp_path, "tests", on_progress=lambda step, share, texts=0: told.append((share, texts))
+        *(Cores(tiny_embedder), texts, tmp_path, "tests", tiny_embedder.model.dim),
+        on_progress=lambda step, share, texts=0: told.append((share, texts)),
     )
     codes, scales = quantize(tiny_embedder.embed(tiny_embedder.tokenize(texts, role="document")))
     np.testing.assert_array_equal(rows.codes, codes)  # each row is its own text's
@@ -69,7 +71,8 @@ def rows_of(texts: Sequence[str]) -> tuple[Codes, Scales]:
 
 
 def save(fresh: Path, texts: Sequence[str], model: str = "model") -> None:
-    save_shard(fresh, model, digest_texts(texts), *rows_of(texts), np.array([text == "7" for text in texts]))
+    shard = Shard(0, *rows_of(texts), np.array([text == "7" for text in texts]), BY_CORES)
+    save_shard(fresh, model, digest_texts(texts), shard)
 
 
 def names(fresh: Path) -> set[str]:

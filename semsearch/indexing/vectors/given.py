@@ -1,0 +1,143 @@
+"""Embeddings that the caller of `index` has already: how they are read, and that they are those of the model.
+
+They come as an array, or from a file: .npy, .safetensors with one tensor, or .parquet with one column of lists.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from semsearch.engine.bundle import GIVEN
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.errors import OptionError
+from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
+from semsearch.engine.tensors import AnyArray, Array
+from semsearch.indexing.corpus.corpus import Corpus
+from semsearch.indexing.corpus.formats import reading_parquet
+from semsearch.indexing.digests import Positions, digest_texts
+from semsearch.indexing.vectors.embed import embed_texts
+from semsearch.indexing.vectors.shards import KnownRows
+from semsearch.indexing.verification import least_cosine
+
+EMBEDDINGS_OPTION = "embeddings"
+FORMS_OF_EMBEDDINGS = "an array, or a file .npy, .safetensors or .parquet"
+EMBEDDED_AGAIN = 256  # maximum texts that are embedded again
+ROWS_CHECKED_AT_ONCE = 65_536
+
+
+def read_embeddings(embeddings: Any) -> AnyArray:
+    """Return the embeddings that `index` takes, (rows, values) of a floating-point dtype; .npy is memory-mapped.
+
+    Raises OptionError if they are something else, or if the file cannot be read.
+    """
+    try:
+        found = _read_file(Path(embeddings)) if isinstance(embeddings, str | Path) else np.asarray(embeddings)
+        if found.dtype == object:  # a column of lists of a DataFrame, null for a text without embedding
+            width = next((len(row) for row in found if row is not None), 0)
+            found = np.array([np.full(width, np.nan) if row is None else row for row in found], np.float32)
+    except (ValueError, TypeError) as error:
+        said = str(error).partition("\n")[0]
+        raise OptionError(
+            EMBEDDINGS_OPTION, f"{said}; expected {FORMS_OF_EMBEDDINGS}, with a row of numbers for each text"
+        ) from error
+    if found.ndim != 2 or not np.issubdtype(found.dtype, np.floating):
+        shape = " x ".join(map(str, found.shape))
+        raise OptionError(
+            EMBEDDINGS_OPTION, f"found {shape} values of {found.dtype}, expected rows of floating-point numbers"
+        )
+    return found
+
+
+def _read_file(path: Path) -> AnyArray:
+    """Return the array of a file. Raises ValueError if it has none, or several."""
+    if path.suffix == ".npy":
+        array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array
+    if path.suffix == ".safetensors":
+        try:
+            tensors = load_file(path)
+        except SafetensorError as error:
+            raise ValueError(f"{path}: {error}") from error
+        if len(tensors) != 1:
+            raise ValueError(f"{path} has the tensors {', '.join(sorted(tensors))}, expected one")
+        return next(iter(tensors.values()))
+    if path.suffix == ".parquet":
+        import polars as pl
+
+        column = embedding_column(path)
+        with reading_parquet(path):
+            return pl.scan_parquet(path, glob=False).select(column).collect()[column].to_numpy()
+    raise ValueError(f"{path} has the suffix {path.suffix!r}")
+
+
+def embedding_column(path: Path) -> str:
+    """Return the name of the column of lists of numbers of a Parquet file. Raises OptionError unless there is one."""
+    import polars as pl
+
+    with reading_parquet(path):
+        schema = pl.scan_parquet(path, glob=False).collect_schema()
+    found = [name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array) and kind.inner.is_float()]
+    if len(found) != 1:
+        described = ", ".join(found) or "none"
+        raise OptionError(
+            EMBEDDINGS_OPTION, f"found {described}; expected one column of lists of floating-point numbers in {path}"
+        )
+    return found[0]
+
+
+def known_embeddings(embeddings: AnyArray, corpus: Corpus, embedder: Embedder) -> KnownRows:
+    """Return the rows of a corpus whose embeddings are given, one for each row of its source, also for blank texts.
+
+    They are scaled to unit length, and may have the values that the option `dimensions` leaves out. Equal texts get the
+    embedding of the first one. embedder is the bundle's own model; it embeds a sample again.
+    Raises OptionError if their number or length is another one, if a value is not finite, if an embedding is zero, or
+    if they are not embeddings of this model.
+    """
+    model = embedder.model
+    rows, values = len(corpus.texts) + corpus.empty_texts, embeddings.shape[1]
+    if len(embeddings) != rows:
+        raise OptionError(
+            EMBEDDINGS_OPTION, f"found {len(embeddings):,} rows, expected {rows:,}, one for each row of the texts"
+        )
+    if values not in (model.dim, model.full_dim):
+        raise OptionError(
+            EMBEDDINGS_OPTION, f"found {values} values in a row, expected {model.dim}, as of {model.name}"
+        )
+    numbers = np.asarray(corpus.rows, np.intp)
+    for begin in range(0, len(numbers), ROWS_CHECKED_AT_ONCE):
+        block = numbers[begin : begin + ROWS_CHECKED_AT_ONCE]
+        found = embeddings[block, : model.dim].astype(np.float32)
+        for is_wrong, said in (
+            (~np.isfinite(found).all(axis=1), "has values that are not finite"),
+            (~found.any(axis=1), "is zero"),
+        ):
+            if is_wrong.any():
+                raise OptionError(
+                    EMBEDDINGS_OPTION, f"row {block[is_wrong][0]} {said}; expected an embedding; embed its text again"
+                )
+    texts = list(corpus.texts)
+    sample = np.sort(np.random.default_rng(7).permutation(len(texts))[:EMBEDDED_AGAIN])
+    again = embed_texts(embedder, [texts[place] for place in sample], role="document")
+    cosines = (again * unit_rows(embeddings, model.dim, numbers[sample])).sum(axis=1)
+    least = least_cosine(model, [GIVEN])
+    if not cosines.min() >= least:
+        row, cosine = numbers[sample][cosines.argmin()], cosines.min()
+        raise OptionError(
+            EMBEDDINGS_OPTION,
+            f"these are not embeddings of this model: row {row} has a cosine of {cosine:.2f} to the embedding of its "
+            f"text by {model.name}, expected {least:g} or more; check the model, its prompts and the order of the rows",
+        )
+
+    def read(places: Positions) -> tuple[Codes, Scales]:
+        return quantize(unit_rows(embeddings, model.dim, numbers[places]))
+
+    return KnownRows(digest_texts(corpus.texts), np.zeros(len(texts), bool), read, [GIVEN])
+
+
+def unit_rows(embeddings: AnyArray, dim: int, rows: Array[np.intp]) -> Embeddings:
+    """Return the first `dim` values of some rows, scaled to unit length: (n, dim) float32."""
+    found = embeddings[rows, :dim].astype(np.float64)  # the square of a float32 can be infinite
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
