@@ -223,12 +223,14 @@ def _read_message(body: bytes) -> RpcMessage:
 
 def _check_version(message: RpcMessage, headers: Headers | None) -> bool:
     """Return whether a message is of the modern era. Raises RpcError if its version or its headers are wrong."""
-    if message.method == "initialize":
-        return False  # it negotiates the version in its params
     meta = message.params.get("_meta")
     if not isinstance(meta, dict):
         meta = {}
     stated, inside = headers and headers.get("mcp-protocol-version"), meta.get(f"{META}protocolVersion")
+    if message.method == "initialize" and inside is None:
+        return False  # it negotiates the version in its params
+    if headers is not None and stated is not None and inside is not None:
+        _check_header(headers, "mcp-protocol-version", inside)
     for version in (stated, inside):
         if version not in (None, MODERN, *LEGACY):
             data = {"supported": [MODERN, *LEGACY], "requested": version}
@@ -245,7 +247,12 @@ def _check_version(message: RpcMessage, headers: Headers | None) -> bool:
     if message.method == "tools/call":
         expected["mcp-name"] = message.params.get("name")
     for name, value in expected.items():
-        if (header := headers.get(name)) != value:
-            shown = f"found {echo(header)}, but the message has {echo(value)}"
-            raise RpcError(HEADER_MISMATCH, f"header {name}: {shown}")
+        _check_header(headers, name, value)
     return True
+
+
+def _check_header(headers: Headers, name: str, value: Any) -> None:
+    """Raise RpcError if a header has another value than the message."""
+    header = headers.get(name)
+    if header != value:
+        raise RpcError(HEADER_MISMATCH, f"header {name}: found {echo(header)}, but the message has {echo(value)}")

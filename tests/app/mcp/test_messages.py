@@ -116,9 +116,8 @@ def test_an_unknown_method_is_a_404_since_2026(client: httpx.Client, method: str
 def test_an_unknown_revision_is_refused_with_those_there_are(client: httpx.Client) -> None:
     body, headers = modern("tools/list")
     body["params"]["_meta"][f"{META}protocolVersion"] = "1900-01-01"
-    for sent in (headers | {"mcp-protocol-version": "1900-01-01"}, headers):
-        found = error(ask(client, body, sent), 400, -32022)
-        assert found["data"] == {"supported": [MODERN, LEGACY, "2025-06-18"], "requested": "1900-01-01"}
+    found = error(ask(client, body, headers | {"mcp-protocol-version": "1900-01-01"}), 400, -32022)
+    assert found["data"] == {"supported": [MODERN, LEGACY, "2025-06-18"], "requested": "1900-01-01"}
     error(ask(client, message("tools/list"), {"mcp-protocol-version": "1900-01-01"}), 400, -32022)
     error(ask(client, {"jsonrpc": "2.0", "method": "n"}, {"mcp-protocol-version": "1900-01-01"}), 400, -32022)
 
@@ -132,6 +131,17 @@ def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
     del headers[name]
     found = error(ask(client, body, headers if value is None else headers | {name: value}), 400, -32020)
     assert name in found["message"] or "version" in found["message"]
+
+
+def test_an_unknown_revision_that_differs_from_its_header_is_a_mismatch(client: httpx.Client) -> None:
+    body, headers = modern("tools/list")
+    body["params"]["_meta"][f"{META}protocolVersion"] = "1900-01-01"
+    found = error(ask(client, body, headers), 400, -32020)
+    assert found["message"] == f"header mcp-protocol-version: found '{MODERN}', but the message has '1900-01-01'"
+
+
+def test_initialize_is_an_unknown_method_in_a_message_of_2026(client: httpx.Client) -> None:
+    error(ask(client, *modern("initialize", {"protocolVersion": LEGACY, "capabilities": {}})), 404, -32601)
 
 
 # --- messages that are none
