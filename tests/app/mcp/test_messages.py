@@ -362,13 +362,32 @@ def test_search_returns_sections_with_the_path_of_their_headings(guide: httpx.Cl
 def test_fetch_returns_a_section_or_a_document_and_says_what_was_cut(guide: httpx.Client) -> None:
     first, second, third, _ = SECTIONS.values()
     section = content_of(call(guide, "fetch", id="guide.md#goose"))
-    assert section["text"] == f"{first}\n\n{second}"
+    assert (section["title"], section["text"]) == ("Goose", f"{first}\n\n{second}")
+    # without `passage`, which is the number of one passage
+    expected = {"path": "guide.md", "url": "guide.md#goose", "title": "Birds", "headings": ["Birds", "Goose"]}
+    assert section["metadata"] == expected
     for id in ("guide.md", "guide.md#goose:2"):
         assert content_of(call(guide, "fetch", id=id))["text"] == f"{first}\n\n{second}\n\n{third}"
     short = content_of(call(guide, "fetch", id="guide.md#goose:2", max_characters=200))
     assert short["text"] == second
     assert short["cut"].startswith("16 of ")
     assert len(content_of(call(guide, "fetch", id="guide.md", max_characters=200))["text"]) == 200
+
+
+def test_fetch_returns_a_whole_section_between_the_passages_around_it(guide: httpx.Client) -> None:
+    first, second, third, _ = SECTIONS.values()
+    goose = content_of(call(guide, "fetch", id="guide.md#goose", before=1, after=1))
+    assert (goose["before"], goose["text"]) == ([], f"{first}\n\n{second}")
+    assert goose["after"] == [{"id": "guide.md#duck:1", "text": third}]
+    duck = content_of(call(guide, "fetch", id="guide.md#duck", before=1, max_characters=200))
+    assert duck["before"] == [{"id": "guide.md#goose:2", "text": second}]
+    assert (duck["text"], duck["cut"].partition(";")[0]) == (third[:200], f"200 of {len(third)} characters")
+
+
+def test_fetch_of_an_unknown_section_says_that_its_document_can_be_fetched(guide: httpx.Client) -> None:
+    found = call(guide, "fetch", id="guide.md#swan")
+    error = "id: found 'guide.md#swan', which 'guide.md' does not have; fetch 'guide.md', or search for a section"
+    assert (found["isError"], found["content"][0]["text"]) == (True, error)
 
 
 @pytest.mark.parametrize(
