@@ -63,7 +63,10 @@ class RefinedQuery:
         texts = self._texts()
         self.row = texts.find(query.id)
         if self.row is None:
-            raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, expected the id of a text; search for one")
+            expected, first = "expected the id of a text", f"{query.id}:1"
+            if texts.find(first) is not None:  # the id is that of a section
+                expected += f", such as {first!r} of this section"
+            raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, {expected}; search for one")
         self.text = passages[self.row].text.translate(QUOTES)
         if allowed is None:
             self.allowed = np.ones(len(texts.passages), np.bool_)

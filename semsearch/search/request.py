@@ -141,7 +141,7 @@ class SimilarRequest(StrictRequest):
         default=3, description="How many texts of a group to return at most."
     )
     sort: Annotated[dict[ColumnName, Literal["asc", "desc"]], Field(min_length=1, max_length=MOST_COLUMNS)] | None = (
-        Field(default=None, description="Order the texts by columns instead of by score, such as {'price': 'asc'}.")
+        Field(default=None, description='Order the texts by columns instead of by score, such as {"price": "asc"}.')
     )
     facets: Annotated[list[ColumnName], Field(max_length=MOST_COLUMNS)] = Field(
         default=[], description="Columns whose values, or ranges of numbers, are counted among the filtered texts."

@@ -133,12 +133,20 @@ class Tools:
             result = {"content": [{"type": "text", "text": json_text(content)}]}
             refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
         except ValidationError as error:
-            return failed(describe_errors(error.errors(), "arguments"))
+            return failed(await self._explain(name, error.errors()))
         except HttpError as error:
             return failed(error.detail)
         except (SearchError, BackendError) as error:
             return failed(str(error))
         return result | {"isError": False}
+
+    async def _explain(self, name: str, errors: list[Any]) -> str:
+        """Return what is wrong with arguments, and which ones there are if one is unknown."""
+        described = describe_errors(errors, "arguments")
+        if not any(error["type"] == "extra_forbidden" and len(error["loc"]) == 1 for error in errors):
+            return described
+        (tool,) = [each for each in await self.definitions(is_corpus_alone=False) if each["name"] == name]
+        return f"{described}; expected {', '.join(tool['inputSchema']['properties'])}"
 
     def _freshness(self) -> Object:
         """Return when the index was made, and how many files changed since; nothing for a bundle of no file."""

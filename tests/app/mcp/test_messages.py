@@ -384,7 +384,7 @@ def test_fetch_returns_a_whole_section_between_the_passages_around_it(guide: htt
     assert (duck["text"], duck["cut"].partition(";")[0]) == (third[:200], f"200 of {len(third)} characters")
 
 
-def test_fetch_of_an_unknown_section_says_that_its_document_can_be_fetched(guide: httpx.Client) -> None:
+def test_an_id_that_cannot_be_used_is_answered_with_one_that_can(guide: httpx.Client) -> None:
     found = call(guide, "fetch", id="guide.md#swan")
     error = "id: found 'guide.md#swan', which 'guide.md' does not have; fetch 'guide.md', or search for a section"
     assert (found["isError"], found["content"][0]["text"]) == (True, error)
@@ -393,12 +393,14 @@ def test_fetch_of_an_unknown_section_says_that_its_document_can_be_fetched(guide
 @pytest.mark.parametrize(
     ("name", "arguments", "error"),
     [
-        ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted"),
+        ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted; expected query"),
         ("fetch", {"id": "nothing"}, "id: found 'nothing', expected the id of a result; search for one"),
         ("fetch", {"id": "a", "after": 11}, "after: input should be less than or equal to 10, found 11"),
     ],
 )
 def test_wrong_arguments_of_search_and_fetch_are_told_to_the_language_model(
+    similar = call(guide, OWN, id="guide.md#goose")["content"][0]["text"]
+    assert "expected the id of a text, such as 'guide.md#goose:1' of this section" in similar
     client: httpx.Client, name: str, arguments: dict[str, Any], error: str
 ) -> None:
     found = call(client, name, **arguments)
@@ -418,6 +420,11 @@ def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client) -> None:
     for method in ("initialize", "tools/list"):
         reply = client.post("/mcp?tools=Corpus", content=json.dumps(message(method)), headers=JSON)
         found = error(reply, 200, -32602)
+def test_an_unknown_argument_is_answered_with_those_there_are(client: httpx.Client) -> None:
+    found = call(client, OWN, query="goose")["content"][0]["text"]
+    assert found.startswith("query: extra inputs are not permitted; expected text, num_results, mode, filter, id, ")
+
+
         assert found["message"] == "?tools: found 'Corpus', expected corpus; leave it out for all tools"
 
 
