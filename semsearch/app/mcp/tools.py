@@ -107,8 +107,8 @@ class Tools:
         bundle = self.current()
         info, about = bundle.manifest.corpus, await self.describe()
         own = _define(tool_name(info), f"Search {info.title or info.source}", about, input_schema(bundle))
-        short = f"{about.partition(' Each text has')[0]}"
-        return [own, *text_tools(short)][: len(self.names(is_corpus_alone=is_corpus_alone))]
+        others = text_tools(about.partition(" Each text has")[0], has_documents=_has_documents(bundle))
+        return [own, *others][: len(self.names(is_corpus_alone=is_corpus_alone))]
 
     async def call(self, name: str, arguments: Object, stopwatch: Stopwatch) -> Object:
         """Return what a tool returns, as JSON in a text; wrong arguments get a result that describes the error.
@@ -230,18 +230,24 @@ def describe_corpus(bundle: Loaded) -> str:
 
 
 def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
-    """Return the most frequent values of a column, if they are those of at least half of its rows."""
+    """Return the most frequent values of a column, if they are those of at least half of its rows.
+
+    An ellipsis means that there are others.
+    """
     if bundle.texts is None or kind not in STRING_TYPES:
         return ""
     column = bundle.texts.columns[name]
     assert isinstance(column, Column)
-    counts = count_values(column, bundle.texts.allowed, LISTED_VALUES)
-    if 2 * sum(each["count"] for each in counts) < np.count_nonzero(bundle.texts.among_allowed(column.exists())):
+    counts = count_values(column, bundle.texts.allowed, LISTED_VALUES + 1)  # one more shows that there are others
+    frequent = counts[:LISTED_VALUES]
+    if 2 * sum(each["count"] for each in frequent) < np.count_nonzero(bundle.texts.among_allowed(column.exists())):
         return ""
-    shown = ", ".join(each["value"] for each in counts if len(each["value"]) <= LONGEST_VALUE)
-    if shown:
-        return f": {shown}"
-    return ""
+    shown = [each["value"] for each in frequent if len(each["value"]) <= LONGEST_VALUE]
+    if not shown:
+        return ""
+    if len(shown) < len(counts):
+        shown.append("…")
+    return f": {', '.join(shown)}"
 
 
 def input_schema(bundle: Loaded) -> Object:
@@ -280,18 +286,25 @@ def _section(bundle: Loaded, hit: Mapping[str, Any]) -> Object:
     return result | {"snippet": hit["snippet"]["text"]}
 
 
-def text_tools(about: str) -> list[Object]:
-    """Return the definitions of the tools that every corpus of documents has; about says what the texts are."""
-    finds = f"Find sections by a query; returns ids, headings, addresses and snippets, for `fetch`. {about}"
-    fetches = (
-        "Return the text of a section, its title and address for a result of `search`, by its id. For the path of a "
-        "document, or the id of a passage, the text is the document. With `before` or `after`, the passages around the "
-        "section or passage are returned too, and the text for the id of a passage is the passage itself."
-    )
+def text_tools(about: str, *, has_documents: bool = True) -> list[Object]:
+    """Return the definitions of the tools that every corpus of texts has; about says what the texts are."""
+    fetched = FetchArguments.model_json_schema()
+    if has_documents:
+        finds = "Find sections by a query; returns ids, headings, addresses and snippets, for `fetch`."
+        fetches = (
+            "Return the text of a section, its title and address for a result of `search`, by its id. For the path of "
+            "a document, or the id of a passage, the text is the document. With `before` or `after`, the passages "
+            "around it are returned too, and the text for the id of a passage is the passage itself."
+        )
+    else:
+        finds = "Find texts by a query; returns ids, titles, addresses and snippets, for `fetch`."
+        fetches = "Return the whole text, its title, address and columns for a result of `search`, by its id."
+        fetched["properties"]["id"]["description"] = "The id of a result of a search."
+        del fetched["properties"]["before"], fetched["properties"]["after"]  # a text in no document has none around it
     lists = f"Return paths and titles of the documents, {DOCUMENTS_OF_PAGE} at a time, in the order of the paths."
     return [
-        _define("search", "Search", finds, SearchArguments.model_json_schema()),
-        _define("fetch", "Fetch a text", fetches, FetchArguments.model_json_schema()),
+        _define("search", "Search", f"{finds} {about}", SearchArguments.model_json_schema()),
+        _define("fetch", "Fetch a text", fetches, fetched),
         _define("list_documents", "List the documents", lists, ListArguments.model_json_schema()),
     ]
 

@@ -215,6 +215,16 @@ def test_wrong_arguments_are_told_to_the_language_model(
     assert expected in found["content"][0]["text"]
 
 
+def test_values_that_the_description_does_not_list_are_stated_by_an_ellipsis(
+    connect: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    metadata = [json.dumps({"kind": f"k{row % 9}"}) for row in range(18)]
+    ids = [str(row) for row in range(18)]
+    corpus = Corpus(["The goose"] * 18, ids, metadata, empty_texts=0, columns={"kind": "string"})
+    tool = tool_of(connect(bundle=write_bundle(tmp_path / "bundle", corpus)))
+    assert "kind (string: k0, k1, k2, k3, k4, k5, k6, k7, …)." in tool["description"]
+
+
 def test_a_corpus_without_columns_and_keywords_offers_neither(
     connect: Callable[..., httpx.Client], tmp_path: Path
 ) -> None:
@@ -222,6 +232,9 @@ def test_a_corpus_without_columns_and_keywords_offers_neither(
     client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
     tool = tool_of(client)
     assert "columns" not in tool["description"]
+    search, fetch = tools_of(client)[1:]
+    assert search["description"].startswith("Find texts by a query")
+    assert fetch["inputSchema"]["properties"].keys() == {"id", "max_characters"}
     assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
     arguments = {"text": "goose", "mode": "hybrid"}
     found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
@@ -386,6 +399,8 @@ def test_fetch_returns_a_whole_section_between_the_passages_around_it(guide: htt
 
 def test_an_id_that_cannot_be_used_is_answered_with_one_that_can(guide: httpx.Client) -> None:
     found = call(guide, "fetch", id="guide.md#swan")
+    similar = call(guide, OWN, id="guide.md#goose")["content"][0]["text"]
+    assert "expected the id of a text, such as 'guide.md#goose:1' of this section" in similar
     error = "id: found 'guide.md#swan', which 'guide.md' does not have; fetch 'guide.md', or search for a section"
     assert (found["isError"], found["content"][0]["text"]) == (True, error)
 
@@ -399,12 +414,15 @@ def test_an_id_that_cannot_be_used_is_answered_with_one_that_can(guide: httpx.Cl
     ],
 )
 def test_wrong_arguments_of_search_and_fetch_are_told_to_the_language_model(
-    similar = call(guide, OWN, id="guide.md#goose")["content"][0]["text"]
-    assert "expected the id of a text, such as 'guide.md#goose:1' of this section" in similar
     client: httpx.Client, name: str, arguments: dict[str, Any], error: str
 ) -> None:
     found = call(client, name, **arguments)
     assert (found["isError"], found["content"][0]["text"]) == (True, error)
+
+
+def test_an_unknown_argument_is_answered_with_those_there_are(client: httpx.Client) -> None:
+    found = call(client, OWN, query="goose")["content"][0]["text"]
+    assert found.startswith("query: extra inputs are not permitted; expected text, num_results, mode, filter, id, ")
 
 
 def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx.Client) -> None:
@@ -420,11 +438,6 @@ def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client) -> None:
     for method in ("initialize", "tools/list"):
         reply = client.post("/mcp?tools=Corpus", content=json.dumps(message(method)), headers=JSON)
         found = error(reply, 200, -32602)
-def test_an_unknown_argument_is_answered_with_those_there_are(client: httpx.Client) -> None:
-    found = call(client, OWN, query="goose")["content"][0]["text"]
-    assert found.startswith("query: extra inputs are not permitted; expected text, num_results, mode, filter, id, ")
-
-
         assert found["message"] == "?tools: found 'Corpus', expected corpus; leave it out for all tools"
 
 
