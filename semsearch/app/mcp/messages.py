@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 
 from semsearch.app.errors import ERROR_REPLIES, ErrorReply, Replies
-from semsearch.app.mcp.tools import Object, Tools, failed, text_tools
+from semsearch.app.mcp.tools import NO_INSTRUCTIONS, Object, Tools, failed, text_tools
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.search.reply import json_bytes
@@ -31,7 +31,7 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 STATUSES = {METHOD_NOT_FOUND: 404}  # HTTP status of errors in the modern revision; the others are 400
 CACHED: dict[str, int | str] = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
 META = "io.modelcontextprotocol/"
-UNREAD = "Search documents, whose index is being made."
+UNREAD = f"Search documents, whose index is being made. {NO_INSTRUCTIONS}"
 OAUTH_METADATA = "/.well-known/oauth-protected-resource"
 ISSUER_HEADER = "x-jwt-issuer"  # header that template.yaml adds
 LOCAL = {"localhost", "127.0.0.1", "::1"}
