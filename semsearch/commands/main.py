@@ -20,7 +20,7 @@ FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of th
 
 app: App = App(
     "semsearch",
-    version=lambda: f"semsearch {version('semantic-search-lambda')}",
+    version=lambda: f"semsearch {version('semsearch')}",
     help="Search your own texts and documents by meaning and by words.",
     help_epilogue="`semsearch COMMAND --help` shows the options of a command and examples.",
     **LOOK,

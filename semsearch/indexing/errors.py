@@ -33,7 +33,7 @@ def require_packages(where: str, extra: str, *modules: str) -> None:
 def install_command(extra: str) -> str:
     """Return the command that installs an extra: from the checkout, or of the package that pip has installed."""
     is_checkout = (Path(__file__).parents[2] / "pyproject.toml").is_file()
-    package = "semantic-search-lambda"
+    package = "semsearch"
     if is_checkout:
         package = "."
     return f"pip install '{package}[{extra}]'"
