@@ -1,4 +1,4 @@
-"""GitHub's own schema over our workflow, and over those that docs/environments.md and docs/browser.md show."""
+"""GitHub's own schema over our workflows and forms, and over the workflows that the pages show."""
 
 import re
 import subprocess
@@ -18,8 +18,8 @@ def shown(folder: Path, name: str = "environments.md") -> Path:
     return path
 
 
-def check(tools: Path, path: Path) -> subprocess.CompletedProcess[str]:
-    command: list[str | Path] = [tools / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", path]
+def check(tools: Path, path: Path, kind: str = "workflows") -> subprocess.CompletedProcess[str]:
+    command: list[str | Path] = [tools / "check-jsonschema", "--builtin-schema", f"vendor.github-{kind}", path]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -32,11 +32,11 @@ def test_a_workflow_is_what_github_reads(tools: Path, tmp_path: Path, workflow: 
 
 
 def test_the_action_is_what_github_reads(tools: Path) -> None:
-    command: list[str | Path] = [
-        tools / "check-jsonschema",
-        "--builtin-schema",
-        "vendor.github-actions",
-        ROOT / "action.yml",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = check(tools, ROOT / "action.yml", "actions")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("form", ["bug.yml", "idea.yml"])
+def test_a_form_of_an_issue_is_what_github_reads(tools: Path, form: str) -> None:
+    done = check(tools, ROOT / ".github" / "ISSUE_TEMPLATE" / form, "issue-forms")
     assert done.returncode == 0, done.stdout
