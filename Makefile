@@ -78,7 +78,7 @@ format: $(VENV)/checks
 # The search box of the pages searches them: their bundle is kept, so that a changed page is embedded alone.
 docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
 	rm -rf build/docs-pages && mkdir build/docs-pages
-	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results deploy/cdk deploy/docusaurus deploy/terraform build/docs-pages
+	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md template.yaml docs bench/results deploy/cdk deploy/docusaurus deploy/terraform build/docs-pages
 	find build/docs-pages -name '*.md' -exec sed -i 's/<!--[^>]*-->//g' {} +
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
 	$(BIN)/semsearch index build/docs-site --replace --queries table --exclude "*.ipynb" --out build/pages-bundle
