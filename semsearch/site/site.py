@@ -16,13 +16,15 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from semsearch.engine.bundle import COLUMNS, PASSAGES, QUERY_TABLE, BundleError, IndexInfo, Manifest, check_bundle
-from semsearch.engine.embedder import VECTORS, Embedder
+from semsearch.engine.embedder import VECTORS, Embedder, QueryTable
 from semsearch.engine.keyword.analyzer import stop_words_of
+from semsearch.engine.loading import load_bundle
 from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.corpus.columns import EXACT_FLOATS
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.vectors.floor import floors_of
 from semsearch.indexing.vectors.query_table import learn_table
 from semsearch.site.files import (
     BOX,
@@ -60,11 +62,11 @@ def write_site(
 ) -> dict[str, int]:
     """Write the site of a bundle into a new folder or over an older site, and return the bytes of each data file.
 
-    The query table of a bundle without one is learned now. with_model adds the model, which replaces the table once a
-    browser has loaded it. The site leaves out the columns that `rounded_columns` returns. packages is a folder in which
-    `npm ci` has installed the packages; without it, npm installs them now. Raises BundleError if a browser cannot
-    search the bundle, if the site is larger than most_megabytes, or if the folder holds something else, and
-    PackagesError if npm is missing.
+    The query table of a bundle without one is learned now, and the floors are measured with it. with_model adds the
+    model, which replaces the table once a browser has loaded it. The site leaves out the columns that `rounded_columns`
+    returns. packages is a folder in which `npm ci` has installed the packages; without it, npm installs them now.
+    Raises BundleError if a browser cannot search the bundle, if the site is larger than most_megabytes, or if the
+    folder holds something else, and PackagesError if npm is missing.
     """
     manifest = check_bundle(bundle)
     _check(bundle, manifest, out)
@@ -83,8 +85,15 @@ def write_site(
         starts = add_corpus(files, bundle, index)
         files.add("vocabulary", "\n".join(vocabulary).encode())
         on_progress("corpus", 1)
-        for name, vectors in _query_tables(bundle, manifest, on_progress).items():
-            files.add_tensors(name, vectors)
+        if manifest.queries is not None:
+            vectors: AnyArray = map_tensors(bundle / QUERY_TABLE)[VECTORS]
+        else:
+            vectors, _ = learn_table(bundle, manifest, Embedder.open(bundle, manifest.model), (), on_progress)
+            if index.floor and not with_model:  # it was measured with the model
+                searched = replace(load_bundle(bundle), table=QueryTable(vectors))
+                index = replace(index, floor=floors_of(searched, on_progress))
+        for name, tensors in _query_tables(bundle, manifest, vectors).items():
+            files.add_tensors(name, tensors)
         libraries = {}
         if with_model:
             from semsearch.site.browser_model import make_browser_model  # needs the extra `export`
@@ -150,13 +159,9 @@ def _has_large(numbers: AnyArray) -> bool:
     return max(-int(numbers.min(initial=0)), int(numbers.max(initial=0))) >= EXACT_FLOATS
 
 
-def _query_tables(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> dict[str, dict[str, AnyArray]]:
+def _query_tables(bundle: Path, manifest: Manifest, vectors: AnyArray) -> dict[str, dict[str, AnyArray]]:
     """Return the tensors of two files: tokens of the corpus with their vectors, and all other tokens with theirs."""
     embedder = Embedder.open(bundle, manifest.model, is_lazy=True)
-    if manifest.queries is not None:
-        vectors: AnyArray = map_tensors(bundle / QUERY_TABLE)[VECTORS]
-    else:
-        vectors, _ = learn_table(bundle, manifest, embedder, (), on_progress)
     passages = Passages(bundle / PASSAGES)
     texts = embedder.tokenize([passages.text(row) for row in range(len(passages))], role="query")
     is_used = np.zeros(len(vectors), bool)

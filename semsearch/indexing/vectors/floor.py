@@ -45,26 +45,31 @@ BestScores = Array[np.float64]  # the score of the best hit of each question, 0 
 
 def measure_floor(folder: Path, manifest: Manifest, on_progress: OnProgress = no_progress) -> Manifest:
     """Measure the floor of each mode of the bundle in a folder. Write the new manifest, and return it."""
+    measured = floors_of(load_bundle(folder), on_progress)
+    manifest = replace(manifest, index=replace(manifest.corpus, floor=measured))
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def floors_of(bundle: LoadedBundle, on_progress: OnProgress = no_progress) -> dict[str, FloorInfo]:
+    """Return the floor of each mode of a bundle. Its query table embeds the questions if it has one."""
     on_progress(MEASURING, 0)
-    bundle = load_bundle(folder)
-    own = sample_spans(stored_columns(folder / PASSAGES)[0])
+    own = sample_spans(stored_columns(bundle.folder / PASSAGES)[0])
     fields = read_fields()
     others = [question for field in fields for question in field]
     embedded = [] if bundle.table is not None else [*own, *others]
     with ThreadPoolExecutor(cpu_count()) as pool:
         search = BundleSearch(bundle, BatchedExecutor(bundle.embedder, embedded, pool.map)).search
     modes = ["semantic"]
-    if manifest.corpus.keywords is not None:
+    if bundle.keywords is not None:
         modes += ["keyword", "hybrid"]
     measured = {}
     for number, mode in enumerate(modes):
         on_progress(MEASURING, number / len(modes))
         scores = best_scores(bundle, search, others, mode)
         measured[mode] = find_floor(best_scores(bundle, search, own, mode), scores.reshape(len(fields), -1))
-    manifest = replace(manifest, index=replace(manifest.corpus, floor=measured))
-    write_manifest(folder, manifest)
     on_progress(MEASURING, 1)
-    return manifest
+    return measured
 
 
 def read_fields() -> list[list[str]]:

@@ -4,6 +4,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.vectors import indexer
+from semsearch.indexing.vectors.floor import measure_floor
+from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT
 from semsearch.site.site import write_site
 from tests.browser.site.conftest import Connect, Function, make_site
-from tests.browser.site.world import PACKAGES, answers, write_site_bundle
-from tests.world import STORY_COLUMNS, WHAT, WHO
+from tests.browser.site.world import PACKAGES, answers, make_wordpiece, write_site_bundle
+from tests.world import STORY_COLUMNS, WHAT, WHO, write_bundle
 
 
 def random_texts(count: int) -> list[str]:
@@ -235,6 +238,16 @@ def test_a_floor_that_the_index_lacks_is_refused(site: Path, documents_bundle: P
     listed = answers(site, [("similar", {"filter": {}, "num_results": 5, "min_score": "floor"})])
     assert "min_score: found floor, but this index has none in the mode hybrid" in found[0]["error"]
     assert "min_score: found without a text" in listed[0]["error"]
+
+
+def test_the_floor_of_a_site_is_measured_with_the_table_that_it_learns(corpus: Corpus, tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "bundle", corpus, KEYWORDS_BY_DEFAULT, make_wordpiece())
+    measured = measure_floor(bundle, check_bundle(bundle)).corpus.floor
+    (described,) = make_site(bundle, tmp_path).glob("code/*/site.json")
+    floor = json.loads(described.read_text(encoding="utf-8"))["info"]["index"]["floor"]
+    assert floor.keys() == measured.keys()
+    assert floor["semantic"] != asdict(measured["semantic"])
+    assert floor["keyword"] == asdict(measured["keyword"])
 
 
 def test_each_misspelled_word_is_corrected_as_by_the_function(
