@@ -1,6 +1,8 @@
-"""Texts embedded a second on all cores: the export against sentence-transformers' encode, on the same texts in turn.
+"""Texts embedded a second: the export against sentence-transformers' encode, on the same texts in turn.
 
-Naive int8, embedded by the same code, shows the cost of closeness to float32.
+The export embeds them with the 8-bit model on all cores, and with the float model on a device. Naive 8 bit, embedded by
+the same code, shows the cost of closeness to float32. Recall is the share of sentence-transformers' ten nearest texts
+that a query in 8 bit finds among the rows of each.
 """
 
 import argparse
@@ -9,23 +11,32 @@ import statistics
 import subprocess
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from bench.report import console, make_provenance, report
-from bench.texts import add_data_argument, read_texts
+from bench.texts import QUERY_WORDS, SEED, Texts, add_data_argument, read_papers, read_texts
 from bench.work import NAIVE, SHIPPED, make_models, open_embedder, peer_python
-from semsearch.indexing.models.source import find_model
-from semsearch.indexing.vectors.embed import Cores, embed_corpus
+from semsearch.engine.quantization import Embeddings, dequantize
+from semsearch.indexing.models.source import find_model, read_source
+from semsearch.indexing.vectors.device import Device
+from semsearch.indexing.vectors.embed import Cores, PassageEmbedder, embed_corpus, embed_texts
 
 PEER = "sentence-transformers encode"
-# The peer, in an environment of its own. Its arguments are the model's folder and a JSON list of texts. It prints
-# "ready", and for each line that it reads the seconds that embedding all texts took.
+QUERIES, NEAREST = 300, 10
+# The peer, in an environment of its own. Its arguments are the model's folder, a device, and a folder with texts.json
+# and queries.json. It writes the embeddings of both, prints "ready", and for each line that it reads the seconds that
+# embedding all texts took.
 ENCODE = """
 import json, sys, time
+import numpy as np
 from sentence_transformers import SentenceTransformer
-model = SentenceTransformer(sys.argv[1], device="cpu")
-texts = json.load(open(sys.argv[2], encoding="utf-8"))
-model.encode(texts[:64])
+model = SentenceTransformer(sys.argv[1], device=sys.argv[2])
+for name in ("queries", "texts"):
+    texts = json.load(open(f"{sys.argv[3]}/{name}.json", encoding="utf-8"))
+    np.save(f"{sys.argv[3]}/{name}.npy", model.encode(texts, normalize_embeddings=True))
 print("ready", flush=True)
 for _ in sys.stdin:
     begin = time.perf_counter()
@@ -34,46 +45,102 @@ for _ in sys.stdin:
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one corpus gave, by the name of who embeds: seconds of each round, and recall."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    recall: dict[str, float] = field(default_factory=dict)
+
+    def ratios(self) -> dict[str, float]:
+        """Return how many times as fast as the peer each is: the median of the rounds."""
+        peer = self.seconds[PEER]
+        return {
+            name: statistics.median(a / b for a, b in zip(peer, found, strict=True))
+            for name, found in self.seconds.items()
+        }
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
-    parser.add_argument("--texts", type=int, default=10_000, help="texts to embed")
+    parser.add_argument("--texts", type=int, default=10_000, help="headlines to embed")
+    parser.add_argument("--passages", type=int, default=1_000, help="abstracts to embed")
     parser.add_argument("--rounds", type=int, default=5, help="times that each embeds all texts")
+    parser.add_argument("--device", default="cpu", help="device of the float model and of the peer, such as cuda:0")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    chosen = read_texts(options.data, options.texts)
-    texts, models = chosen.texts, make_models(options.work)
+    headlines = read_texts(options.data, options.texts)
+    abstracts = [
+        paper["abstract"] for paper, _ in zip(read_papers(options.data), range(options.passages), strict=False)
+    ]
+    passages = Texts("abstracts", "abstracts", abstracts)
+    measured = [measure(each, options) for each in (headlines, passages)]
+    rows = []
+    for name in measured[0].seconds:
+        row = [name]
+        for texts, each in zip((headlines, passages), measured, strict=True):
+            speed = len(texts.texts) / statistics.median(each.seconds[name])
+            row += [f"{speed:,.0f}", f"{each.ratios()[name]:.2f}", f"{each.recall[name]:.3f}"]
+        rows.append(tuple(row))
+    kinds = [texts.kind for texts in (headlines, passages)]
+    columns = ("", *(f"{kind}: {what}" for kind in kinds for what in ("texts/s", "times as fast", "recall@10")))
+    details = {
+        "number_of_texts": len(headlines.texts),
+        "device": options.device,
+        "seconds": [each.seconds for each in measured],
+        "ratios": measured[0].ratios(),
+        "ratios_of_passages": measured[1].ratios(),
+        "recall": [each.recall for each in measured],
+    }
+    described = f"{headlines.description()} and {passages.description()}"
+    report("throughput", columns, rows, details, make_provenance(described))
+    return 0
+
+
+def measure(texts: Texts, options: argparse.Namespace) -> Measured:
+    """Embed one corpus with each in turn."""
+    models = make_models(options.work)
     embedders = {name: open_embedder(models[name]) for name in (SHIPPED, NAIVE)}
-    folder, *_ = find_model(None, None)
-    seconds: dict[str, list[float]] = {PEER: [], **{name: [] for name in embedders}}
+    folder, name, revision = find_model(None, None)
+    source = read_source(folder, name, revision)
+    dtype = "float32" if options.device == "cpu" else "float16"
+    device = Device(options.device, dtype, lambda: source, embedders[SHIPPED])
+    candidates: dict[str, PassageEmbedder] = {name: Cores(embedder) for name, embedder in embedders.items()}
+    candidates[f"{dtype} on {options.device}, with PyTorch's start"] = device  # each round is a process of its own
+    chosen = np.random.default_rng(SEED).permutation(len(texts.texts))[:QUERIES]
+    queries = [" ".join(texts.texts[row].split()[:QUERY_WORDS]) for row in chosen]
+    found = Measured({PEER: [], **{name: [] for name in candidates}}, {PEER: 1.0})
     with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / "texts.json"
-        file.write_text(json.dumps(texts), encoding="utf-8")
-        command: list[str | Path] = [peer_python(options.work, "sentence-transformers"), "-c", ENCODE, folder, file]
+        for file, content in (("texts", texts.texts), ("queries", queries)):
+            (Path(scratch) / f"{file}.json").write_text(json.dumps(content), encoding="utf-8")
+        python = peer_python(options.work, "sentence-transformers")
+        command: list[str | Path] = [python, "-c", ENCODE, folder, options.device, scratch]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
             assert peer.stdin is not None
             assert peer.stdout is not None
             if peer.stdout.readline().strip() != "ready":
                 raise SystemExit(f"{PEER} did not start; its error is above")
+            wanted = nearest(*(np.load(f"{scratch}/{file}.npy") for file in ("queries", "texts")))
+            asked = embed_texts(embedders[SHIPPED], queries, role="query")
             for number in range(options.rounds):
                 print("go", file=peer.stdin, flush=True)
-                seconds[PEER].append(float(peer.stdout.readline()))
-                for name, embedder in embedders.items():
+                found.seconds[PEER].append(float(peer.stdout.readline()))
+                for name, candidate in candidates.items():
                     begin = time.perf_counter()
                     with tempfile.TemporaryDirectory() as fresh:
-                        embed_corpus(Cores(embedder), texts, Path(fresh), name, embedder.model.dim)
-                    seconds[name].append(time.perf_counter() - begin)
-                console.print(f"round {number + 1}:", ", ".join(f"{found[-1]:.1f} s" for found in seconds.values()))
+                        rows = embed_corpus(candidate, texts.texts, Path(fresh), name, source.dim)
+                    found.seconds[name].append(time.perf_counter() - begin)
+                    pairs = zip(nearest(asked, dequantize(rows.codes, rows.scales)), wanted, strict=True)
+                    found.recall[name] = float(np.mean([len(set(a) & set(b)) / NEAREST for a, b in pairs]))
+                seconds = ", ".join(f"{each[-1]:.1f} s" for each in found.seconds.values())
+                console.print(f"{texts.kind}, round {number + 1}:", seconds)
             peer.stdin.close()
-    ratios = {
-        name: statistics.median(a / b for a, b in zip(seconds[PEER], found, strict=True))
-        for name, found in seconds.items()
-    }
-    speeds = {name: len(texts) / statistics.median(found) for name, found in seconds.items()}
-    rows = [(name, f"{speeds[name]:,.0f}", f"{ratios[name]:.2f}") for name in seconds]
-    columns = ("", "texts/s", "times as fast, median of the rounds")
-    details = {"number_of_texts": len(texts), "seconds": seconds, "ratios": ratios}
-    report("throughput", columns, rows, details, make_provenance(chosen.description()))
-    return 0
+    return found
+
+
+def nearest(queries: Embeddings, rows: Embeddings) -> list[list[int]]:
+    """Return the rows of the NEAREST best scores of each query."""
+    return [np.argsort(-(rows @ query), kind="stable")[:NEAREST].tolist() for query in queries]
