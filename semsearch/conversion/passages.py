@@ -3,18 +3,17 @@
 When memory runs out, a batch is halved, and later batches stay that small.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from semsearch.conversion.reference import load_original, pool_original
-from semsearch.engine.tensors import AnyArray, Array
+from semsearch.engine.tensors import AnyArray
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source
-
-Tokens = Array[np.int32]  # (tokens,): the token ids of one text
+from semsearch.indexing.vectors.device import Ids, Lengths
 
 
 class DeviceModel:
@@ -28,56 +27,55 @@ class DeviceModel:
         self._model = model.to(device, getattr(torch, dtype))
         self._source, self._dtype, self._device = source, dtype, device
         self._padding = model.config.pad_token_id or 0
-        self._most_texts: int | None = None  # of a batch; known once memory has run out
-        self._most_tokens: int | None = None
+        self._most_tokens: int | None = None  # of a batch; known once memory has run out
 
-    def embed(self, texts: Sequence[Tokens]) -> AnyArray:
-        """Return the unit embeddings of texts, (n, dim) of the dtype. The longest text comes first.
+    def embed(self, ids: Ids, lengths: Lengths) -> AnyArray:
+        """Return the unit embeddings of texts, (n, dim) of the dtype.
 
         Raises ModelError if a value is not finite, or if one text alone takes too much memory.
         """
-        return np.concatenate(list(self._embed_parts(texts)))
+        found = np.concatenate(list(self._embed_parts(ids, lengths)))
+        if not np.isfinite(found).all():
+            raise ModelError(
+                f"--dtype {self._dtype}: {self._source.name} returns values that are not finite; expected numbers; "
+                "choose --dtype float32"
+            )
+        return found
 
-    def _embed_parts(self, texts: Sequence[Tokens]) -> Iterator[AnyArray]:
+    def _embed_parts(self, ids: Ids, lengths: Lengths) -> Iterator[AnyArray]:
         import torch
 
-        while len(texts):
-            most = len(texts)
+        while len(lengths):
+            texts = len(lengths)
             if self._most_tokens is not None:
-                most = max(1, self._most_tokens // len(texts[0]))
-            part = texts[:most]
+                texts = max(1, self._most_tokens // int(lengths[0]))
+            part = lengths[:texts]
+            size = int(part.sum())
             try:
-                found = self._run(part)
+                found = self._run(ids[:size], part)
             except torch.OutOfMemoryError as error:
                 if len(part) == 1:
                     raise ModelError(
-                        f"--device {self._device}: memory runs out with one text of {len(part[0])} tokens; expected "
-                        "room for it; end other programs there, or choose another device"
+                        f"--device {self._device}: memory runs out with one text of {size} tokens; expected room for "
+                        "it; end other programs there, or choose another device"
                     ) from error
-                self._most_tokens = len(part) * len(part[0]) // 2
+                self._most_tokens = len(part) * int(lengths[0]) // 2
                 if torch.cuda.is_available():
                     torch.cuda.empty_cache()
                 continue
-            if not np.isfinite(found).all():
-                raise ModelError(
-                    f"--dtype {self._dtype}: {self._source.name} returns values that are not finite; expected numbers; "
-                    "choose --dtype float32"
-                )
             yield found
-            texts = texts[most:]
+            ids, lengths = ids[size:], lengths[texts:]
 
-    def _run(self, texts: Sequence[Tokens]) -> AnyArray:
+    def _run(self, ids: Ids, lengths: Lengths) -> AnyArray:
         import torch
 
-        ids = np.full((len(texts), len(texts[0])), self._padding, np.int64)
-        mask = np.zeros(ids.shape, np.int64)
-        for row, text in enumerate(texts):
-            ids[row, : len(text)] = text
-            mask[row, : len(text)] = 1
-        is_token = torch.from_numpy(mask).to(self._device)
+        is_token = np.arange(lengths[0]) < lengths[:, np.newaxis]
+        padded = np.full(is_token.shape, self._padding, np.int64)
+        padded[is_token] = ids
+        mask = torch.from_numpy(is_token.astype(np.int64)).to(self._device)
         with torch.inference_mode():
-            tokens = self._model(input_ids=torch.from_numpy(ids).to(self._device), attention_mask=is_token)
-            pooled = pool_original(self._source, tokens.last_hidden_state.float(), is_token)[:, : self._source.dim]
+            tokens = self._model(input_ids=torch.from_numpy(padded).to(self._device), attention_mask=mask)
+            pooled = pool_original(self._source, tokens.last_hidden_state.float(), mask)[:, : self._source.dim]
             unit = torch.nn.functional.normalize(pooled, dim=1)
             found: AnyArray = unit.to(getattr(torch, self._dtype)).cpu().numpy()
         return found
@@ -86,14 +84,14 @@ class DeviceModel:
 _opened: dict[str, DeviceModel] = {}  # by device, in a worker's process
 
 
-def embed_batch(source: Source, dtype: str, device: str, texts: Sequence[Tokens]) -> AnyArray:
-    """Return the unit embeddings of texts, (n, dim) of the dtype, longest texts first. The first call loads the model.
+def embed_batch(source: Source, dtype: str, device: str, ids: Ids, lengths: Lengths) -> AnyArray:
+    """Return the unit embeddings of texts, (n, dim) of the dtype. The first call loads the model.
 
     Raises ModelError as `DeviceModel` does.
     """
     if device not in _opened:
         _opened[device] = DeviceModel(source, dtype, device)
-    return _opened[device].embed(texts)
+    return _opened[device].embed(ids, lengths)
 
 
 def find_devices(device: str) -> dict[str, str]:

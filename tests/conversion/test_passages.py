@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from semsearch.conversion.passages import DeviceModel, Tokens, find_devices
+from semsearch.conversion.passages import DeviceModel, find_devices
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tensors import AnyArray
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source, read_source, write_tokenizer
+from semsearch.indexing.vectors.device import Ids, Lengths
 from tests.conversion.test_sentence_transformers import LEAST_COSINE, expected, least_cosine, router, steps
 from tests.data.make_sentence_transformers import DIMENSIONS, TEXTS
 from tests.export_fixtures import TINY_BERT, embed_with_transformers
@@ -25,8 +26,13 @@ def embed(source: Source, tokens: Sequence[Sequence[int]]) -> Embeddings:
     """Return the embeddings of texts in one batch, in the texts' order."""
     order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))
     found = np.empty((len(tokens), source.dim), np.float32)
-    found[order] = DeviceModel(source, "float32", "cpu").embed([np.array(tokens[row], np.int32) for row in order])
+    found[order] = embed_sorted(DeviceModel(source, "float32", "cpu"), [tokens[row] for row in order])
     return found
+
+
+def embed_sorted(model: DeviceModel, tokens: Sequence[Sequence[int]]) -> Embeddings:
+    """Return the embeddings of texts, longest first."""
+    return np.asarray(model.embed(np.concatenate(tokens).astype(np.int32), np.array([*map(len, tokens)])), np.float32)
 
 
 def tokenize(source: Source, folder: Path) -> list[list[int]]:
@@ -72,31 +78,31 @@ class SmallDevice(DeviceModel):
         super().__init__(*arguments)
         self.batches: list[int] = []  # numbers of texts
 
-    def _run(self, texts: Sequence[Tokens]) -> AnyArray:
-        if len(texts) * len(texts[0]) > self.most:
+    def _run(self, ids: Ids, lengths: Lengths) -> AnyArray:
+        if len(lengths) * lengths[0] > self.most:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        self.batches.append(len(texts))
-        return super()._run(texts)
+        self.batches.append(len(lengths))
+        return super()._run(ids, lengths)
 
 
 def test_when_memory_runs_out_a_batch_is_halved_and_stays_small(tiny_source: Source) -> None:
     small = SmallDevice(tiny_source, "float32", "cpu")
-    texts = [np.arange(2, 22, dtype=np.int32)] * 30
-    found = small.embed(texts)
-    np.testing.assert_allclose(found, DeviceModel(tiny_source, "float32", "cpu").embed(texts), atol=1e-6)
+    texts = [range(2, 22)] * 30
+    found = embed_sorted(small, texts)
+    np.testing.assert_allclose(found, embed_sorted(DeviceModel(tiny_source, "float32", "cpu"), texts), atol=1e-6)
     assert small.batches == [7, 7, 7, 7, 2]  # 600 tokens failed, then 300; 150 are 7 texts
     small.batches.clear()
-    small.embed(texts)
+    embed_sorted(small, texts)
     assert small.batches == [7, 7, 7, 7, 2]
     small.most = 19
     with pytest.raises(ModelError, match="memory runs out with one text of 20 tokens; expected room for it"):
-        small.embed(texts)
+        embed_sorted(small, texts)
 
 
 def test_values_that_are_not_finite_are_refused(tiny_source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DeviceModel, "_run", lambda self, texts: np.full((len(texts), 2), np.nan))
+    monkeypatch.setattr(DeviceModel, "_run", lambda self, ids, lengths: np.full((len(lengths), 2), np.nan))
     with pytest.raises(ModelError, match="not finite; expected numbers; choose --dtype float32"):
-        DeviceModel(tiny_source, "float32", "cpu").embed([np.array([2, 3], np.int32)])
+        embed_sorted(DeviceModel(tiny_source, "float32", "cpu"), [[2, 3]])
 
 
 def test_cuda_means_all_gpus_and_auto_prefers_one(monkeypatch: pytest.MonkeyPatch) -> None:
