@@ -16,6 +16,7 @@ COMMANDS = (
     *("remove", "restore", "verify", "key", "model"),
 )
 READING = ("query", "serve", "mcp")  # commands that write no file, and need not be run again after an interruption
+HELP = ("--help", "-h")
 FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of the terminal is
 
 app: App = App(
@@ -42,7 +43,7 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
 
     Raises KeyboardInterrupt and SystemExit, which `run` turns into exit codes.
     """
-    if not words or words[0] in ("--help", "-h"):
+    if not words or words[0] in HELP:
         program.resolved_commands()  # their first sentences are shown
     try:
         command, bound, _ = program.parse_args(list(words), exit_on_error=False, print_error=False)
@@ -57,7 +58,7 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     except ExpectedError as error:
         return fail(with_notes(str(error), error))
     except (KeyboardInterrupt, SystemExit) as stopped:  # SystemExit after SIGTERM, or if nobody reads standard output
-        if words[0] not in READING:
+        if words[0] not in READING and not {*HELP} & {*words}:
             said = " ".join(getattr(stopped, "__notes__", ["run the command again"]))
             sys.stderr.write(f"interrupted: {visible(said)}\n")
         raise

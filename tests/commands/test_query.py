@@ -254,6 +254,12 @@ def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path
     assert err == "141\n"
 
 
+def test_help_whose_reader_stops_early_is_no_interruption() -> None:
+    _, out, err = run_in_a_shell(f"{sys.executable} -m semsearch index --help | head -1")
+    assert out.startswith("Usage: semsearch index")
+    assert err == ""
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
