@@ -2,7 +2,8 @@
 # make format         the formatting, and what ruff can repair
 # make site           a static site of Python's own documentation and one of docs/, served at http://localhost:8000
 # make demo           a bundle of Python's own documentation, and searches through the real handler
-# make test           all tests that need neither Docker nor other tools
+# make test           nearly all tests that need neither Docker nor other tools; PATHS=tests/search runs some of them
+# make test-all       the slow ones too
 # make docs           the documentation site in build/docs-site, from README.md and docs/
 # make image          the container image, with the bundle that is there
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
@@ -23,7 +24,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo site test check check-javascript format docs image pin-base test-image test-clients test-template test-cluster \
+.PHONY: demo site test test-slow test-all check check-javascript format docs image pin-base test-image test-clients test-template test-cluster \
     test-page test-site mutants dist clean
 
 demo: bundle/manifest.json
@@ -45,7 +46,12 @@ site: bundle/manifest.json build/site-tools/installed
 
 # On all cores; a file stays in one process, so that its fixtures are made once.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PATHS)
+
+test-slow: $(VENV)/installed
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow $(PATHS)
+
+test-all: test test-slow
 
 check: $(VENV)/checks
 	$(BIN)/ruff format --check .

