@@ -20,7 +20,7 @@ PROJECT = Path(__file__).parents[1]
 PEERS = PROJECT / "bench" / "peers"
 RESULTS = PROJECT / "bench" / "results"
 SKIPPED = 3  # exit code of a measurement that this machine cannot run; `python -m bench all` goes on after it
-VNNI, AVX2, ARM = CLASSES = ("vnni", "avx2", "arm")  # classes of processors by their products of bytes
+VNNI, AVX2, ARM = ("vnni", "avx2", "arm")  # classes of processors by their products of bytes
 CPUINFO = Path("/proc/cpuinfo")
 # measuring writes these files itself, so they are no changes
 WRITTEN = (":(exclude)bench/results", ":(exclude)*.md")

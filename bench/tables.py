@@ -1,31 +1,94 @@
-"""Put measured tables and figures into README.md and docs/, between the markers that name them.
+"""Put measured tables and figures into README.md and docs/.
 
     <!-- warm -->
     <!-- /warm -->                                                     the table bench/results/warm.md
     <!-- serve texts=short connections=40 -->
     <!-- /serve -->                                                    the rows of serve.md with these cells
-    <!-- figure warm/p50/whole handler .1f -->4.3<!-- /figure -->      one value of bench/results/warm.json
 
-A document shows at most ROWS rows of a table, the first ones, and a link to the whole table. The path of a figure is
-the name of the result and the keys that lead to the value, separated by slashes; the last word is the format. If the
-value is a list of numbers, the figure is their median. `warm.avx2` is the result of another class of processors than
-VNNI. GitHub does not show the markers.
+A document shows at most ROWS rows of a table, the first ones, and a link to the whole table. GitHub does not show the
+markers. A figure in a sentence or in a table of our own has no marker: FIGURES names the line and its values.
 """
 
 import argparse
 import json
 import re
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.report import CLASSES, PROJECT, RESULTS, console
+from bench.report import PROJECT, RESULTS, console
 
 ROWS = 10
 TABLE = re.compile(
     r"(<!-- (?P<name>\w+)(?P<cells>(?: \w+=[^\s=]+)*) -->\n)(?P<content>.*?)(<!-- /(?P=name) -->)", re.DOTALL
 )
-FIGURE = re.compile(r"(<!-- figure (?P<path>[^<>\n]+) (?P<format>\S+) -->)(?P<content>[^<>\n]*)(<!-- /figure -->)")
+NUMBER = re.compile(r"(?<![\w.@-])\d+(?:,\d{3})*(?:\.\d+)?%?(?![\w-])")  # not the numbers in recall@10, float32, 8-bit
+
+STARTS = (  # the rows of cold_start that README.md compares
+    "this function",
+    "FastAPI + ONNX Runtime in Lambda's base image",
+    "FastAPI + fastembed in Lambda's base image",
+    "FastAPI + sentence-transformers",
+)
+
+
+def on_both(name: str, keys: str) -> tuple[str, str]:
+    """Return the values of a result with VNNI, and of the same with AVX2 alone."""
+    return f"{name}/{keys}", f"{name}.avx2/{keys}"
+
+
+# For each document, the beginning of a line and what replaces the first numbers behind it. A value is the name of a
+# result and the keys that lead to it, with slashes between them, and the format. A list is replaced by its median.
+FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
+    "README.md": {
+        "Measured on two cores": ("warm/rows ,d",),
+        "| warm request |": ("warm/p50/whole handler .1f", "warm/p50/bare session.run .1f"),
+        "| cold start |": tuple(f"cold_start/seen/warm/{name}/init ,.0f" for name in STARTS),
+        "| cold start, nothing in the page cache |": tuple(
+            f"cold_start/seen/dropped/{name}/init ,.0f" for name in STARTS
+        ),
+        "| peak memory |": tuple(f"cold_start/seen/warm/{name}/peak_megabytes .0f" for name in STARTS),
+        "| ranking of hybrid search (SciFact nDCG@10) |": tuple(
+            f"modes/results/{name} .2f" for name in ("hybrid, english stems", "semantic", "keyword, english stems")
+        ),
+        "| nearest neighbours that 8 bit keeps (recall@10) |": (
+            "accuracy/results/w8a14 (shipped)/recall_both_sides .3f",
+            "accuracy/results/naive dynamic int8/recall_both_sides .3f",
+        ),
+        "| model |": ("accuracy/results/w8a14 (shipped)/megabytes .1f", "accuracy/results/float32/megabytes .1f"),
+        "| requests a second, 40 callers at once |": (
+            "serve/multiples/FastAPI + gunicorn/predict, short, 40 .1f",
+            "serve/multiples/infinity-emb/predict, short, 40 .1f",
+        ),
+        "| embedding a corpus |": ("throughput/ratios/w8a14 (shipped) .1f",),
+    },
+    "accuracy.md": {
+        "is measured with ": ("accuracy/queries ,d", "accuracy/others ,d"),
+        "It replaces ": ("modes/corrected .1%",),
+        "A request to `/similar` with a query of ": ("warm/words d", "warm/rows ,d"),
+    },
+    "benchmarks.md": {
+        "| one text of 8 tokens, times the milliseconds of naive int8 |": on_both(
+            "latency", "ratios/w8a14 (shipped)/8 .2f"
+        ),
+        "| one text of 32 tokens, times the milliseconds of naive int8 |": on_both(
+            "latency", "ratios/w8a14 (shipped)/32 .2f"
+        ),
+        "| float32 with 32 tokens, times the milliseconds of naive int8 |": on_both("latency", "ratios/float32/32 .2f"),
+        "| embedding a corpus, times the rate of sentence-transformers |": on_both(
+            "throughput", "ratios/w8a14 (shipped) .2f"
+        ),
+        "| a warm request, ms |": on_both("warm", "p50/whole handler .1f"),
+        "| cold start: INIT, ms |": on_both("cold_start", "seen/warm/this function/init ,.0f"),
+        f"| cold start: share of the INIT of {STARTS[1]} |": on_both("cold_start", f"shares/warm/{STARTS[1]}/init .2f"),
+    },
+    "cold-start.md": {
+        "| above, and in the README |": ("cold_start/seen/warm/this function/init ,.0f", "cold_start/starts d"),
+        "| [memory](deploy.md#how-much-memory), and the cost of a cold start |": ("memory/seen/1769/init ,.0f",),
+        "| [number of texts](scale.md#what-was-measured) |": ("scale/sizes/30000/starts/warm/init ,.0f",),
+    },
+}
 
 
 class DocumentError(ValueError):
@@ -41,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     for path in pages(PROJECT):
         text = path.read_text(encoding="utf-8")
         try:
-            filled = fill(text, RESULTS, "" if path.parent == PROJECT else "../")
+            filled = fill_page(path, RESULTS)
         except DocumentError as error:
             raise SystemExit(f"error: {path.relative_to(PROJECT)}: {error}") from error
         path.write_text(filled, encoding="utf-8")
@@ -56,11 +119,20 @@ def pages(project: Path) -> list[Path]:
     return [project / "README.md", *sorted((project / "docs").glob("*.md"))]
 
 
+def fill_page(page: Path, results: Path) -> str:
+    """Return a document of this project with its tables and figures as the results have them now.
+
+    Raises DocumentError as `fill` and `fill_figures` do.
+    """
+    text = fill(page.read_text(encoding="utf-8"), results, "" if page.parent == PROJECT else "../")
+    return fill_figures(text, FIGURES.get(page.name, {}), results)
+
+
 def fill(text: str, results: Path, root: str = "") -> str:
-    """Return a document with each marked table and figure as the results have it now; a table without result is empty.
+    """Return a document with each marked table as the results have it now; a table without result is empty.
 
     root is the path from the document's folder to the project's, which links begin with.
-    Raises DocumentError if a figure is not in the results or cannot be formatted, or if a comment is not a marker.
+    Raises DocumentError if a comment is not a marker.
     """
 
     def table(match: re.Match[str]) -> str:
@@ -68,16 +140,38 @@ def fill(text: str, results: Path, root: str = "") -> str:
         cells = dict(cell.split("=") for cell in match["cells"].split())
         return match[1] + (shorten(file, cells, root) if file.exists() else "") + match[5]
 
-    def figure(match: re.Match[str]) -> str:
-        return match[1] + read_figure(match["path"], match["format"], results) + match[5]
-
-    outside = FIGURE.sub("", TABLE.sub("", text))
+    outside = TABLE.sub("", text)
     if "<!--" in outside:
         comment = outside[outside.index("<!--") :].partition("\n")[0]
         raise DocumentError(
-            f"found {comment!r}, expected a table's or a figure's marker and the one that closes it; correct the marker"
+            f"found {comment!r}, expected a table's marker and the one that closes it; correct the marker"
         )
-    return FIGURE.sub(figure, TABLE.sub(table, text))
+    return TABLE.sub(table, text)
+
+
+def fill_figures(text: str, figures: Mapping[str, tuple[str, ...]], results: Path) -> str:
+    """Return a document with the first numbers of some lines replaced by what was measured.
+
+    figures has, for the beginning of a line, the paths of the values and their formats, as FIGURES has them.
+    Raises DocumentError if no line or more than one begins so, if it has fewer numbers, or if there is no such value.
+    """
+    lines = text.splitlines(keepends=True)
+    for beginning, paths in figures.items():
+        places = [place for place, line in enumerate(lines) if line.startswith(beginning)]
+        if len(places) != 1:
+            raise DocumentError(
+                f"found {len(places)} lines that begin with {beginning!r}, expected one; correct FIGURES"
+            )
+        rest = lines[places[0]].removeprefix(beginning)
+        if len(NUMBER.findall(rest)) < len(paths):
+            raise DocumentError(f"found {rest!r} behind {beginning!r}, expected {len(paths)} numbers; correct FIGURES")
+        lines[places[0]] = beginning + _with_values(rest, [read_figure(path, results) for path in paths])
+    return "".join(lines)
+
+
+def _with_values(text: str, values: list[str]) -> str:
+    following = iter(values)
+    return NUMBER.sub(lambda _: next(following), text, count=len(values))
 
 
 def shorten(file: Path, cells: dict[str, str], root: str) -> str:
@@ -103,25 +197,17 @@ def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|\n").split("|")]
 
 
-def read_figure(path: str, layout: str, results: Path) -> str:
-    """Return the value at a path such as "warm/p50/whole handler", formatted; of a list of numbers, the median.
+def read_figure(path: str, results: Path) -> str:
+    """Return the value at a path such as "warm/p50/whole handler .1f", formatted; of a list of numbers, the median.
 
-    A result of another class of processors, such as "warm.arm/p50/whole handler", can be "not measured".
     Raises DocumentError if there is no such value, or if it cannot be formatted so.
     """
-    name, *keys = path.split("/")
-    value: Any
+    keys, _, layout = path.rpartition(" ")
+    name, *rest = keys.split("/")
     try:
-        value = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if name.rpartition(".")[2] in CLASSES:
-            return "not measured"
-        raise DocumentError(
-            f"figure {path}: there is no {name}.json, expected one in {results}; correct the name, or measure it"
-        ) from None
-    try:
-        for key in keys:
+        value: Any = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
+        for key in rest:
             value = value[key]
         return format(statistics.median(value) if isinstance(value, list) else value, layout)
-    except (KeyError, TypeError, ValueError) as error:
-        raise DocumentError(f"figure {path}: found {error!r}, expected a value to format as {layout!r}") from error
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise DocumentError(f"figure {keys}: found {error!r}, expected a value to format as {layout!r}") from error

@@ -1,4 +1,4 @@
-"""Markers in documents: what is put between them, and what is said when nothing can be."""
+"""Tables and figures in documents: what is written there, and what is said when nothing can be."""
 
 import json
 from pathlib import Path
@@ -14,9 +14,9 @@ def results(tmp_path: Path) -> Path:
     folder = tmp_path / "results"
     folder.mkdir()
     (folder / "warm.md").write_text("| ms |\n| --- |\n| 4.3 |\n")
-    content = {"p50": {"whole handler": 4.336}, "init": [300.2, 290.0, 400.0], "machine": "two cores", "none": []}
+    content = {"p50": {"whole handler": 4.336}, "init": [300.2, 290.0, 400.0]}
     (folder / "warm.json").write_text(json.dumps(content))
-    (folder / "warm.avx2.json").write_text(json.dumps({"p50": {"whole handler": 8.2}}))
+    (folder / "warm.avx2.json").write_text(json.dumps({"share": 0.125}))
     return folder
 
 
@@ -42,34 +42,35 @@ def test_a_document_shows_ten_rows_of_a_table_and_a_link_to_all(results: Path) -
         tables.fill("<!-- long odd=2 -->\n<!-- /long -->", results)
 
 
-@pytest.mark.parametrize(
-    ("path", "layout", "expected"),
-    [
-        ("warm/p50/whole handler", ".1f", "4.3"),
-        ("warm/init", ".0f", "300"),
-        ("warm.avx2/p50/whole handler", ".1f", "8.2"),
-        ("warm.arm/p50/whole handler", ".1f", "not measured"),
-    ],
-    ids=["a number", "the median of a list", "another class", "a class without a result"],
-)
-def test_a_figure_is_read_from_the_result_and_formatted(results: Path, path: str, layout: str, expected: str) -> None:
-    opening = f"It takes <!-- figure {path} {layout} -->"
-    assert tables.fill(f"{opening}9<!-- /figure --> ms.", results) == f"{opening}{expected}<!-- /figure --> ms."
+def test_the_numbers_behind_the_beginning_of_a_line_are_what_was_measured(results: Path) -> None:
+    text = "8 tokens take 7 ms.\n| naive int8 (recall@10) | 9 ms, 1,234.5 with 8-bit, 20% of 3 |\n"
+    figures = {"| naive int8 (recall@10) |": ("warm/p50/whole handler .1f", "warm/init ,.0f", "warm.avx2/share .1%")}
+    expected = "8 tokens take 7 ms.\n| naive int8 (recall@10) | 4.3 ms, 300 with 8-bit, 12.5% of 3 |\n"
+    assert tables.fill_figures(text, figures, results) == expected
+    assert tables.fill_figures(expected, figures, results) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "path", "message"),
     [
-        ("<!-- figure cold/init .1f -->9<!-- /figure -->", "figure cold/init: there is no cold.json, expected one in "),
+        ("It takes 9 ms.\n", "cold/init .1f", "figure cold/init: found FileNotFoundError("),
         (
-            "<!-- figure warm/p99 .1f -->9<!-- /figure -->",
-            "figure warm/p99: found KeyError('p99'), expected a value to",
+            "It takes 9 ms.\n",
+            "warm/p99 .1f",
+            "figure warm/p99: found KeyError('p99'), expected a value to format as '.1f'",
         ),
-        ("<!-- warm -->\n| 1 |\n", "found '<!-- warm -->', expected a table's or a figure's marker and the one that"),
+        ("It takes long.\n", "warm/init .1f", "found ' long.\\n' behind 'It takes', expected 1 numbers"),
+        ("It took 9 ms.\n", "warm/init .1f", "found 0 lines that begin with 'It takes', expected one"),
+        ("It takes 9.\nIt takes 9.\n", "warm/init .1f", "found 2 lines that begin with 'It takes', expected one"),
     ],
-    ids=["no result", "no key", "open table"],
+    ids=["no result", "no key", "no number", "no line", "two lines"],
 )
-def test_a_marker_that_cannot_be_filled_is_refused(results: Path, text: str, message: str) -> None:
+def test_a_figure_that_cannot_be_filled_is_refused(results: Path, text: str, path: str, message: str) -> None:
     with pytest.raises(tables.DocumentError) as caught:
-        tables.fill(text, results)
+        tables.fill_figures(text, {"It takes": (path,)}, results)
     assert message in str(caught.value)
+
+
+def test_a_marker_that_nothing_closes_is_refused(results: Path) -> None:
+    with pytest.raises(tables.DocumentError, match="found '<!-- warm -->', expected a table's marker and the one that"):
+        tables.fill("<!-- warm -->\n| 1 |\n", results)
