@@ -236,7 +236,7 @@ def test_each_parameter_of_the_deployment_exists() -> None:
 
 
 def test_each_parameter_of_the_deployment_is_described_with_its_default() -> None:
-    (table,) = re.findall(r"^## All parameters\n(.*?)^## ", PAGES["docs/deploy.md"], re.DOTALL | re.MULTILINE)
+    (table,) = re.findall(r"^## All parameters\n(.*)", PAGES["docs/deploy.md"], re.DOTALL | re.MULTILINE)
     rows = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| \S", table, re.MULTILINE)
     assert dict(rows) == {name: str(parameter["Default"]) for name, parameter in PARAMETERS.items()}
 
