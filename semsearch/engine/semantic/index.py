@@ -23,8 +23,8 @@ scanned exactly. simsimd computes the products, with the widest instructions of 
 The bits of a row are 64-bit words. They are stored word by word, the first words of all rows, then their second words:
 a scan of rows stored so takes half the time of one row by row.
 
-Left out: lists of similar rows (IVF), of which a search reads only the nearest. docs/scale.md of commit 4b043c1 has what
-they cost.
+Left out: lists of similar rows (IVF), of which a search reads only the nearest. Commit 4b043c1 has what they cost, in
+docs/scale.md.
 """
 
 import math
