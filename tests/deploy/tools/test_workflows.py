@@ -33,7 +33,7 @@ def workflow_file(name: str, folder: Path) -> Path:
     return shown(folder, name)
 
 
-WORKFLOWS = ["ci.yml", "release.yml", "nightly.yaml", "environments.md", "browser.md", "search-box.md"]
+WORKFLOWS = ["ci.yml", "release.yml", "nightly.yaml", "environments.md", "search-box.md"]
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)
