@@ -68,6 +68,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
         "options": {},
         "boost": {},
         "floor": {},
+        "embedded_by": ["cpu int8"],
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
 
