@@ -41,7 +41,8 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make commands in the process of the tests quick.
 
     Models are converted and documents are read in this process, because a process of its own would import torch or the
-    parsers again, for seconds. The same model is converted once. Tests that start a process have the real thing.
+    parsers again, for seconds. The same model is converted once. The floor, which takes a second for each index, is not
+    measured; tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
     """
     made: dict[str, tuple[Path, dict[str, Any]]] = {}
 
@@ -72,6 +73,7 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(reading, "in_workers", in_this_process)
         patch.setattr(converting, "run_conversion", convert_once)
+        patch.setattr(make, "measure_floor", lambda folder, manifest, on_progress: manifest)
         yield
 
 

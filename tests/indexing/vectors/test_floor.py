@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pytest
 
 from semsearch import Search, index
 from semsearch.engine.bundle import PASSAGES, FloorInfo, read_manifest
+from semsearch.indexing import make
 from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus.passages import stored_columns
 from semsearch.indexing.vectors.floor import find_floor, measure_floor, read_fields
@@ -14,6 +16,12 @@ from semsearch.indexing.vectors.recall import sample_spans
 
 MODES: tuple[Literal["semantic", "keyword", "hybrid"], ...] = ("semantic", "keyword", "hybrid")
 OTHERS = np.linspace(0.01, 0.2, 20).reshape(5, 4).T  # the best scores of five questions about each of four fields
+
+
+@pytest.fixture(autouse=True)
+def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let indexes measure their floor, which they do not in other tests."""
+    monkeypatch.setattr(make, "measure_floor", measure_floor)
 
 
 def test_95_of_100_questions_about_other_fields_do_not_reach_the_floor() -> None:
