@@ -16,7 +16,7 @@ from bench.texts import add_data_argument
 # Each is a module with its docstring as help, `add_arguments` and `run`.
 MEASUREMENTS = (
     *("accuracy", "modes", "documents", "browser", "box", "throughput", "warm", "serve", "cold-start", "memory"),
-    *("site-questions", "floor", "agents", "scale", "nearest"),
+    *("site-questions", "floor", "agents", "month", "scale", "nearest"),
 )
 COMMANDS = ("demo", *MEASUREMENTS, "all", "tables")
 ALL = "Make all measurements again, each in a process of its own; skip, with the reason, those that cannot run here."

@@ -116,14 +116,24 @@ def current_commit(folder: Path = PROJECT) -> str:
 
 
 def report(
-    name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], details: dict[str, Any], source: Provenance
+    name: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    details: dict[str, Any],
+    source: Provenance,
+    *,
+    by_class: bool = True,
 ) -> None:
-    """Print the table, and write it with all details to bench/results/."""
+    """Print the table, and write it with all details to bench/results/.
+
+    by_class is whether each class of processors has a result of its own.
+    """
     show(columns, rows)
     if source.texts:
         console.print(f"measured on {source.texts}")
     lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (columns, ["---"] * len(columns), *rows)]
-    write_result(name, "\n".join(lines) + "\n", details, source)
+    processor = processor_class() if by_class else VNNI
+    write_result(name, "\n".join(lines) + "\n", details, source, processor)
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -134,10 +144,13 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     console.print(table)
 
 
-def write_result(name: str, markdown: str, details: dict[str, Any], source: Provenance) -> None:
-    """Write a result to bench/results/: NAME.md ends with the provenance in small print, NAME.json begins with it."""
+def write_result(name: str, markdown: str, details: dict[str, Any], source: Provenance, processor: str = "") -> None:
+    """Write a result to bench/results/: NAME.md ends with the provenance in small print, NAME.json begins with it.
+
+    Without a class of processors, it is the result of this machine's.
+    """
     RESULTS.mkdir(exist_ok=True)
-    path = result_file(name, processor_class())
+    path = result_file(name, processor or processor_class())
     path.with_suffix(".md").write_text(f"{markdown}\n{source.small_print()}\n", encoding="utf-8")
     content = asdict(source) | {"onnxruntime": version("onnxruntime")} | details
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
