@@ -83,6 +83,7 @@ FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
         "| cold start: INIT, ms |": on_both("cold_start", "seen/warm/this function/init ,.0f"),
         f"| cold start: share of the INIT of {STARTS[1]} |": on_both("cold_start", f"shares/warm/{STARTS[1]}/init .2f"),
     },
+    "operate.md": {"- **A revoked key** was accepted for another ": ("month/nights/13/revoked_within .0f",)},
     "cold-start.md": {
         "| above, and in the README |": ("cold_start/seen/warm/this function/init ,.0f", "cold_start/starts d"),
         "| [memory](deploy.md#how-much-memory), and the cost of a cold start |": ("memory/seen/1769/init ,.0f",),
