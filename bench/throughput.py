@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.report import console, make_provenance, report
-from bench.texts import QUERY_WORDS, SEED, Texts, add_data_argument, read_papers, read_texts
+from bench.texts import ARXIV, QUERY_WORDS, SEED, Texts, add_data_argument, read_papers, read_texts
 from bench.work import NAIVE, SHIPPED, make_models, open_embedder, peer_python
 from semsearch.engine.quantization import Embeddings, dequantize
 from semsearch.indexing.models.source import find_model, read_source
@@ -72,31 +72,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    headlines = read_texts(options.data, options.texts)
-    abstracts = [
-        paper["abstract"] for paper, _ in zip(read_papers(options.data), range(options.passages), strict=False)
-    ]
-    passages = Texts("abstracts", "abstracts", abstracts)
-    measured = [measure(each, options) for each in (headlines, passages)]
+    corpora = [read_texts(options.data, options.texts)]
+    if (options.data / ARXIV[0]).is_file():
+        papers = zip(read_papers(options.data), range(options.passages), strict=False)
+        corpora.append(Texts("abstracts", "abstracts", [paper["abstract"] for paper, _ in papers]))
+    measured = [measure(texts, options) for texts in corpora]
     rows = []
     for name in measured[0].seconds:
         row = [name]
-        for texts, each in zip((headlines, passages), measured, strict=True):
+        for texts, each in zip(corpora, measured, strict=True):
             speed = len(texts.texts) / statistics.median(each.seconds[name])
             row += [f"{speed:,.0f}", f"{each.ratios()[name]:.2f}", f"{each.recall[name]:.3f}"]
         rows.append(tuple(row))
-    kinds = [texts.kind for texts in (headlines, passages)]
-    columns = ("", *(f"{kind}: {what}" for kind in kinds for what in ("texts/s", "times as fast", "recall@10")))
+    kinds = ("texts/s", "times as fast", "recall@10")
+    columns = ("", *(f"{texts.kind}: {kind}" for texts in corpora for kind in kinds))
     details = {
-        "number_of_texts": len(headlines.texts),
+        "number_of_texts": len(corpora[0].texts),
         "device": options.device,
         "seconds": [each.seconds for each in measured],
         "ratios": measured[0].ratios(),
-        "ratios_of_passages": measured[1].ratios(),
         "recall": [each.recall for each in measured],
     }
-    described = f"{headlines.description()} and {passages.description()}"
-    report("throughput", columns, rows, details, make_provenance(described))
+    report(
+        "throughput", columns, rows, details, make_provenance(" and ".join(texts.description() for texts in corpora))
+    )
     return 0
 
 
