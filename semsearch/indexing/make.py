@@ -324,12 +324,16 @@ def index(
         given = None
         if given_rows is not None:
             given = known_embeddings(given_rows, corpus, embedder)
+        place = texts.place
         if mode in ("add", "upsert") and older is not None:
+            new_texts = len(corpus.texts)
             corpus = choose_columns(merge(older, corpus, fresh / PASSAGES, mode), texts.path, table)
+            if len(corpus.texts) > new_texts:
+                place = ""  # no file has all texts, so a later run with one of them needs a mode
         left_out = count_left_out(out, corpus)
         if mode is None:
             require_mode(out, left_out, texts.place, texts.name)
-        (fresh / SOURCE).write_text(texts.place, encoding="utf-8", errors="surrogateescape")
+        (fresh / SOURCE).write_text(place, encoding="utf-8", errors="surrogateescape")
         title_column = title_column or first_of_several(table, corpus)
         corpus = replace(corpus, options=content_options(index, {**arguments, "title_column": title_column}))
         if language_column == NO_STEMS:

@@ -102,6 +102,12 @@ def test_the_file_that_an_index_was_made_from_may_leave_texts_out_and_another_on
     assert run("index", other, "--out", out, "--add").code == 0
     assert read_manifest(out).corpus.rows == 2
     assert run("index", other, "--out", out, "--add", "--replace").code == 2
+    for part in (texts, other):  # neither has all texts now
+        assert "of which 1 are not among the new ones" in error_line(run("index", part, "--out", out))
+    assert read_manifest(out).corpus.rows == 2
+    assert run("index", other, "--out", out, "--replace").code == 0
+    write_texts(other, ["another baker"])
+    assert run("index", other, "--out", out).code == 0
 
 
 def test_texts_are_removed_by_their_ids(coats: Path) -> None:

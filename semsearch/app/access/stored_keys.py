@@ -21,7 +21,9 @@ from semsearch.app.telemetry import Log, make_metrics
 from semsearch.aws.requests import CredentialsError, Service
 from semsearch.aws.s3.objects import PAUSE, TRIES
 
-SECONDS_KEPT = 60.0  # keys from AWS are read again after this time, so a removed key works for at most this time
+# Keys from AWS are read again after this time. The request that starts the reading is answered with the older ones, so
+# a removed key works for at most twice this time.
+SECONDS_KEPT = 60.0
 STORE_TIMEOUT = 2.0  # maximum seconds between two bytes of the reply of AWS that contains the keys
 SECONDS_TO_READ = 8.0  # no try begins later: Lambda stops a start after ten seconds
 THROTTLED = ("ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException")  # types of errors
