@@ -1,6 +1,10 @@
-"""A bundle that keeps its texts and has its embeddings in S3 Vectors returns what the whole bundle returns."""
+"""A bundle that keeps its texts and has its embeddings in S3 Vectors returns what the whole bundle returns.
+
+QUERIES=1000 in the environment compares more queries.
+"""
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +22,7 @@ from tests.stand_ins.s3vectors import StandIn
 from tests.world import STORY_COLUMNS, WHAT, WHO, story_metadata, write_bundle
 
 ROWS = 1_500  # more than the candidates of both searches, so that they have to be fetched
+QUERIES = int(os.environ.get("QUERIES", "60"))
 MODES = ("semantic", "keyword", "hybrid")
 
 Ask = Callable[..., Any]
@@ -116,12 +121,12 @@ def queries(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_same_ten_hits_as_the_whole_bundle_for_200_queries_half_of_them_filtered(
+def test_the_same_ten_hits_as_the_whole_bundle_for_queries_of_which_half_are_filtered(
     both: Ask, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(REMOTE + "MOST_RANKED", 200)  # otherwise most of this small corpus
     filters = [*SENT_FILTERS, *OWN_FILTERS]
-    for number, text in enumerate(queries(200)):
+    for number, text in enumerate(queries(QUERIES)):
         condition = filters[number // 2 % len(filters)] if number % 2 else None
         weight = 0.3 if number % 3 else None  # with more of the words, more results are from the keyword search alone
         here, there = both(text=text, num_results=10, mode=mode, filter=condition, fusion_weight=weight)
