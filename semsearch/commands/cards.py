@@ -13,7 +13,7 @@ SCORE_WIDTH = 8  # characters of a score and the blanks around it
 WIDEST = 100  # characters of a line; longer ones are hard to read
 LINES = 2  # maximum lines of a snippet
 PRINTED_WORD, SPACES = re.compile(r"\S+"), re.compile(r"\s+")
-PARAMETERS = re.compile(r"(?<=\w)\(.*", re.DOTALL)  # of a function in a heading
+PARAMETERS = re.compile(r"(?<=\w)\(.*", re.DOTALL)  # the parameters of a function in a heading
 
 ShownResult = Mapping[str, Any]
 

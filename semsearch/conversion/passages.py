@@ -27,7 +27,7 @@ class DeviceModel:
         self._model = model.to(device, getattr(torch, dtype))
         self._source, self._dtype, self._device = source, dtype, device
         self._padding = model.config.pad_token_id or 0
-        self._most_tokens: int | None = None  # of a batch; known once memory has run out
+        self._most_tokens: int | None = None  # maximum of a batch, known once memory has run out
 
     def embed(self, ids: Ids, lengths: Lengths) -> AnyArray:
         """Return the unit embeddings of texts, (n, dim) of the dtype.

@@ -319,7 +319,7 @@ def section_tensor(corpus: Corpus) -> AnyArray:
     """
     first: dict[tuple[object, ...], int] = {}
     rows = np.empty(len(corpus.texts), np.uint32)
-    contents: dict[int, list[bytes]] = defaultdict(list)  # of each section, by its first row
+    contents: dict[int, list[bytes]] = defaultdict(list)  # a section's, by its first row
     for row, (text, metadata) in enumerate(zip(corpus.texts, map(json.loads, corpus.metadata), strict=True)):
         headings = tuple(metadata.get("headings", ()))
         anchor = urlsplit(metadata.get("url", "")).fragment

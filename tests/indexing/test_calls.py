@@ -10,17 +10,8 @@ from threading import Thread
 import pytest
 
 from semsearch import index
-from semsearch.indexing.bundles import take_model
 from tests.server.running import WAIT, eventually
 from tests.server.test_workers import is_running, workers_of
-
-
-@pytest.fixture
-def out(bundle: Path, tmp_path: Path) -> Path:
-    """A bundle with a model and no texts."""
-    (tmp_path / "b").mkdir()
-    take_model(bundle, tmp_path / "b")
-    return tmp_path / "b"
 
 
 @pytest.fixture

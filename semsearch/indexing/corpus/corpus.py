@@ -58,7 +58,7 @@ class Corpus:
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     mixed: dict[str, str] = field(default_factory=dict)  # a sentence for each column with values of several types
     left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
-    rows: Sequence[int] = field(default=(), compare=False)  # of a table that was not split: the row of each passage
+    rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
     options: dict[str, Any] = field(default_factory=dict)  # those that an update uses again
     heading_prefix: bool = False  # whether texts are read after the path of their headings: see PrefixedTexts
     sources: Sequence[str] | None = None  # the texts with their markup, "" for one without; None if no text has any

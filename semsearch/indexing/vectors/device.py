@@ -39,7 +39,8 @@ Lengths = Array[np.intp]  # (n,): the number of tokens of each text, longest fir
 # Maximum tokens of a batch, padding included. An H200 makes 1.6 times the texts/s with 262,144 that it makes with
 # 65,536; on a processor, a larger batch does not fit its cache.
 TOKENS_PER_DEVICE_BATCH = {"cuda": 262_144, "mps": 32_768, "cpu": 4_096}
-# Maximum texts and characters of a shard on a GPU: so many texts, sorted by length, leave little padding in a batch.
+# Maximum texts and characters of a shard on a GPU. Texts are sorted by length within a shard, so a large one has little
+# padding in its batches.
 SHARD_TEXTS, SHARD_CHARACTERS = 65_536, 8_000_000
 WORK = "semsearch.conversion.passages:work"  # a name, because this package never imports the conversion
 
@@ -66,7 +67,8 @@ class Device(PassageEmbedder):
         if first is None:  # an update without new texts starts no process
             return
         texts = chain([first], texts)
-        with closing(DeviceWorkers(self._device)) as workers:
+        with closing(DeviceWorkers()) as workers:
+            workers.find(self._device)
             self._description = f"{', '.join(workers.names)}, {self._dtype}"
             if self._device == "auto" and workers.kind == "cpu":
                 self._description = "the processor, int8: PyTorch sees no GPU"
@@ -88,17 +90,16 @@ class Device(PassageEmbedder):
 class DeviceWorkers:
     """A worker process for each device, and a thread that waits for each."""
 
-    def __init__(self, device: str) -> None:
-        """Start a process that finds the devices. Raises ModelError if PyTorch sees no such device."""
+    def __init__(self) -> None:
+        """Start the first process, which finds the devices."""
         self._workers, self._pool = [Worker(WORK)], ThreadPoolExecutor()
-        try:
-            self._devices: dict[str, str] = self._workers[0].call("find", device)
-        except BaseException:
-            self.close()
-            raise
+        self._free = SimpleQueue[tuple[Worker, str]]()
+
+    def find(self, device: str) -> None:
+        """Find the devices that a name means. Raises ModelError if PyTorch sees no such device."""
+        self._devices: dict[str, str] = self._workers[0].call("find", device)
         self.names = list(self._devices.values())
         self.kind = next(iter(self._devices)).partition(":")[0]  # a key of TOKENS_PER_DEVICE_BATCH
-        self._free = SimpleQueue[tuple[Worker, str]]()
 
     def start(self, source: Source, dtype: str) -> None:
         """Start the other processes. Each loads the model for its first batch."""

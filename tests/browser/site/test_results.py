@@ -53,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stand_on(page: "Page", version: str, lang: str) -> None:
-    """Give the page around the box a version and a language, as a change of the route does."""
+    """Set the version and the language of the page around the box, as a change of the route does."""
     page.evaluate(
         """([version, lang]) => {
             document.documentElement.lang = lang;

@@ -5,7 +5,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-import numpy as np
 import pytest
 
 from semsearch import index
@@ -153,11 +152,11 @@ def test_batches_have_room_for_their_padding() -> None:
 
 
 @pytest.mark.usefixtures("quick_workers")
-def test_embedding_more_than_a_batch_keeps_the_order(
-    out: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+def test_texts_of_several_batches_keep_their_rows(
+    out: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    whole = Path(shutil.copytree(out, tmp_path / "whole"))
+    embed_by_float(rows_of(corpus), whole)
     monkeypatch.setattr("semsearch.indexing.vectors.device.TOKENS_PER_DEVICE_BATCH", {"cpu": 64})
     embed_by_float(rows_of(corpus), out)
-    many = stored(out)
-    index(rows_of(corpus), out, progress=False, keywords=True)
-    assert np.array_equal(many, stored(out))
+    assert (stored(out) * stored(whole)).sum(axis=1).min() > 0.9999

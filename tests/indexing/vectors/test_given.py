@@ -14,20 +14,11 @@ from semsearch.engine.bundle import BY_CORES, GIVEN, INDEX
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings, dequantize
 from semsearch.engine.tensors import map_tensors
-from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.verification import verify
 from tests.command_line import run, summary
 
 Change = Callable[[Embeddings], Any]
-
-
-@pytest.fixture
-def out(bundle: Path, tmp_path: Path) -> Path:
-    """A bundle with a model and no texts."""
-    (tmp_path / "b").mkdir()
-    take_model(bundle, tmp_path / "b")
-    return tmp_path / "b"
 
 
 @pytest.fixture
