@@ -51,8 +51,8 @@ class Device(PassageEmbedder):
     def __init__(self, device: str, dtype: str | None, find_source: FindSource, embedder: Embedder) -> None:
         """Take the name (auto, cpu, mps, cuda or cuda:N), the dtype (float16, float32), and the bundle's own model.
 
-        Without a dtype, it is float16. `find_source` returns the float model. `embedder` tokenizes the texts; for the
-        name auto it also embeds them if PyTorch sees no GPU.
+        Without a dtype, it is float16. `find_source` returns the float model. `embedder` tokenizes the texts. It also
+        embeds them if the name is auto, PyTorch sees no GPU, and nobody asked for float32.
         """
         self._device, self._dtype = device, dtype or "float16"
         self._find_source, self._embedder = find_source, embedder
@@ -70,7 +70,7 @@ class Device(PassageEmbedder):
         with closing(DeviceWorkers()) as workers:
             workers.find(self._device)
             self._description = f"{', '.join(workers.names)}, {self._dtype}"
-            if self._device == "auto" and workers.kind == "cpu":
+            if self._device == "auto" and workers.kind == "cpu" and self._dtype != "float32":
                 self._description = "the processor, int8: PyTorch sees no GPU"
                 yield from Cores(self._embedder).embed(texts, count)
                 return

@@ -126,6 +126,9 @@ def test_auto_without_a_gpu_is_the_processor_with_the_model_of_the_index(
     texts = write_texts(tmp_path / "texts.csv", list(corpus.texts[:20]))
     assert summary(run("index", texts, "--out", out, "--device", "auto"), "embedded by").startswith("the processor")
     assert read_manifest(out).corpus.embedded_by == [BY_CORES]
+    other = write_texts(tmp_path / "other.csv", list(corpus.texts[20:40]))
+    options = ("--device", "auto", "--dtype", "float32", "--replace")
+    assert summary(run("index", other, "--out", out, *options), "embedded by") == "cpu, float32"
 
 
 @pytest.mark.usefixtures("quick_workers")
