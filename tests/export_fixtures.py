@@ -14,10 +14,10 @@ from safetensors.numpy import load_file, save_file
 
 from semsearch.conversion import convert as conversion
 from semsearch.conversion import reranker
-from semsearch.conversion.__main__ import convert
 from semsearch.conversion.convert import export_model
 from semsearch.conversion.graph import export_graph
-from semsearch.engine.bundle import ModelInfo
+from semsearch.conversion.tasks import convert
+from semsearch.engine.bundle import ModelInfo, RerankInfo
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
@@ -27,9 +27,10 @@ from semsearch.indexing.corpus.python_documentation import python_documentation
 from semsearch.indexing.documents import reading
 from semsearch.indexing.models import calibration as calibration_texts
 from semsearch.indexing.models import converting
-from semsearch.indexing.models.calibration import split_texts
+from semsearch.indexing.models.calibration import CalibrationTexts, split_texts
 from semsearch.indexing.models.source import Source, read_source, write_tokenizer
 from semsearch.indexing.progress import OnProgress
+from semsearch.indexing.verification import Check
 from tests.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts
 from tests.world import DIM
 
@@ -44,17 +45,16 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     parsers again, for seconds. The same model is converted once. The floor, which takes a second for each index, is not
     measured; tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
     """
-    made: dict[str, tuple[Path, dict[str, Any]]] = {}
+    made: dict[str, tuple[Path, Any]] = {}
 
-    def convert_once(command: str, folder: Path, on_progress: OnProgress) -> dict[str, Any]:
-        job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-        out = Path(job.pop("out"))
-        texts = [(folder / f"{name}.json").read_text(encoding="utf-8") for name in ("calibration", "held_out")]
-        key = repr((job, texts))
-        if command != "convert":
-            return convert(command, folder, on_progress)
+    def convert_once(
+        name: str, task: str, source: Source, texts: CalibrationTexts, out: Path, on_progress: OnProgress
+    ) -> Any:
+        if task != "convert":
+            return convert(task, source, texts, out, on_progress)
+        key = repr((source, list(texts.calibration), list(texts.held_out)))
         if key not in made:
-            result = convert(command, folder, on_progress)
+            result = convert(task, source, texts, out, on_progress)
             made[key] = Path(shutil.copytree(out, tmp_path_factory.mktemp("model") / "kept")), result
         shutil.copytree(made[key][0], out, dirs_exist_ok=True)
         return made[key][1]
@@ -72,9 +72,16 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for module in (make, calibration_texts, conversion, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(reading, "in_workers", in_this_process)
-        patch.setattr(converting, "run_conversion", convert_once)
+        patch.setattr(converting, "in_own_process", convert_once)
         patch.setattr(make, "measure_floor", lambda folder, manifest, on_progress: manifest)
         yield
+
+
+def convert_here(
+    name: str, task: str, source: Source, texts: CalibrationTexts, out: Path, on_progress: OnProgress
+) -> ModelInfo | RerankInfo | Check:
+    """Convert a model in the process of the tests."""
+    return convert(task, source, texts, out, on_progress)
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +114,7 @@ def whole(stories: Path, calibration: Path, tmp_path_factory: pytest.TempPathFac
     out = tmp_path_factory.mktemp("whole") / "bundle"
     options = ("--model", TINY_BERT, "--calibration", calibration, "--out", out, "--verbose")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(converting, "run_conversion", convert)  # the real one, for its progress
+        patch.setattr(converting, "in_own_process", convert_here)  # the real one, for its progress
         return out, run("index", stories, *STORY_COLUMNS, *options)
 
 

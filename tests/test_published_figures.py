@@ -14,13 +14,13 @@ import pytest
 
 from bench.texts import HEADLINES, read_headlines
 from semsearch.commands.main import dispatch
-from semsearch.conversion import __main__ as conversion
 from semsearch.conversion import convert
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.embedder import Embedder, open_session
 from semsearch.engine.quantization import Embeddings
 from semsearch.indexing.models import converting
 from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_PACKAGE
+from tests.export_fixtures import convert_here
 
 REFERENCE = "reference.json"
 
@@ -67,7 +67,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     with pytest.MonkeyPatch.context() as patch:
         # a process of its own would not have these changes
         patch.setattr(convert, "in_own_process", lambda function, *arguments: function(*arguments))
-        patch.setattr(converting, "run_conversion", conversion.convert)
+        patch.setattr(converting, "in_own_process", convert_here)
         keep("export_graph")
         keep("quantize_graph")
         assert dispatch(["model", "convert", DEFAULT_MODEL, "--no-cache", "--out", str(folder / "bundle")]) == 0

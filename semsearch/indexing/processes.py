@@ -12,13 +12,14 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.engine.errors import ExpectedError
+from semsearch.indexing.progress import OnProgress
 
 AHEAD = 64  # maximum number of results that wait for an earlier one
 
@@ -32,6 +33,14 @@ class Limits(NamedTuple):
     memory: int  # bytes, beside those that the process has already
 
 
+class Progress(NamedTuple):
+    """What a function in another process says of its progress: the arguments of OnProgress."""
+
+    step: str
+    share: float
+    texts: int = 0
+
+
 class KilledError(ExpectedError, ChildProcessError):
     """A worker's process has ended during a call. `code` is its exit code, negative for a signal."""
 
@@ -41,6 +50,9 @@ class KilledError(ExpectedError, ChildProcessError):
             "about 1 GB and run the command again"
         )
         self.code = code
+
+    def __reduce__(self) -> tuple[type["KilledError"], tuple[int | None]]:
+        return KilledError, (self.code,)  # a process can send the error of its own process
 
 
 def python_command(module: str) -> list[str]:
@@ -67,9 +79,11 @@ class Worker:
     """A process that calls a function of a module, again and again. `common` are the first arguments of each call.
 
     A function that this process cannot import, because its module needs PyTorch, has a name: "package.module:name".
+    With `on_progress`, the function gets a function that reports to it as its last argument.
     """
 
-    def __init__(self, function: Callable[..., Any] | str, *common: Any) -> None:
+    def __init__(self, function: Callable[..., Any] | str, *common: Any, on_progress: OnProgress | None = None) -> None:
+        self._on_progress = on_progress
         own, other = Pipe()
         self.connection: Connection[Any, Any] = own
         number = other.fileno()
@@ -77,7 +91,7 @@ class Worker:
             command = [*python_command("semsearch.indexing.processes"), str(number)]
             self._process = subprocess.Popen(command, pass_fds=[number])  # noqa: S603
         other.close()  # only the new process has the other end, so that `recv` notices its end
-        self.connection.send((function, common))
+        self.connection.send((function, common, on_progress is not None))
 
     def call(self, *arguments: Any) -> Any:
         """Return what the function returns for these arguments. Raises what it raises, or KilledError."""
@@ -93,7 +107,10 @@ class Worker:
     def receive(self) -> Any:
         """Return what the function has returned, or the error that it has raised: KilledError if the process ended."""
         try:
-            return self.connection.recv()
+            while isinstance(received := self.connection.recv(), Progress):
+                if self._on_progress is not None:
+                    self._on_progress(*received)
+            return received
         except (EOFError, ConnectionResetError):
             return KilledError(self._process.wait())
 
@@ -104,16 +121,19 @@ class Worker:
         self._process.wait()
 
 
-def in_own_process(function: Callable[..., Returned], *arguments: Any) -> Returned:
-    """Return what a function of a module returns for these arguments, run in a new process.
+def in_own_process(
+    function: Callable[..., Returned] | str, *arguments: Any, on_progress: OnProgress | None = None
+) -> Returned:
+    """Return what a function of a module returns for these arguments, run in a new process; Worker explains both.
 
     The process ends with this call, even if the call is interrupted. Raises what the function raises, and
     ChildProcessError if the process is killed, which the system does when memory runs out.
     """
-    with closing(in_workers(1, function, arguments, [((), None)])) as results:
-        result = next(results)
-    if isinstance(result, Exception):
-        raise result
+    worker = Worker(function, on_progress=on_progress)
+    try:
+        result: Returned = worker.call(*arguments)
+    finally:
+        worker.end()
     return result
 
 
@@ -155,14 +175,20 @@ def in_workers(
 
 def _answer(connection: Connection) -> None:
     """Answer the calls of a Worker until it ends, which can be while it sends."""
-    function, common = None, ()
+
+    def report(step: str, share: float, texts: int = 0) -> None:
+        connection.send(Progress(step, share, texts))
+
+    function, common, reports = None, (), False
     while True:
         try:
             if function is None:
-                function, common = connection.recv()
+                function, common, reports = connection.recv()
                 if isinstance(function, str):
                     function = resolve_name(function)
             arguments, limits = connection.recv()
+            if reports:
+                arguments = (*arguments, report)
         except EOFError:
             return
         try:

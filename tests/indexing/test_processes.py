@@ -12,6 +12,7 @@ import pytest
 
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.processes import KilledError, Limits, in_own_process, in_workers
+from semsearch.indexing.progress import OnProgress
 
 
 def fail(error: Exception) -> None:
@@ -37,6 +38,32 @@ def test_an_error_that_a_user_can_repair_comes_back_without_a_trace() -> None:
 def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(ChildProcessError, match=r"exit code -9.*free about 1 GB"):
         in_own_process(kill_itself)
+
+
+def end_in_own_process() -> None:
+    in_own_process(kill_itself)
+
+
+def test_the_process_of_a_process_can_be_killed_too() -> None:
+    with pytest.raises(KilledError, match=r"^a process of this command was killed \(exit code -9\)") as caught:
+        in_own_process(end_in_own_process)
+    assert caught.value.code == -signal.SIGKILL
+
+
+def take_steps(steps: list[str], report: OnProgress) -> int:
+    for step in steps:
+        report(step, 0.5, texts=7)
+    return len(steps)
+
+
+def test_a_process_reports_its_progress_before_its_result() -> None:
+    reports: list[tuple[str, float, int]] = []
+
+    def on_progress(step: str, share: float, texts: int = 0) -> None:
+        reports.append((step, share, texts))
+
+    assert in_own_process(take_steps, ["read", "write"], on_progress=on_progress) == 2
+    assert reports == [("read", 0.5, 7), ("write", 0.5, 7)]
 
 
 AMPLE = Limits(60, 500_000_000)

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from tokenizers import Tokenizer, normalizers
 
@@ -92,16 +91,6 @@ class Source:
     documents: "Source | None" = None  # the model for passages, if it is another one
     unused_prompts: list[str] = field(default_factory=list)  # names of stated prompts whose texts no role has
     similarity: str | None = None  # the one that the model was trained for, if the cosine orders texts differently
-
-    @classmethod
-    def from_json(cls, stated: dict[str, Any]) -> "Source":
-        """Return the source whose fields `dataclasses.asdict` has returned, with folders as strings."""
-        steps = tuple(Step(**step | {"folder": Path(step["folder"])}) for step in stated["steps"])
-        if stated["documents"] is None:
-            documents = None
-        else:
-            documents = cls.from_json(stated["documents"])
-        return cls(**stated | {"folder": Path(stated["folder"]), "steps": steps, "documents": documents})
 
     @property
     def full_dim(self) -> int:
