@@ -34,12 +34,12 @@ from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, rea
 from semsearch.indexing.corpus.columns import require_column
 from semsearch.indexing.corpus.corpus import READ, corpus_error
 from semsearch.indexing.corpus.folder import as_text
-from semsearch.indexing.corpus.formats import TableReader, parquet_reader
+from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.merging import Kept, Mode, count_left_out, merge, require_mode, resolve_place
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
-from semsearch.indexing.corpus.rows import read_rows
+from semsearch.indexing.corpus.rows import TableReader, read_rows
 from semsearch.indexing.documents import Reading, Splitter, is_documents, read_documents
 from semsearch.indexing.documents.document import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
@@ -450,9 +450,7 @@ def opening_texts(data: Any) -> Iterator[Texts]:
         with fetching_corpus(path) as here:
             yield Texts(here, as_text(path.name), resolve_place(data))
     else:
-        rows = read_rows(data)
-        reader = TableReader(lambda _: enumerate(rows.data), left_out=rows.left_out, id_column=rows.id_column)
-        yield Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, reader=reader)
+        yield Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, reader=read_rows(data))
 
 
 def without_embeddings(texts: Texts, embeddings: Any) -> Texts:

@@ -17,11 +17,19 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from semsearch.indexing.corpus.corpus import READ, CorpusError, corpus_error
 from semsearch.indexing.corpus.folder import SUFFIXES
-from semsearch.indexing.corpus.rows import ROWS_PER_READ, plain_value, refuse_nanoseconds, unkept_columns
+from semsearch.indexing.corpus.rows import (
+    ROW_PLACE,
+    ROWS_PER_READ,
+    NumberedRows,
+    TableReader,
+    plain_value,
+    refuse_nanoseconds,
+    unkept_columns,
+)
 from semsearch.indexing.errors import QUOTED_CHARACTERS, first_line
 from semsearch.indexing.progress import OnProgress, no_progress
 
@@ -32,8 +40,6 @@ STATED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # Excel'
 DECIMAL_COMMA = re.compile(r"-?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?", re.ASCII)  # the dots are between thousands
 REPORT_EVERY = 1000  # lines between two reports of progress
 
-ROW_PLACE = "row {} (from 0)"
-NumberedRows = Iterator[tuple[int, dict[str, object]]]
 compact_json: Callable[[object], str] = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
@@ -42,15 +48,6 @@ compact_json: Callable[[object], str] = json.JSONEncoder(
 def is_csv(path: Path) -> bool:
     """Return whether a file has only strings."""
     return Path(path.name.lower().removesuffix(".gz")).suffix in (".csv", ".tsv")
-
-
-class TableReader(NamedTuple):
-    """How the rows of a table are read."""
-
-    read: Callable[[OnProgress], NumberedRows]
-    place: str = ROW_PLACE  # how messages name the number of a row
-    left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep
-    id_column: str | None = None  # column of the ids, unless another one is requested
 
 
 def rows_of(path: Path, separator: str | None = None, decimal_comma: bool = False) -> TableReader:

@@ -25,8 +25,9 @@ from semsearch.indexing.corpus.columns import (
 )
 from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error
 from semsearch.indexing.corpus.folder import find_files, refusing_changes
-from semsearch.indexing.corpus.formats import NumberedRows, TableReader, compact_json, is_csv, rows_of
+from semsearch.indexing.corpus.formats import compact_json, is_csv, rows_of
 from semsearch.indexing.corpus.passages import stored_columns, writing_passages
+from semsearch.indexing.corpus.rows import NumberedRows, TableReader
 from semsearch.indexing.errors import first_line, require_packages
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.walking import WalkRules

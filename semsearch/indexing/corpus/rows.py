@@ -1,21 +1,20 @@
-"""TableRows in memory, as the readers of tables take them: of a DataFrame, an Arrow table or a sequence of mappings.
+"""Rows of tables, and those in memory as files have them: of a DataFrame, an Arrow table or a sequence of mappings.
 
 Values arrive as they are: a scalar of NumPy or pandas as Python's own, a Decimal as a number, and NaT, NA and NaN as
 missing. What a bundle cannot keep is an error, such as nanoseconds, or is left out and named, such as a column of
 bytes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from semsearch.engine.values import exact_number, exact_time
 from semsearch.indexing.corpus.corpus import CorpusError
+from semsearch.indexing.progress import OnProgress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,33 +22,31 @@ if TYPE_CHECKING:
 
 ROWS_PER_READ = 16_384  # rows of a DataFrame that are Python objects at the same time
 MISSING_TYPES = ("NAType", "NaTType")  # names of pandas' types of missing values
+ROW_PLACE = "row {} (from 0)"
 Row = dict[str, object]
+NumberedRows = Iterator[tuple[int, Row]]
 
 
 class RowTypeError(CorpusError, TypeError):
     """A value or rows of a type that a bundle cannot keep."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableRows:
-    """TableRows that can be read again and again, with the column of their ids, and the columns that are left out."""
+class TableReader(NamedTuple):
+    """How the rows of a table are read, which can happen again and again."""
 
-    data: Iterable[Row]
-    id_column: str | None = None  # None: the column `id`, or the row number
-    left_out: tuple[str, ...] = ()
-
-
-class _Again(Iterable[Row]):
-    """Calls a function for each iteration."""
-
-    def __init__(self, iterate: "partial[Iterator[Row]]") -> None:
-        self._iterate = iterate
-
-    def __iter__(self) -> Iterator[Row]:
-        return self._iterate()
+    read: Callable[[OnProgress], NumberedRows]
+    place: str = ROW_PLACE  # how messages name the number of a row
+    left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep
+    id_column: str | None = None  # column of the ids, unless another one is requested
 
 
-def read_rows(data: Any) -> TableRows:
+def _in_memory(
+    rows: Callable[[], Iterator[Row]], id_column: str | None = None, left_out: Sequence[str] = ()
+) -> TableReader:
+    return TableReader(lambda on_progress: enumerate(rows()), left_out=tuple(left_out), id_column=id_column)
+
+
+def read_rows(data: Any) -> TableReader:
     """Return the rows of a pandas or polars DataFrame, an Arrow table, or a sequence of mappings or of texts.
 
     Raises RowTypeError for other data.
@@ -64,12 +61,12 @@ def read_rows(data: Any) -> TableRows:
         raise RowTypeError(f"rows: found {found}, expected rows; pass a DataFrame, or a list of dicts or of texts")
     listed = list(data)
     if all(isinstance(each, str) for each in listed):
-        return TableRows([{"text": each} for each in listed])
+        return _in_memory(lambda: ({"text": each} for each in listed))
     for number, each in enumerate(listed):
         if not isinstance(each, Mapping):
             found = f"{type(each).__name__} in row {number} (from 0)"
             raise RowTypeError(f"rows: found {found}, expected a mapping of column names to values; pass dicts")
-    return TableRows(_Again(partial(_plain_rows, listed)))
+    return _in_memory(lambda: _plain_rows(listed))
 
 
 def _plain_rows(rows: Iterable[Mapping[Any, object]]) -> Iterator[Row]:
@@ -128,7 +125,7 @@ def _time(value: np.datetime64 | datetime, row: int, column: str) -> str:
 # --- pandas
 
 
-def _of_pandas(data: Any) -> TableRows:
+def _of_pandas(data: Any) -> TableReader:
     """Return the rows of a DataFrame or a Series. A named index has the ids, or one that is not 0, 1, 2, …"""
     if type(data).__name__ == "Series":
         data = data.to_frame(data.name or "text")
@@ -141,12 +138,12 @@ def _of_pandas(data: Any) -> TableRows:
     index = frame.index
     if index.nlevels > 1:
         frame = frame.reset_index()
-        return TableRows(_Again(partial(_pandas_rows, frame, None, left_out)), None, left_out)
+        return _in_memory(lambda: _pandas_rows(frame, None, left_out), None, left_out)
     is_default = index.name is None and list(index) == list(range(len(index)))
     if is_default or (index.name is None and "id" in kinds):
-        return TableRows(_Again(partial(_pandas_rows, frame, None, left_out)), None, left_out)
+        return _in_memory(lambda: _pandas_rows(frame, None, left_out), None, left_out)
     named = str(index.name or "index")
-    return TableRows(_Again(partial(_pandas_rows, frame, named, left_out)), named, left_out)
+    return _in_memory(lambda: _pandas_rows(frame, named, left_out), named, left_out)
 
 
 def _pandas_rows(frame: "pd.DataFrame", index: str | None, left_out: Iterable[str]) -> Iterator[Row]:
@@ -164,7 +161,7 @@ def _pandas_rows(frame: "pd.DataFrame", index: str | None, left_out: Iterable[st
 # --- polars, and through it Arrow and Parquet
 
 
-def _of_polars(data: Any) -> TableRows:
+def _of_polars(data: Any) -> TableReader:
     import polars as pl  # slow to import
 
     if isinstance(data, pl.LazyFrame):
@@ -177,7 +174,7 @@ def _of_polars(data: Any) -> TableRows:
     left_out = unkept_columns(data.schema)
     refuse_nanoseconds("rows", data.lazy())
     kept = data.drop(left_out)
-    return TableRows(_Again(partial(_polars_rows, kept)), None, left_out)
+    return _in_memory(lambda: _polars_rows(kept), None, left_out)
 
 
 def _polars_rows(frame: "pl.DataFrame") -> Iterator[Row]:
