@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.cache import cache_folder
 from semsearch.commands.terminal import visible
-from semsearch.engine.bundle import FORMAT_VERSION, BundleError, is_bundle, read_manifest
+from semsearch.engine.bundle import FORMAT_VERSION, find_corpus, is_bundle
 from semsearch.engine.errors import ExpectedError
 from semsearch.walking import WalkRules, walk
 
@@ -110,10 +110,7 @@ def file_states(path: Path, *, follow_symlinks: bool = False) -> FileStates:
 
 def follows_symlinks(bundle: Path) -> bool:
     """Return whether a bundle was made with --follow-symlinks. Its update reports what is wrong with a bundle."""
-    try:
-        info = read_manifest(bundle).index
-    except BundleError:
-        return False
+    info = find_corpus(bundle)
     return info is not None and bool(info.options.get("follow_symlinks"))
 
 

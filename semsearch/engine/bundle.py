@@ -229,6 +229,14 @@ def read_manifest(bundle: Path) -> Manifest:
     return parse_manifest(content, str(path))
 
 
+def find_corpus(bundle: Path) -> IndexInfo | None:
+    """Return what a folder's manifest says of its texts, None if it holds none or the folder is no bundle."""
+    try:
+        return read_manifest(bundle).index
+    except BundleError:
+        return None
+
+
 def parse_manifest(content: bytes, where: str) -> Manifest:
     """Return the manifest that a file holds. Raises BundleError, which begins with `where`, if it holds none."""
     try:

@@ -22,6 +22,7 @@ from semsearch.engine.bundle import (
     TOKENIZER,
     BundleError,
     Manifest,
+    find_corpus,
     read_manifest,
 )
 from semsearch.engine.embedder import Embedder
@@ -462,10 +463,7 @@ def without_embeddings(texts: Texts, embeddings: Any) -> Texts:
 
 def refuse_to_remove_texts(out: Path) -> None:
     """Raise BundleError if Python's own documentation would replace the user's texts: their file can be gone."""
-    try:
-        index = read_manifest(out).index
-    except BundleError:  # without a manifest, any texts count as the user's own
-        index = None
+    index = find_corpus(out)  # without a manifest, any texts count as the user's own
     if index is None and not (out / PASSAGES).exists():
         return
     if index is not None and index.source == NAME:

@@ -43,7 +43,7 @@ from semsearch.engine.bundle import (
     Manifest,
     VectorsInfo,
     check_bundle,
-    read_manifest,
+    find_corpus,
 )
 from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.engine.passages import Passages
@@ -267,10 +267,7 @@ def publish(
 
 
 def _has_copies(out: Path) -> bool:
-    try:
-        index = read_manifest(out).index
-    except BundleError:
-        return False
+    index = find_corpus(out)
     return index is not None and index.vectors is not None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, read_manifest
+from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, find_corpus
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus.corpus import Corpus
 from semsearch.indexing.corpus.passages import stored_columns, stored_rows, stored_sources, writing_passages
@@ -38,13 +38,9 @@ def is_same_place(out: Path, info: IndexInfo, place: str, name: str) -> bool:
 
 def texts_of(bundle: Path) -> IndexInfo | None:
     """Return what a bundle says of its texts, None if it has none here, or is none."""
-    try:
-        info = read_manifest(bundle).index
-    except BundleError:
-        return None
-    if info is None or not (bundle / PASSAGES).exists():
-        return None
-    return info
+    if (bundle / PASSAGES).exists():
+        return find_corpus(bundle)
+    return None
 
 
 def count_left_out(bundle: Path, corpus: Corpus) -> int:
