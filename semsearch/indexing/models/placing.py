@@ -1,6 +1,8 @@
 """Place the models of a bundle into its unfinished folder: from an older bundle, from the cache, or converted now."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest
@@ -78,17 +80,17 @@ def place_models(
     """
     if reranker.name is not None:  # read now, so that a wrong name is an error before the conversion
         cross_encoder = read_cross_encoder(*find_model(str(reranker.name), reranker.revision))
-    calibration = _Calibration(choice, on_progress)
+    read_texts = cache(partial(read_calibration, choice.calibration, choice.calibration_column, on_progress))
     from_cache = None
     if older is not None and choice.name is None:
         require_own_documents_model(older)
         manifest = take_model(older, fresh)
     else:
-        manifest, from_cache = _take_or_convert(fresh, choice, calibration, on_progress)
+        manifest, from_cache = _take_or_convert(fresh, choice, read_texts, on_progress)
         if older is not None and reranker.name is None:
             manifest = take_reranker(older, fresh, manifest)
     if reranker.name is not None:
-        info = convert_reranker(cross_encoder, calibration.read(), fresh, on_progress)
+        info = convert_reranker(cross_encoder, read_texts(), fresh, on_progress)
         if (fresh / RERANK_TOKENIZER).read_bytes() == (fresh / TOKENIZER).read_bytes():
             (fresh / RERANK_TOKENIZER).unlink()
         manifest = write_model(fresh, manifest.model, info)
@@ -100,7 +102,7 @@ def place_models(
 
 
 def _take_or_convert(
-    fresh: Path, choice: ModelChoice, calibration: "_Calibration", on_progress: OnProgress
+    fresh: Path, choice: ModelChoice, read_texts: Callable[[], CalibrationTexts], on_progress: OnProgress
 ) -> tuple[Manifest, Path | None]:
     """Copy the model from the cache, or convert it; return the manifest, and the folder of the cache that was used.
 
@@ -123,11 +125,11 @@ def _take_or_convert(
     found = find_model(name, choice.revision)
     source = read_source(*found, choice.pooling, choice.dimensions, prompts)
     _require_cosine(source.name, source.similarity, choice)
-    folder = cached_folder(source, fresh, calibration.read() if is_own else None)
+    folder = cached_folder(source, fresh, read_texts() if is_own else None)
     manifest = take_cached(folder, fresh)
     if manifest is not None:
         return manifest, folder
-    return make_model(source, calibration.read(), folder, fresh, on_progress), None
+    return make_model(source, read_texts(), folder, fresh, on_progress), None
 
 
 def find_float_model(models: PlacedModels, name: str | Path | None) -> Source:
@@ -163,17 +165,3 @@ def _require_cosine(name: str, similarity: str | None, choice: ModelChoice) -> N
             "equally long; searches use the cosine, which finds other texts; choose another model, or accept the "
             "cosine with --similarity cosine"
         )
-
-
-class _Calibration:
-    """The calibration texts, read when a model is converted, and once for both models."""
-
-    def __init__(self, choice: ModelChoice, on_progress: OnProgress) -> None:
-        self._choice, self._on_progress = choice, on_progress
-        self._texts: CalibrationTexts | None = None
-
-    def read(self) -> CalibrationTexts:
-        """Return the texts. Raises CorpusError or ModelError if the file cannot be used."""
-        if self._texts is None:
-            self._texts = read_calibration(self._choice.calibration, self._choice.calibration_column, self._on_progress)
-        return self._texts
