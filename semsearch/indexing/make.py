@@ -32,7 +32,7 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.cluster import Cluster
 from semsearch.indexing.columns import choose_types, describe_mixed, numeric_strings, store_numbers
 from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, read_corpus
-from semsearch.indexing.corpus.columns import require_column
+from semsearch.indexing.corpus.columns import TableOptions, require_column
 from semsearch.indexing.corpus.corpus import READ, corpus_error
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import parquet_reader
@@ -86,21 +86,6 @@ class FailedChecksError(BundleError):
     def __init__(self, message: str, checks: Sequence[Check]) -> None:
         super().__init__(message)
         self.checks = checks
-
-
-@dataclass(frozen=True, slots=True)
-class TableOptions:
-    """How the columns of a table are read. The options of `index` of these names explain the fields."""
-
-    text_column: str | None
-    id_column: str | None
-    types: Mapping[str, str]
-    separator: str | None
-    decimal_comma: bool
-    title_column: str | None
-    language_column: str | None
-    ignore: bool
-    follow_symlinks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,14 +505,7 @@ def read_table(
                 append(*row)
     else:
         split = None if splitter is None else splitter.split
-        columns = table.text_column, table.id_column
-        of_csv = table.separator, table.decimal_comma
-        corpus = read_corpus(
-            *(texts.path, passages, *columns, on_progress, split, *of_csv),
-            rows=texts.reader,
-            ignore=table.ignore,
-            follow_symlinks=table.follow_symlinks,
-        )
+        corpus = read_corpus(texts.path, passages, table, on_progress, split, texts.reader)
     corpus = choose_columns(corpus, texts.path, table)
     if corpus.is_csv:
         store_numbers(corpus, passages)

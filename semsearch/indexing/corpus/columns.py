@@ -1,7 +1,7 @@
 """Which column of a file holds the texts, and which the ids."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -9,18 +9,20 @@ from semsearch.indexing.corpus.corpus import corpus_error
 
 
 @dataclass(frozen=True, slots=True)
-class RequestedColumns:
-    """The columns to read, None for the usual names; text_option is the option of the text column, for messages.
+class TableOptions:
+    """How the columns of a table are read. The options of `index` of these names explain most fields."""
 
-    `text` can name several columns, apart by commas. separator and decimal_comma are for CSV and TSV.
-    """
-
-    text: str | None
-    id: str | None
-    has_ids: bool = True  # False: ids are not read, and a column called id is like any other
-    text_option: str = "--text-column"
+    text_column: str | None = None  # the names of several are apart by commas
+    id_column: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
     decimal_comma: bool = False
+    title_column: str | None = None
+    language_column: str | None = None
+    ignore: bool = True
+    follow_symlinks: bool = False
+    has_ids: bool = True  # False: ids are not read, and a column called id is like any other
+    text_option: str = "--text-column"  # what messages call the option of the text column
 
 
 def require_names(path: Path, place: str, columns: Collection[str]) -> None:
@@ -37,17 +39,17 @@ def text_names(requested: str, columns: Collection[str]) -> list[str]:
     return requested.split(",")
 
 
-def find_text_columns(path: Path, columns: Collection[str], requested: RequestedColumns) -> list[str]:
+def find_text_columns(path: Path, columns: Collection[str], table: TableOptions) -> list[str]:
     """Return the columns that hold the text: the requested ones, else "text", else the only one.
 
     Raises CorpusError if there is no such column, or if one is requested twice.
     """
-    if requested.text is not None:
-        names = text_names(requested.text, columns)
+    if table.text_column is not None:
+        names = text_names(table.text_column, columns)
         for name in names:
-            require_column(path, columns, name, requested.text_option)
+            require_column(path, columns, name, table.text_option)
         if len({*names}) < len(names):
-            found = f"{requested.text_option} {requested.text}"
+            found = f"{table.text_option} {table.text_column}"
             raise corpus_error(path, None, found, "each column once", "leave out the second one")
         return names
     if "text" in columns:
@@ -55,20 +57,18 @@ def find_text_columns(path: Path, columns: Collection[str], requested: Requested
     if len(columns) == 1:
         return list(columns)
     found = f"the columns {_listed(columns)}"
-    raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {requested.text_option}")
+    raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {table.text_option}")
 
 
-def find_id_column(
-    path: Path, columns: Collection[str], texts: Collection[str], requested: RequestedColumns
-) -> str | None:
+def find_id_column(path: Path, columns: Collection[str], texts: Collection[str], table: TableOptions) -> str | None:
     """Return the column that holds the ids; raises CorpusError if the requested one is missing.
 
     If none was requested, it is "id" even if columns lacks it: later rows can have keys that the first rows lack.
     """
-    if requested.id is not None:
-        require_column(path, columns, requested.id, "--id-column")
-        return requested.id
-    if requested.has_ids and "id" not in texts:
+    if table.id_column is not None:
+        require_column(path, columns, table.id_column, "--id-column")
+        return table.id_column
+    if table.has_ids and "id" not in texts:
         return "id"
     return None
 

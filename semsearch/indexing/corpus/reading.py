@@ -16,7 +16,7 @@ import numpy as np
 
 from semsearch.aws.s3.published import S3
 from semsearch.indexing.corpus.columns import (
-    RequestedColumns,
+    TableOptions,
     find_id_column,
     find_text_columns,
     id_of_number,
@@ -32,6 +32,7 @@ from semsearch.indexing.errors import first_line, require_packages
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.walking import WalkRules
 
+USUAL_OPTIONS = TableOptions()
 ROW_NUMBER = re.compile(r"0|[1-9][0-9]{,17}")  # an id that can be the number of a row, which has 64 bits
 
 
@@ -88,15 +89,10 @@ Split = Callable[[str], list[tuple[int, int]]]  # returns the start and the end 
 def read_corpus(
     path: Path,
     passages: Path,
-    text_column: str | None = None,
-    id_column: str | None = None,
+    table: TableOptions = USUAL_OPTIONS,
     on_progress: OnProgress = no_progress,
     split: Split | None = None,
-    separator: str | None = None,
-    decimal_comma: bool = False,
     rows: TableReader | None = None,
-    ignore: bool = True,
-    follow_symlinks: bool = False,
 ) -> Corpus:
     """Return the texts of a file whose suffix says its format, after writing them into `passages`.
 
@@ -105,11 +101,10 @@ def read_corpus(
 
     `rows` reads rows in memory; the path is then their name in messages.
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
-    next. semsearch/walking.py says which are skipped, and `ignore=False` reads more of them, as does
-    `follow_symlinks=True`.
+    next. semsearch/walking.py says which are skipped.
     The text column is the one named, else "text", else the only one. Several can be named, separated by commas: their
     texts are joined by line breaks, and the first one is metadata too. The id column is the one named, else "id" if
-    there is one. Names are case-sensitive. separator and decimal_comma are for CSV and TSV.
+    there is one. Names are case-sensitive.
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
     uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
     """
@@ -121,9 +116,8 @@ def read_corpus(
             assert split is not None
             divided += _append_passages(append, split(text), text, id, metadata)
 
-        requested = RequestedColumns(text_column, id_column, separator=separator, decimal_comma=decimal_comma)
         add = append_split if split else append
-        found, files, skipped = _read(path, requested, add, on_progress, rows, ignore, follow_symlinks)
+        found, files, skipped = _read(path, table, add, on_progress, rows)
     texts, ids, metadata = stored_columns(passages)
     return Corpus(
         *(texts, ids, metadata),
@@ -162,8 +156,8 @@ def read_texts(path: Path, text_column: str | None, text_option: str) -> list[st
     Raises CorpusError like read_corpus.
     """
     texts: list[str] = []
-    requested = RequestedColumns(text_column, None, has_ids=False, text_option=text_option)
-    _read(path, requested, lambda text, *others: texts.append(text), no_progress)
+    table = TableOptions(text_column, has_ids=False, text_option=text_option)
+    _read(path, table, lambda text, *others: texts.append(text), no_progress)
     return texts
 
 
@@ -183,21 +177,19 @@ class _Found:
 
 def _read(
     path: Path,
-    requested: RequestedColumns,
+    table: TableOptions,
     append: Append,
     on_progress: OnProgress,
     rows: TableReader | None = None,
-    ignore: bool = True,
-    follow_symlinks: bool = False,
 ) -> tuple[_Found, int, tuple[Skipped, ...]]:
     """Append the passages of a file, a folder or rows; return what was found, the number of files, and the skipped."""
     files, skipped = [path], tuple[Skipped, ...]()
     if rows is None and path.is_dir():
-        rules = WalkRules(path, ignore=ignore, has_pages=False, follow_symlinks=follow_symlinks)
+        rules = WalkRules(path, ignore=table.ignore, has_pages=False, follow_symlinks=table.follow_symlinks)
         files, skipped = find_files(path, rules)
     found = _Found(is_csv=rows is None and all(map(is_csv, files)))
     if rows is not None:
-        _read_table(path, rows, requested, append, found, on_progress)
+        _read_table(path, rows, table, append, found, on_progress)
         files = []
     for number, file in enumerate(files):
 
@@ -205,13 +197,13 @@ def _read(
             on_progress(step, (before + share) / len(files))
 
         with refusing_changes(file):
-            reader = rows_of(file, requested.separator, requested.decimal_comma)
-            _read_table(file, reader, requested, append, found, on_file)
+            reader = rows_of(file, table.separator, table.decimal_comma)
+            _read_table(file, reader, table, append, found, on_file)
     if not found.passages:
-        no_text, remedy = f"no text in any of {found.rows:,} rows", f"name another column with {requested.text_option}"
+        no_text, remedy = f"no text in any of {found.rows:,} rows", f"name another column with {table.text_option}"
         raise corpus_error(path, None, no_text, "at least one", remedy)
     both = np.intersect1d(np.array(found.unnamed), np.array(found.numbers))
-    if requested.has_ids and len(both):
+    if table.has_ids and len(both):
         twice = f"a row without an id whose number, {both[0]}, is the id of another row"
         remedy = "write an id in each row, or name another column with --id-column"
         raise corpus_error(path, None, twice, "a different id for each", remedy)
@@ -221,14 +213,14 @@ def _read(
 def _read_table(
     path: Path,
     reader: TableReader,
-    requested: RequestedColumns,
+    table: TableOptions,
     append: Append,
     found: _Found,
     on_progress: OnProgress,
 ) -> None:
-    if requested.id is None and reader.id_column is not None:
-        requested = replace(requested, id=reader.id_column)
-    columns, identifier = _find_columns(path, reader.read(no_progress), requested)
+    if table.id_column is None and reader.id_column is not None:
+        table = replace(table, id_column=reader.id_column)
+    columns, identifier = _find_columns(path, reader.read(no_progress), table)
     found.left_out.update(dict.fromkeys(reader.left_out))
     left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
     unnamed_before, has_ids, known = len(found.unnamed), False, set[str]()
@@ -268,18 +260,18 @@ def _read_table(
     found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
 
 
-def _find_columns(path: Path, rows: NumberedRows, requested: RequestedColumns) -> tuple[list[str], str | None]:
+def _find_columns(path: Path, rows: NumberedRows, table: TableOptions) -> tuple[list[str], str | None]:
     columns: dict[str, None] = {}
     for _, row in rows:
         columns.update(dict.fromkeys(row))
-        wanted = {*text_names(requested.text or "text", columns), *filter(None, [requested.id])}
+        wanted = {*text_names(table.text_column or "text", columns), *filter(None, [table.id_column])}
         if wanted <= columns.keys():
             break  # nearly always after the first row
     if not columns:
         remedy = "check that the file was written completely"
         raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
-    texts = find_text_columns(path, columns, requested)
-    return texts, find_id_column(path, columns, texts, requested)
+    texts = find_text_columns(path, columns, table)
+    return texts, find_id_column(path, columns, texts, table)
 
 
 def _is_nan(value: object) -> bool:

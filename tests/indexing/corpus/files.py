@@ -10,6 +10,7 @@ import pytest
 
 import semsearch.indexing.corpus
 from semsearch.indexing.corpus import Corpus, CorpusError
+from semsearch.indexing.corpus.columns import TableOptions
 from semsearch.indexing.progress import OnProgress, no_progress
 
 
@@ -44,11 +45,8 @@ def read_corpus(
     """Return a corpus whose texts, ids and metadata are lists."""
     with TemporaryDirectory() as folder:
         passages = Path(folder) / "passages.safetensors"
-        columns = text_column, id_column
-        found = semsearch.indexing.corpus.read_corpus(
-            path, passages, *columns, on_progress, follow_symlinks=follow_symlinks
-        )
-        return in_lists(found)
+        table = TableOptions(text_column, id_column, follow_symlinks=follow_symlinks)
+        return in_lists(semsearch.indexing.corpus.read_corpus(path, passages, table, on_progress))
 
 
 def in_lists(corpus: Corpus) -> Corpus:
