@@ -22,7 +22,6 @@ from semsearch.indexing.vectors.embed import embed_texts
 from semsearch.indexing.vectors.shards import KnownRows
 from semsearch.indexing.verification import least_cosine
 
-EMBEDDINGS_OPTION = "embeddings"
 FORMS_OF_EMBEDDINGS = "an array, or a file .npy, .safetensors or .parquet"
 EMBEDDED_AGAIN = 256  # maximum texts that are embedded again
 ROWS_CHECKED_AT_ONCE = 65_536
@@ -40,14 +39,10 @@ def read_embeddings(embeddings: Any) -> AnyArray:
             found = np.array([np.full(width, np.nan) if row is None else row for row in found], np.float32)
     except (ValueError, TypeError) as error:
         said = str(error).partition("\n")[0]
-        raise OptionError(
-            EMBEDDINGS_OPTION, f"{said}; expected {FORMS_OF_EMBEDDINGS}, with a row of numbers for each text"
-        ) from error
+        raise _refused(f"{said}; expected {FORMS_OF_EMBEDDINGS}, with a row of numbers for each text") from error
     if found.ndim != 2 or not np.issubdtype(found.dtype, np.floating):
         shape = " x ".join(map(str, found.shape))
-        raise OptionError(
-            EMBEDDINGS_OPTION, f"found {shape} values of {found.dtype}, expected rows of floating-point numbers"
-        )
+        raise _refused(f"found {shape} values of {found.dtype}, expected rows of floating-point numbers")
     return found
 
 
@@ -82,9 +77,7 @@ def embedding_column(path: Path) -> str:
     found = [name for name, kind in schema.items() if isinstance(kind, pl.List | pl.Array) and kind.inner.is_float()]
     if len(found) != 1:
         described = ", ".join(found) or "none"
-        raise OptionError(
-            EMBEDDINGS_OPTION, f"found {described}; expected one column of lists of floating-point numbers in {path}"
-        )
+        raise _refused(f"found {described}; expected one column of lists of floating-point numbers in {path}")
     return found[0]
 
 
@@ -99,13 +92,9 @@ def known_embeddings(embeddings: AnyArray, corpus: Corpus, embedder: Embedder) -
     model = embedder.model
     rows, values = len(corpus.texts) + corpus.empty_texts, embeddings.shape[1]
     if len(embeddings) != rows:
-        raise OptionError(
-            EMBEDDINGS_OPTION, f"found {len(embeddings):,} rows, expected {rows:,}, one for each row of the texts"
-        )
+        raise _refused(f"found {len(embeddings):,} rows, expected {rows:,}, one for each row of the texts")
     if values not in (model.dim, model.full_dim):
-        raise OptionError(
-            EMBEDDINGS_OPTION, f"found {values} values in a row, expected {model.dim}, as of {model.name}"
-        )
+        raise _refused(f"found {values} values in a row, expected {model.dim}, as of {model.name}")
     numbers = np.asarray(corpus.rows, np.intp)
     for begin in range(0, len(numbers), ROWS_CHECKED_AT_ONCE):
         block = numbers[begin : begin + ROWS_CHECKED_AT_ONCE]
@@ -115,9 +104,7 @@ def known_embeddings(embeddings: AnyArray, corpus: Corpus, embedder: Embedder) -
             (~found.any(axis=1), "is zero"),
         ):
             if is_wrong.any():
-                raise OptionError(
-                    EMBEDDINGS_OPTION, f"row {block[is_wrong][0]} {said}; expected an embedding; embed its text again"
-                )
+                raise _refused(f"row {block[is_wrong][0]} {said}; expected an embedding; embed its text again")
     texts = list(corpus.texts)
     sample = np.sort(np.random.default_rng(7).permutation(len(texts))[:EMBEDDED_AGAIN])
     again = embed_texts(embedder, [texts[place] for place in sample], role="document")
@@ -125,10 +112,9 @@ def known_embeddings(embeddings: AnyArray, corpus: Corpus, embedder: Embedder) -
     least = least_cosine(model, [GIVEN])
     if not cosines.min() >= least:
         row, cosine = numbers[sample][cosines.argmin()], cosines.min()
-        raise OptionError(
-            EMBEDDINGS_OPTION,
+        raise _refused(
             f"these are not embeddings of this model: row {row} has a cosine of {cosine:.2f} to the embedding of its "
-            f"text by {model.name}, expected {least:g} or more; check the model, its prompts and the order of the rows",
+            f"text by {model.name}, expected {least:g} or more; check the model, its prompts and the order of the rows"
         )
 
     def read(places: Positions) -> tuple[Codes, Scales]:
@@ -141,3 +127,7 @@ def unit_rows(embeddings: AnyArray, dim: int, rows: Array[np.intp]) -> Embedding
     """Return the first `dim` values of some rows, scaled to unit length: (n, dim) float32."""
     found = embeddings[rows, :dim].astype(np.float64)  # the square of a float32 can be infinite
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
+
+
+def _refused(message: str) -> OptionError:
+    return OptionError("embeddings", message)
