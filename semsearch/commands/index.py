@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, get_type_hints
@@ -15,9 +15,9 @@ from rich.markup import escape
 from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole
 from semsearch.commands.options import AS_JSON, LOOK
+from semsearch.commands.published import AMAZON, open_store
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
-from semsearch.indexing.errors import require_packages
 from semsearch.indexing.files import find_kept
 from semsearch.indexing.make import FailedChecksError, index
 from semsearch.indexing.progress import OnProgress, ProgressLines, showing_progress
@@ -168,10 +168,6 @@ def _fetched(options: dict[str, Any], on_progress: OnProgress) -> Iterator[dict[
     if url is None or not str(url).startswith(S3):
         yield options
         return
-    require_packages("--update s3://…", "publish", "boto3")
-    from semsearch.publishing.bucket import connect
-    from semsearch.publishing.store import Store
-
-    with closing(connect("s3")) as client, TemporaryDirectory() as folder:
-        Store(client, str(url)).fetch(Path(folder), on_progress)
+    with open_store(str(url), AMAZON) as store, TemporaryDirectory() as folder:
+        store.fetch(Path(folder), on_progress)
         yield options | {"update": folder}
