@@ -37,7 +37,7 @@ from semsearch.indexing.corpus.corpus import READ, corpus_error
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.language import warn_of_language
-from semsearch.indexing.corpus.merging import Kept, Mode, count_left_out, merge, require_mode, resolve_place
+from semsearch.indexing.corpus.merging import Kept, Mode, count_left_out, merge, read_place, require_mode, resolve_place
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
 from semsearch.indexing.corpus.rows import TableReader, read_rows
@@ -430,7 +430,7 @@ def opening_texts(data: Any) -> Iterator[Texts]:
         yield Texts(Path(NAME), NAME, resolve_place(PYTHON), are_python=True)
     elif isinstance(data, Kept):
         info = read_manifest(data.bundle).corpus
-        yield Texts(Path(info.source), info.source, data.place, kept=data)
+        yield Texts(Path(info.source), info.source, read_place(data.bundle) or "", kept=data)
     elif isinstance(data, str | Path):
         path = corpus_place(str(data))
         with fetching_corpus(path) as here:

@@ -30,10 +30,18 @@ def is_same_place(out: Path, info: IndexInfo, place: str, name: str) -> bool:
 
     An index of older code has only the name of its source.
     """
-    source = out / SOURCE
+    recorded = read_place(out)
+    if recorded is None:
+        return place != "" and info.source == name
+    return place != "" and recorded == place
+
+
+def read_place(bundle: Path) -> str | None:
+    """Return what an index was made from, "" for rows in memory; None for an index of older code."""
+    source = bundle / SOURCE
     if source.exists():
-        return place != "" and source.read_text(encoding="utf-8", errors="surrogateescape") == place
-    return place != "" and info.source == name
+        return source.read_text(encoding="utf-8", errors="surrogateescape")
+    return None
 
 
 def texts_of(bundle: Path) -> IndexInfo | None:
@@ -120,12 +128,6 @@ class Kept:
 
     bundle: Path
     removed: frozenset[str]
-
-    @property
-    def place(self) -> str:
-        """What the index was made from, which stays the same."""
-        source = self.bundle / SOURCE
-        return source.read_text(encoding="utf-8", errors="surrogateescape") if source.exists() else ""
 
     def write(self, passages: Path) -> Corpus:
         """Write the texts into `passages`, and return them.
