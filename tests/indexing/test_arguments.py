@@ -174,6 +174,6 @@ def test_a_bundle_in_the_folder_is_updated_and_another_is_used_if_it_is_named(bu
 
 
 def test_the_page_of_options_is_what_the_signature_says() -> None:
-    from semsearch.commands.options_page import options_page
+    from tests.commands.options_page import options_page
 
     assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == options_page()
