@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from semsearch.engine.errors import ExpectedError
-from semsearch.engine.quantization import Embeddings
 from semsearch.engine.values import exact_number, exact_time
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND
 
@@ -67,38 +66,6 @@ class ServerError(ExpectedError, OSError):
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
-
-
-class SearchSource(Protocol):
-    """What answers a Search: a bundle in this process, or a server. Each raises ValueError for what it cannot use."""
-
-    def search(self, body: Body) -> Body:
-        """Return the reply of /similar."""
-        ...
-
-    def search_many(self, bodies: Sequence[Body]) -> list[Body]:
-        """Return the reply of /similar to each body."""
-        ...
-
-    def embed(self, texts: Sequence[str], role: Role | None) -> Embeddings:
-        """Return the embeddings of texts, (texts, dim) float32."""
-        ...
-
-    def get(self, id: str, before: int, after: int) -> Body | None:
-        """Return the reply of /passages/ID, None if there is no such text."""
-        ...
-
-    def contents(self) -> Contents:
-        """Return what the bundle holds."""
-        ...
-
-    def has_changed(self) -> bool:
-        """Return whether another bundle has taken the place of the one that is open."""
-        ...
-
-    def close(self) -> None:
-        """Release files and connections."""
-        ...
 
 
 def json_value(value: object, where: str) -> Any:

@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from semsearch.aws.s3.published import S3
 from semsearch.client.columns import ColumnSummary, summarize_column
@@ -14,7 +14,6 @@ from semsearch.client.requests import (
     Contents,
     Role,
     SearchOptions,
-    SearchSource,
     check_role,
     checked_texts,
     count_around,
@@ -25,6 +24,12 @@ from semsearch.client.requests import (
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tensors import TensorsError
+
+if TYPE_CHECKING:
+    from semsearch.client.folder import LocalBundle
+    from semsearch.client.server import RemoteServer
+
+    SearchSource = LocalBundle | RemoteServer  # both have the same methods
 
 REPLY_SECONDS = 60.0  # default of `timeout`
 HITS_PER_PAGE = 100  # default hits of a page
@@ -232,7 +237,7 @@ class Search:
             before.close()
 
     @property
-    def _opened(self) -> SearchSource:
+    def _opened(self) -> "SearchSource":
         if self._source is None:
             raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
         if self._source.has_changed():
@@ -281,7 +286,7 @@ SEARCH_DEFAULTS = {name: value for name, value in (Search.search.__kwdefaults__ 
 
 def opener(
     place: str | Path, key: str | None, region: str | None, verify: bool, timeout: float
-) -> Callable[[], SearchSource]:
+) -> "Callable[[], SearchSource]":
     """Return the function that opens the place of a Search. Raises ValueError for an address that cannot be used."""
     if str(place).startswith(S3):
         from semsearch.client.folder import open_published
