@@ -1,6 +1,7 @@
 """The command `semsearch mcp`: an MCP server for agents on standard input and output."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from cyclopts import App
@@ -34,10 +35,12 @@ def mcp(place: Path, /, *, watch: bool = False) -> None:
     if is_bundle(place):
         asyncio.run(Server(place).run())
         return
-    bundle, process = kept_index(place), None
+    bundle = kept_index(place)
+    changed = None if watch else lambda: count_changes(place, bundle)
+    server = Server(bundle, changed=changed)
     if watch or read_states(bundle) != file_states(place):
         from semsearch.commands.watching import IndexProcess  # unchanged documents do not need it
 
         process = IndexProcess(place, bundle, watch=watch)  # ends with this process
-    changed = None if watch else lambda: count_changes(place, bundle)
-    asyncio.run(Server(bundle, process, changed).run())
+        server = Server(bundle, partial(process.error_of_first, 0), changed)
+    asyncio.run(server.run())

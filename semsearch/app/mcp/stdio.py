@@ -11,7 +11,6 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from threading import Thread
-from typing import Protocol
 
 from semsearch.app.mcp.messages import respond
 from semsearch.app.mcp.tools import Tools
@@ -25,24 +24,21 @@ from semsearch.search.executor import Executor
 SECONDS_TO_WAIT = 45.0  # maximum time that a call waits for the first index; clients wait 60 seconds for a reply
 
 
-class FirstUpdate(Protocol):
-    """The process that makes the index: semsearch/commands/watching.py has it."""
-
-    def error_of_first(self, timeout: float | None = None) -> str | None:
-        """Wait for the first update, and return its error, "" if it succeeded, or None if it still runs."""
-
-
 class Server:
     """Answers messages over a bundle, which another process may still be making."""
 
     def __init__(
-        self, bundle: Path, process: FirstUpdate | None = None, changed: Callable[[], int] | None = None
+        self,
+        bundle: Path,
+        error_of_process: Callable[[], str | None] = lambda: "",
+        changed: Callable[[], int] | None = None,
     ) -> None:
-        """Take the folder of the bundle, and the process that makes or updates it, if there is one.
+        """Take the folder of the bundle. changed returns how many files changed since the index was made.
 
-        changed returns how many files changed since the index was made.
+        error_of_process returns why the process that makes the index has failed, "" if nothing is known, or None while
+        it runs.
         """
-        self._bundle, self._process, self._changed = bundle, process, changed
+        self._bundle, self._error_of_process, self._changed = bundle, error_of_process, changed
         self._tools: Tools | str = "the index is still being made; try again in a minute"
 
     async def run(self) -> None:
@@ -83,12 +79,6 @@ class Server:
         reloader.poll_forever()
         if is_new:
             print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
-
-    def _error_of_process(self) -> str | None:
-        """Return why there is no index, "" if its process does not know, or None while it runs."""
-        if self._process is None:
-            return ""
-        return self._process.error_of_first(timeout=0)
 
     async def _reply(self, line: bytes, opening: "asyncio.Task[None]") -> None:
         if b'"tools/call"' in line:
