@@ -10,7 +10,7 @@ from semsearch.commands.summary import print_checks
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.models.calibration import read_calibration
-from semsearch.indexing.models.converting import compare_with_original
+from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.source import find_model, read_source
 from semsearch.indexing.progress import showing_progress
 from semsearch.indexing.verification import Check
@@ -48,7 +48,7 @@ def verify(place: str, /, *, model: str | None = None) -> None:
                 info = read_manifest(bundle).model
                 source = read_source(*find_model(model, None), info.pooling, info.dim)
                 texts = read_calibration(None, None, on_progress)
-                yield compare_with_original(source, texts, bundle, on_progress)
+                yield convert("compare", source, texts, bundle, on_progress)
 
         passed = print_checks(console, checks())
     if not passed:

@@ -19,13 +19,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from semsearch.cache import cache_folder
-from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
+from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, ModelInfo, read_manifest
 from semsearch.indexing.bundles import take_model, write_model
 from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.errors import EXTRAS
 from semsearch.indexing.files import FINISHED
 from semsearch.indexing.models.calibration import CalibrationTexts
-from semsearch.indexing.models.converting import convert_model
+from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.source import DEFAULT_MODEL, RECIPE, Source
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.shards import name_model
@@ -107,18 +107,18 @@ def make_model(
 ) -> Manifest:
     """Convert a model, keep it in this folder, copy it into an unfinished bundle and return the manifest.
 
-    Raises ModelError as `convert_model` does.
+    Raises ModelError as `convert` does.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
         made = Path(scratch) / folder.name
         made.mkdir()
-        info = convert_model(source, texts, made, on_progress)
+        info: ModelInfo = convert("convert", source, texts, made, on_progress)
         if source.documents is not None:
             documents = made / DOCUMENTS_MODEL
             documents.mkdir()
             named: OnProgress = lambda step, share, texts=0: on_progress(f"{step} (documents)", share)  # noqa: E731
-            described = convert_model(source.documents, texts, documents, named)
+            described: ModelInfo = convert("convert", source.documents, texts, documents, named)
             info = replace(info, documents=name_model(write_model(documents, described)))
         write_model(made, info)
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest
+from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
 from semsearch.indexing.bundles import take_model, take_reranker, write_model
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.models.cache import (
@@ -18,7 +18,7 @@ from semsearch.indexing.models.cache import (
     take_cached,
 )
 from semsearch.indexing.models.calibration import CalibrationTexts, read_calibration
-from semsearch.indexing.models.converting import convert_reranker
+from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.modules import CONFIG, ModelError
 from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256, Source, find_model, read_cross_encoder, read_source
 from semsearch.indexing.progress import OnProgress
@@ -90,7 +90,7 @@ def place_models(
         if older is not None and reranker.name is None:
             manifest = take_reranker(older, fresh, manifest)
     if reranker.name is not None:
-        info = convert_reranker(cross_encoder, read_texts(), fresh, on_progress)
+        info: RerankInfo = convert("rerank", cross_encoder, read_texts(), fresh, on_progress)
         if (fresh / RERANK_TOKENIZER).read_bytes() == (fresh / TOKENIZER).read_bytes():
             (fresh / RERANK_TOKENIZER).unlink()
         manifest = write_model(fresh, manifest.model, info)
