@@ -286,13 +286,10 @@ def _name(table: Table) -> str:
 
 def _tables(table: Table, field: int) -> list[Table]:
     offset = table.Offset(4 + 2 * field)
-    begin = 0
-    if offset:
-        begin = table.Vector(offset)
-    count = 0
-    if offset:
-        count = table.VectorLen(offset)
-    return [Table(table.Bytes, table.Indirect(begin + 4 * number)) for number in range(count)]
+    if not offset:
+        return []
+    begin = table.Vector(offset)
+    return [Table(table.Bytes, table.Indirect(begin + 4 * number)) for number in range(table.VectorLen(offset))]
 
 
 def _by_name(table: Table, field: int) -> list[Table]:
