@@ -331,14 +331,19 @@ def check_size(bundle: Path, name: str, manifest: Manifest) -> None:
 def check_files(bundle: Path) -> None:
     """Read all files and compare their SHA-256 with the manifest. Raises BundleError if one differs."""
     manifest = read_manifest(bundle)
-    for name, expected in manifest.files.items():
-        check_size(bundle, name, manifest)
-        found = describe_file(bundle / name).sha256
-        if found != expected.sha256:
-            raise BundleError(
-                f"{bundle / name}: is damaged: SHA-256 {found[:12]}, the manifest says {expected.sha256[:12]}; "
-                "copy it again, or run `semsearch index` again"
-            )
+    for name in manifest.files:
+        check_file(bundle, name, manifest)
+
+
+def check_file(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Read all of a file and compare its SHA-256 with the manifest. Raises BundleError if it differs."""
+    check_size(bundle, name, manifest)
+    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
+    if found != expected:
+        raise BundleError(
+            f"{bundle / name}: is damaged: SHA-256 {found[:12]}, the manifest says {expected[:12]}; copy it again, or "
+            "run `semsearch index` again, with --model"
+        )
 
 
 def describe_file(path: Path) -> FileInfo:

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import BundleError, Manifest, ModelInfo, RerankInfo, describe_file
+from semsearch.engine.bundle import Manifest, ModelInfo, RerankInfo, describe_file
 
 
 def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
@@ -54,16 +54,5 @@ def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
 
 def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
     """Copy a file of a bundle. Raises BundleError if it is damaged."""
-    layout.check_size(bundle, name, manifest)
-    check_checksum(bundle, name, manifest)
+    layout.check_file(bundle, name, manifest)
     shutil.copyfile(bundle / name, copy)
-
-
-def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
-    """Raise BundleError if a file of a bundle is damaged, which reads all of it."""
-    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
-    if found != expected:
-        raise BundleError(
-            f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
-            "`semsearch index` again, with --model"
-        )

@@ -27,12 +27,12 @@ from semsearch.engine.bundle import (
     BundleError,
     Manifest,
     check_bundle,
+    check_file,
     parse_manifest,
     read_manifest,
 )
 from semsearch.engine.metadata.columns import IdColumn
 from semsearch.engine.tensors import Array, Strings
-from semsearch.indexing.bundles import check_checksum
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.publishing.bucket import Bucket, PublishError, StoredObject
 
@@ -103,7 +103,7 @@ class Store:
         version = hashlib.sha256(content).hexdigest()
         missing = self._missing(version, manifest)
         for name in missing:
-            check_checksum(bundle, name, manifest)
+            check_file(bundle, name, manifest)
             self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
         if (bundle / MANIFEST).read_bytes() != content:
             raise BundleError(
@@ -122,7 +122,7 @@ class Store:
         manifest = read_manifest(folder)
         for place, name in enumerate(manifest.files, start=1):
             self._bucket.fetch_file(_key(version, name), folder / name)
-            check_checksum(folder, name, manifest)
+            check_file(folder, name, manifest)
             on_progress(f"fetch {self.url}", place / len(manifest.files))
 
     def make_current(self, version: str, before: Current) -> None:

@@ -24,13 +24,13 @@ from semsearch.engine.bundle import (
     BundleError,
     Manifest,
     check_bundle,
+    check_file,
     read_manifest,
 )
 from semsearch.engine.embedder import Embedder, TokenIds, plan_batches
 from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import TensorsError, map_tensors
-from semsearch.indexing.bundles import check_checksum
 from semsearch.indexing.corpus.corpus import PrefixedTexts
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources
 from semsearch.indexing.digests import Positions, digest_texts, find_digests, mark_first
@@ -249,12 +249,12 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
             "the bundle's, or leave --update out to embed all texts"
         )
     for name in (INDEX, PASSAGES):
-        check_checksum(bundle, name, older)
+        check_file(bundle, name, older)
     Index.open(bundle / INDEX, older.corpus.stages)  # checks the tensors
     tensors = map_tensors(bundle / INDEX)
     is_truncated = np.zeros(older.corpus.rows, bool)
     if TRUNCATED in older.files:
-        check_checksum(bundle, TRUNCATED, older)
+        check_file(bundle, TRUNCATED, older)
         with (bundle / TRUNCATED).open(encoding="utf-8") as file:
             is_truncated[[json.loads(line)["index"] for line in file]] = True
     texts, _, metadata = stored_columns(bundle / PASSAGES)

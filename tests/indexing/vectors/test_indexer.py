@@ -79,7 +79,7 @@ def test_a_damaged_model_is_not_copied(bundle_copy: Path, name: str, tmp_path: P
     content = (bundle_copy / name).read_bytes()
     for damaged, found in (
         (content + b" ", rf"{name}: \d+ bytes, the manifest says \d+"),
-        (content[::-1], rf"{name}: sha256 \w+, the manifest says \w+; it is damaged"),
+        (content[::-1], rf"{name}: is damaged: SHA-256 \w+, the manifest says \w+;"),
     ):
         (bundle_copy / name).write_bytes(damaged)
         with pytest.raises(BundleError, match=found):
