@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER
+from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
 from semsearch.walking import LINKED_OUT, WalkRules
 
@@ -20,14 +20,16 @@ STATIC_SITE = "a site that searches in the browser"
 def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
-    The rules say which entries are not read.
+    A file is returned as it is. The rules say which entries are not read.
     Symbolic links are followed, those that lead out of the folder only if the rules say so. A file or folder with
     several paths is read once, under the path without a link if there is one, so a link to a folder above it is no
     endless loop.
     Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
     leads nowhere.
     """
-    if _is_bundle(folder):
+    if not folder.is_dir():
+        return [folder], ()
+    if is_bundle(folder):
         remedy = f"name the texts that it was made of; --update {folder}, or --out {folder}, keeps its model"
         raise corpus_error(folder, None, "a bundle", "a folder of texts", remedy)
     files: list[Path] = []
@@ -39,7 +41,7 @@ def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skippe
         real = os.path.realpath(path, strict=True)
         if real in seen:
             skipped.setdefault(REPEATED, []).append(path)
-        elif _is_bundle(path):
+        elif is_bundle(path):
             skipped.setdefault(BUNDLE, []).append(path)
         elif _is_site(path) and path != folder:
             skipped.setdefault(STATIC_SITE, []).append(path)
@@ -74,11 +76,6 @@ def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skippe
 def as_text(name: str) -> str:
     r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does."""
     return os.fsencode(name).decode(errors="backslashreplace")
-
-
-def _is_bundle(folder: Path) -> bool:
-    """Return whether this folder is a bundle. Other programs write a manifest.json too."""
-    return all((folder / name).is_file() for name in (MANIFEST, MODEL, TOKENIZER))
 
 
 def _is_site(folder: Path) -> bool:

@@ -183,14 +183,13 @@ def _read(
     rows: TableReader | None = None,
 ) -> tuple[_Found, int, tuple[Skipped, ...]]:
     """Append the passages of a file, a folder or rows; return what was found, the number of files, and the skipped."""
-    files, skipped = [path], tuple[Skipped, ...]()
-    if rows is None and path.is_dir():
+    files, skipped = list[Path](), tuple[Skipped, ...]()
+    if rows is None:
         rules = WalkRules(path, ignore=table.ignore, has_pages=False, follow_symlinks=table.follow_symlinks)
         files, skipped = find_files(path, rules)
     found = _Found(is_csv=rows is None and all(map(is_csv, files)))
     if rows is not None:
         _read_table(path, rows, table, append, found, on_progress)
-        files = []
     for number, file in enumerate(files):
 
         def on_file(step: str, share: float, texts: int = 0, before: int = number) -> None:

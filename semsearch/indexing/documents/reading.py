@@ -95,9 +95,7 @@ class Reading:
 
 def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = False) -> bool:
     """Return whether a path is a document or a folder with one. Raises CorpusError for a folder without files."""
-    files = [path]
-    if path.is_dir():
-        files = find_files(path, WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks))[0]
+    files, _ = find_files(path, WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks))
     return any(file.suffix.lower() in FORMATS for file in files)
 
 
@@ -110,12 +108,10 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
     first document that cannot be read, or not as a whole.
     """
-    folder, found, skipped = path.parent, [path], tuple[Skipped, ...]()
-    if path.is_dir():
-        folder = path
-        follows = reading.follow_symlinks
-        rules = WalkRules(path, ignore=reading.ignore, drafts=reading.drafts, follow_symlinks=follows)
-        found, skipped = find_files(path, rules)
+    folder = path if path.is_dir() else path.parent
+    follows = reading.follow_symlinks
+    rules = WalkRules(path, ignore=reading.ignore, drafts=reading.drafts, follow_symlinks=follows)
+    found, skipped = find_files(path, rules)
     others: dict[str, list[str]] = {}
     patterns = (*reading.exclude, *(EXCLUDED_OF_SITE if folder / "index.html" in found else ()))
     files = []
