@@ -87,7 +87,10 @@ def options_of_index(**changed: Any) -> dict[str, inspect.Parameter]:
 
 
 def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
-    """Make or update an index, showing the progress, and print the summary."""
+    """Make an index of texts or documents, or update it.
+
+    An index that is there already is updated with its own model and options; options that are stated replace these.
+    """
     console = TerminalConsole()
     if options.get("column") is not None:
         options["column"] = types_of_columns(options["column"])
@@ -129,15 +132,7 @@ def as_command(
     return app
 
 
-def index_texts(*positional: Any, **named: Any) -> None:
-    """Make an index of texts or documents, or update it.
-
-    An index that is there already is updated with its own model and options; options that are stated replace these.
-    """
-    run_index(*positional, **named)
-
-
-command: App = as_command(index_texts, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")
+command: App = as_command(run_index, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")
 
 
 def types_of_columns(words: Iterable[str]) -> dict[str, str]:
