@@ -26,11 +26,12 @@ LOOK: dict[str, Any] = {
 EXAMPLE_FILTER = "'{\"year\": 2014}'"
 
 
-def _objects(texts: Sequence[str]) -> list[dict[str, Any]]:
+def json_objects(kind: object, tokens: Sequence[Token]) -> list[dict[str, Any]]:
+    """Return the objects of JSON of an option that can be repeated. Raises ValueError for all else."""
     found = []
-    for text in texts:
+    for token in tokens:
         try:
-            value = json.loads(text)
+            value = json.loads(token.value)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"not JSON: {error}; expected such as {EXAMPLE_FILTER}") from error
         if not isinstance(value, dict):
@@ -41,12 +42,7 @@ def _objects(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 def json_object(kind: object, tokens: Sequence[Token]) -> dict[str, Any]:
     """Return the object of JSON that an option has. Raises ValueError for all else."""
-    return _objects([token.value for token in tokens])[-1]
-
-
-def json_objects(kind: object, tokens: Sequence[Token]) -> list[dict[str, Any]]:
-    """Return the objects of JSON of an option that can be repeated. Raises ValueError for all else."""
-    return _objects([token.value for token in tokens])
+    return json_objects(kind, tokens)[-1]
 
 
 AS_JSON = Parameter(converter=json_object, n_tokens=1, accepts_keys=False, metavar="JSON")
