@@ -140,12 +140,16 @@ def _locking(out: Path) -> Iterator[Path]:
 
 def _empty(partial: Path) -> None:
     for path in partial.iterdir():
-        if path.name in (LOCK_FILE, FINISHED):
-            continue
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        if path.name not in (LOCK_FILE, FINISHED):
+            delete(path)
+
+
+def delete(path: Path) -> None:
+    """Delete a folder, or a file if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _finish_move(partial: Path, out: Path) -> None:

@@ -8,7 +8,6 @@ The vectors of the query table are two files. A visit first loads those of the t
 others in the background or when a query needs one.
 """
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +22,7 @@ from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.corpus.columns import EXACT_FLOATS
+from semsearch.indexing.files import delete
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.floor import floors_of
 from semsearch.indexing.vectors.query_table import learn_table
@@ -124,7 +124,7 @@ def write_site(
         libraries["porter2.js"] = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
         write_page(site, index.title, described, libraries)
         for name in OWN:
-            _remove(out / name)
+            delete(out / name)
             (site / name).rename(out / name)
         on_progress("page", 1)
     return {name: files.bytes_of(name) for name in files.listed}
@@ -209,10 +209,3 @@ def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:
             f"{bundle}: a visit would load {total:.1f} MB ({listed}), expected at most {most_megabytes:g}; serve the "
             "bundle with the function, or raise the limit with --most-megabytes"
         )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
