@@ -231,9 +231,9 @@ def _read_table(
             known |= row.keys()
         has_ids = has_ids or identifier in row
         parts = [(column, row[column]) for column in columns if row.get(column) is not None]
-        parts = [(column, part) for column, part in parts if not _is_nan(part)]
         for column, part in parts:
-            if not isinstance(part, str):
+            is_missing = isinstance(part, float) and math.isnan(part)  # in a DataFrame
+            if not isinstance(part, str) and not is_missing:
                 raise _wrong_type(path, where, column, part, "a string")
         passage = "\n".join(part for _, part in parts if isinstance(part, str) and part.strip())
         if not passage:
@@ -271,10 +271,6 @@ def _find_columns(path: Path, rows: NumberedRows, table: TableOptions) -> tuple[
         raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
     texts = find_text_columns(path, columns, table)
     return texts, find_id_column(path, columns, texts, table)
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)  # a missing text in a DataFrame
 
 
 def _plain(value: object, found: _Found) -> object:
