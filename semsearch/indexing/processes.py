@@ -11,8 +11,7 @@ import subprocess
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from pkgutil import resolve_name
@@ -65,16 +64,6 @@ def python_command(module: str) -> list[str]:
     return [sys.executable, "-P", "-c", f"{path}; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"]
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let a process that is started in the block never receive Ctrl-C: this process ends it."""
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
-
-
 class Worker:
     """A process that calls a function of a module, again and again. `common` are the first arguments of each call.
 
@@ -87,9 +76,12 @@ class Worker:
         own, other = Pipe()
         self.connection: Connection[Any, Any] = own
         number = other.fileno()
-        with undisturbed():
-            command = [*python_command("semsearch.indexing.processes"), str(number)]
+        command = [*python_command("semsearch.indexing.processes"), str(number)]
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # only this process handles Ctrl-C
+        try:
             self._process = subprocess.Popen(command, pass_fds=[number])  # noqa: S603
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
         other.close()  # only the new process has the other end, so that `recv` notices its end
         self.connection.send((function, common, on_progress is not None))
 
