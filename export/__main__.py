@@ -2,19 +2,8 @@
 
     python -m export sentence-transformers/all-MiniLM-L6-v2 --corpus headlines.csv --out bundle/
 
-`index` takes these steps, most of them functions of semsearch/indexing/make.py:
-
-1. convert   a child process turns the model into an 8-bit graph, compares it with the original, and keeps it in the
-             user's cache (indexing/models/placing.py, conversion/)
-2. read      rows of a table, or passages of documents, with their ids and metadata (`read_table`, `read_folder`)
-3. embed     all cores embed the texts in shards; finished shards survive a run that is stopped (`older_rows`,
-             vectors/embed.py)
-4. index     the matrix with its signs, the columns, the keywords, and perhaps a query table (`write_texts`)
-5. verify    checksums, some texts embedded again, the neighbours that the index finds (`check`)
-
-Everything is written into a temporary folder, which then replaces `out`: a half-written bundle never opens. The options
-are those of `semsearch index`. The differences: the model is named first, the texts are an option, and all that was
-checked and counted is printed, for the log of the deployment.
+The options are those of `semsearch index`, whose steps docs/architecture.md has. The differences: the model is named
+first, the texts are an option, and all that was checked and counted is printed, for the log of the deployment.
 """
 
 import inspect
