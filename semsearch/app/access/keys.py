@@ -9,8 +9,7 @@ from ipaddress import ip_address
 from secrets import compare_digest
 from typing import TYPE_CHECKING, Any
 
-from semsearch.app.access.binding import OPEN_PATHS, answer_bound, is_open
-from semsearch.app.access.claims import bind_claim
+from semsearch.app.access.binding import OPEN_PATHS, answer_bound, bind_claim, is_open
 from semsearch.app.errors import ErrorReply, error_reply
 from semsearch.app.http import ASGIApp, Receive, Reply, Scope, Send
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
