@@ -352,13 +352,13 @@ def index(
         embedding_seconds = perf_counter() - embedding
         manifest = write_texts(fresh, models, embedder, corpus, rows, texts.name, keyword_options, on_progress)
         if queries == BY_TABLE:
-            if questions is None:
-                asked = []
-            else:
+            kept = None
+            if older is not None and questions is None and not learn:
+                kept = keep_table(older, fresh, manifest, len(corpus.texts) - rows.updated)
+            asked = []
+            if questions is not None:
                 asked = [question.text for question in read_questions(questions)[0]]
-            new_rows = len(corpus.texts) - rows.updated
-            learns = learn or questions is not None
-            manifest = write_query_table(fresh, None if learns else older, manifest, asked, new_rows, on_progress)
+            manifest = kept or write_table(fresh, manifest, Embedder.open(fresh, manifest.model), asked, on_progress)
         manifest = measure_floor(fresh, manifest, on_progress)
         checks = check(fresh, embedder, rows, out, on_progress)
         repeated_ids = corpus.repeated_ids
@@ -606,25 +606,6 @@ def write_texts(
     manifest = write_index(fresh, models.manifest, corpus, both, spans, name, keywords, rows.embedded_by)
     on_progress("write the index", 1)
     return manifest
-
-
-def write_query_table(
-    fresh: Path,
-    older: Path | None,
-    manifest: Manifest,
-    questions: Sequence[str],
-    new_rows: int,
-    on_progress: OnProgress,
-) -> Manifest:
-    """Learn the query table, or keep the one of the older bundle, which lacks new_rows of the passages.
-
-    older is None to learn it in any case. Returns the manifest.
-    """
-    if older is not None:
-        kept = keep_table(older, fresh, manifest, new_rows)
-        if kept is not None:
-            return kept
-    return write_table(fresh, manifest, Embedder.open(fresh, manifest.model), questions, on_progress)
 
 
 def check(
