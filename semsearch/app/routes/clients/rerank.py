@@ -64,6 +64,7 @@ class RerankRequest(ClientRequest):
     """
 
     field: ClassVar[str] = "texts"  # the field whose limits are passed
+    max_tokens_per_doc: ClassVar[None] = None  # TEI has no such limit
 
     query: ClientText
     texts: Several[ClientText]
@@ -130,15 +131,11 @@ class Reranking:
         if bundle is None or bundle.manifest.rerank is None:
             raise HttpError(424, "rerank: this bundle has no reranker; index the texts again with --rerank MODEL")
         refuse_texts(texts, self.settings, body.field, body.query)
-        if isinstance(body, DocumentsRequest):
-            most_tokens = body.max_tokens_per_doc
-        else:
-            most_tokens = None
 
         def tokenize() -> tuple[Reranker, list[TokenIds]]:
             reranker = bundle.reranker
             assert reranker is not None  # the manifest has it
-            return reranker, reranker.tokenize_pairs(body.query, texts, most_tokens)
+            return reranker, reranker.tokenize_pairs(body.query, texts, body.max_tokens_per_doc)
 
         reranker, pairs = await self.executor.run(tokenize)
         if isinstance(body, RerankRequest) and body.truncate is False:
