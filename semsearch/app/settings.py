@@ -178,10 +178,9 @@ def _host_names(text: str) -> tuple[str, ...]:
 
 def _api_keys(environment: Mapping[str, str]) -> tuple[ApiKey, ...]:
     """Return the keys of API_KEYS, API_KEYS_FILE and API_KEY_HASHES. Errors have the number of a key, never the key."""
+    keys = []
     if environment.get("API_KEYS"):
         keys = _split_keys("API_KEYS", environment["API_KEYS"])
-    else:
-        keys = []
     if file := environment.get("API_KEYS_FILE"):
         where = f"API_KEYS_FILE: {file}"
         try:

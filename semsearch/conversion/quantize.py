@@ -117,10 +117,9 @@ def _feed_forward_layers(model: ModelProto) -> Iterator[tuple[NodeProto, NodePro
         return node is not None and node.op_type == "MatMul" and constants.get(node.input[1]) == 2
 
     for down in graph.node:
-        if is_product(down):
-            activation = maker(down.input[0], *ELEMENTWISE)
-        else:
-            activation = None
+        if not is_product(down):
+            continue
+        activation = maker(down.input[0], *ELEMENTWISE)
         if activation is None or len(activation.input) != 1:
             continue
         bias = maker(activation.input[0], "Add")

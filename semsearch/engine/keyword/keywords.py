@@ -330,12 +330,11 @@ class Keywords:
     def _postings(self, term: str, repeats: float, most: float = math.inf) -> Postings | None:
         place = self._number(term)
         if place is None:
-            found = None
-        else:
-            found = self._postings_at(place, repeats, most)
-        if found is not None and len(found.rows):
-            return found
-        return None
+            return None
+        found = self._postings_at(place, repeats, most)
+        if not len(found.rows):
+            return None
+        return found
 
     def _number(self, term: str) -> int | None:
         key = term.encode()

@@ -112,10 +112,8 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
         spec = find_spec(DEFAULT_MODEL_PACKAGE)
         if spec is not None and spec.origin is not None:
             packaged = Path(spec.origin).parent / "model"
-        else:
-            packaged = None
-        if packaged is not None and hash_weights(packaged) == DEFAULT_MODEL_SHA256:  # not another package of this name
-            return packaged, DEFAULT_MODEL, None
+            if hash_weights(packaged) == DEFAULT_MODEL_SHA256:  # not another package of this name
+                return packaged, DEFAULT_MODEL, None
     name = name or DEFAULT_MODEL
     if Path(name).is_dir() and revision is None:
         return Path(name), Path(name).resolve().name, None
