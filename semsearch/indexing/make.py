@@ -103,7 +103,7 @@ class IndexSummary:
     embedding_seconds: float
     seconds: float  # the whole run, with embedding_seconds
     embedded_by: str = ""  # what embedded the new texts, if it was not this machine's processor with the index's model
-    model_from: Path | None = None  # the folder of the cache that the model was copied from
+    model_from: Path | None = None  # the folder of the cache, or of a package, that the model was copied from
     warnings: tuple[str, ...] = ()
 
 
@@ -230,7 +230,7 @@ def index(
             such a model is refused.
         calibration: file of typical texts, which choose the 8-bit steps. Without it, texts of Python's documentation.
         calibration_column: column of these texts. Without it, the column `text` or the only one.
-        cache: take a converted model from the cache, and keep it there.
+        cache: take a converted model from the package semsearch-model or the cache, and keep others in the cache.
         rerank: a cross-encoder, a folder or a name on the hub; a search with `rerank` scores its best texts with it.
         rerank_revision: branch, tag or commit of this model on the hub.
         rerank_weight: share of the reranker's score in the order of results, from 0 to 1. Without it, the one of the

@@ -3,7 +3,7 @@
 A converted model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on.
 It is in the user's cache, or in the unfinished bundle if its calibration texts are the user's own. A stopped run
 leaves it there for the next one. Where PyTorch is not installed, the digest cannot be computed, and a model of the
-cache is found by its name and options.
+cache is found by its name and options. So is the default model in the package semsearch-model, on any machine.
 """
 
 import errno
@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -30,6 +30,7 @@ from semsearch.indexing.models.source import DEFAULT_MODEL, RECIPE, Source
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.shards import name_model
 
+MODEL_PACKAGE = "semsearch_model"  # the default model, converted: deploy/model/ makes its distribution semsearch-model
 PACKAGE_FOLDER = Path(__file__).parents[2]
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
 # The code that changes a converted model: the conversion, what it imports of the rest, and the choice of the texts.
@@ -84,21 +85,41 @@ def can_convert() -> bool:
     return all(find_spec(module) is not None for module in EXTRAS["export"])
 
 
-def find_cached(
+def packaged_models() -> list[Path]:
+    """Return the folder of the package semsearch-model, or nothing if that is not installed."""
+    spec = find_spec(MODEL_PACKAGE)
+    if spec is None or spec.origin is None:
+        return []
+    return [Path(spec.origin).parent]
+
+
+def cached_models() -> list[Path]:
+    """Return the folders of the models in the user's cache."""
+    return [path.parent for path in models_folder().glob(f"*/{MANIFEST}")]
+
+
+def find_converted(
+    folders: Iterable[Path],
     name: str | None,
     revision: str | None,
     pooling: str | None,
     dimensions: int | None,
     prompts: Mapping[str, str | None],
 ) -> Path | None:
-    """Return a model of the user's cache that has this name and these settings, None if there is none."""
+    """Return the first of these folders whose model has this name and these settings, None if there is none.
+
+    A model that another version has converted is left out if this one cannot read it, or quantizes otherwise.
+    """
     stated = {"name": name or DEFAULT_MODEL, "revision": revision, "pooling": pooling, "dim": dimensions}
     stated |= {"quantization": RECIPE}
-    for path in models_folder().glob(f"*/{MANIFEST}"):
-        model = read_manifest(path.parent).model
+    for folder in folders:
+        try:
+            model = read_manifest(folder).model
+        except BundleError:
+            continue
         is_it = all(value in (None, getattr(model, field)) for field, value in stated.items())
         if is_it and all(text in (None, model.prompts.get(role, "")) for role, text in prompts.items()):
-            return path.parent
+            return folder
     return None
 
 

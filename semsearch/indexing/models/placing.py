@@ -7,20 +7,29 @@ from pathlib import Path
 
 from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
 from semsearch.indexing.bundles import take_model, take_reranker, write_model
-from semsearch.indexing.errors import require_packages
+from semsearch.indexing.errors import PackagesError, install_command
 from semsearch.indexing.models.cache import (
     cached_folder,
+    cached_models,
     can_convert,
-    find_cached,
+    find_converted,
     find_documents_model,
     make_model,
+    packaged_models,
     require_own_documents_model,
     take_cached,
 )
 from semsearch.indexing.models.calibration import CalibrationTexts, read_calibration
 from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.modules import CONFIG, ModelError
-from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256, Source, find_model, read_cross_encoder, read_source
+from semsearch.indexing.models.source import (
+    DEFAULT_MODEL,
+    DEFAULT_MODEL_SHA256,
+    Source,
+    find_model,
+    read_cross_encoder,
+    read_source,
+)
 from semsearch.indexing.progress import OnProgress
 
 
@@ -56,7 +65,7 @@ class PlacedModels:
     manifest: Manifest
     documents_folder: Path  # often the unfinished folder itself
     documents: Manifest  # the manifest of that folder
-    from_cache: Path | None = None  # the folder of the cache that the model was copied from
+    from_cache: Path | None = None  # the folder of the cache, or of a package, that the model was copied from
 
     @property
     def prompts(self) -> dict[str, str]:
@@ -104,24 +113,25 @@ def place_models(
 def _take_or_convert(
     fresh: Path, choice: ModelChoice, read_texts: Callable[[], CalibrationTexts], on_progress: OnProgress
 ) -> tuple[Manifest, Path | None]:
-    """Copy the model from the cache, or convert it; return the manifest, and the folder of the cache that was used.
+    """Copy a converted model, or convert it; return the manifest, and the folder that the model was copied from.
 
     A model that the user's own texts calibrate is kept in the unfinished folder instead of the cache, for the next try.
     """
     is_own = choice.calibration is not None or not choice.uses_cache
     prompts = {"query": choice.query_prompt, "document": choice.document_prompt}
     name = None if choice.name is None else str(choice.name)
-    if not can_convert():
-        if is_own:
-            folder = None
-        else:
-            folder = find_cached(name, choice.revision, choice.pooling, choice.dimensions, prompts)
-        manifest = take_cached(folder, fresh)
-        if manifest is None:
-            require_packages("MODEL", "export")  # raises the error that names them
-            raise AssertionError("the packages are missing")
+    folders = []
+    if not is_own:
+        folders += packaged_models()
+        if not can_convert():
+            folders += cached_models()
+    folder = find_converted(folders, name, choice.revision, choice.pooling, choice.dimensions, prompts)
+    manifest = take_cached(folder, fresh)
+    if manifest is not None:
         _require_cosine(manifest.model.name, manifest.model.similarity, choice)
         return manifest, folder
+    if not can_convert():
+        raise _no_model(choice, name)
     found = find_model(name, choice.revision)
     source = read_source(*found, choice.pooling, choice.dimensions, prompts)
     _require_cosine(source.name, source.similarity, choice)
@@ -154,6 +164,18 @@ def find_float_model(models: PlacedModels, name: str | Path | None) -> Source:
     raise ModelError(
         f"{stated}: the weights have the sha256 {routes[-1].weights_sha256[:12]}, and the model of the index was "
         f"converted from {model.source_sha256[:12]}; expected the same; {remedy}"
+    )
+
+
+def _no_model(choice: ModelChoice, name: str | None) -> PackagesError:
+    """Return the error of a machine that cannot convert models, and has not the one that was chosen."""
+    if name not in (None, DEFAULT_MODEL) or replace(choice, name=None) != ModelChoice():
+        expected, extra = "the extra `export`, which converts it", "export"
+    else:
+        expected, extra = "the package semsearch-model of this version", "index"
+    return PackagesError(
+        f"{name or DEFAULT_MODEL}: found no converted model that this version can use, expected {expected}; "
+        f"install it: {install_command(extra)}"
     )
 
 

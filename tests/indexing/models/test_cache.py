@@ -15,8 +15,9 @@ from semsearch.indexing.models.cache import (
     CONVERSION,
     IMPORTED_CODE,
     cached_folder,
+    cached_models,
     conversion_code,
-    find_cached,
+    find_converted,
     make_model,
     models_folder,
     pack,
@@ -48,9 +49,9 @@ def test_a_packed_model_is_found_on_another_machine_by_its_name_and_options(
 ) -> None:
     pack(tmp_path / "models.tar")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other machine"))
-    assert find_cached(**STATED) is None
+    assert find_converted(cached_models(), **STATED) is None
     unpack(tmp_path / "models.tar")
-    found = find_cached(**STATED)
+    found = find_converted(cached_models(), **STATED)
     assert found == models_folder() / "words-1" != cache / "words-1"
     fresh = tmp_path / "fresh"
     fresh.mkdir()
@@ -62,8 +63,20 @@ def test_a_packed_model_is_found_on_another_machine_by_its_name_and_options(
     "other", [{"name": "another"}, {"pooling": "cls"}, {"dimensions": 3}, {"prompts": {"query": "q: "}}]
 )
 def test_a_model_with_other_options_is_another_one(other: dict[str, Any]) -> None:
-    assert find_cached(**STATED | {"prompts": {"query": ""}}) is not None
-    assert find_cached(**STATED | other) is None
+    assert find_converted(cached_models(), **STATED | {"prompts": {"query": ""}}) is not None
+    assert find_converted(cached_models(), **STATED | other) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [('"format_version": 5', '"format_version": 6'), ('"quantization": "none"', '"quantization": "x"')],
+)
+def test_a_model_of_another_version_is_not_found(cache: Path, field: str, other: str) -> None:
+    manifest = cache / "words-1" / MANIFEST
+    stated = manifest.read_text(encoding="utf-8")
+    assert stated.count(field) == 1
+    manifest.write_text(stated.replace(field, other), encoding="utf-8")
+    assert find_converted(cached_models(), **STATED) is None
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER, MANIFEST])

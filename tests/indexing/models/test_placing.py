@@ -7,8 +7,9 @@ import pytest
 
 from semsearch.engine.bundle import MANIFEST, check_bundle, read_manifest
 from semsearch.indexing.models import placing
-from semsearch.indexing.models.cache import models_folder
+from semsearch.indexing.models.cache import MODEL_PACKAGE, models_folder
 from semsearch.indexing.models.modules import CONFIG, MODULES
+from semsearch.indexing.models.source import DEFAULT_MODEL
 from tests.command_line import error_line, run, summary, write_texts
 from tests.export_fixtures import edit_json
 
@@ -94,3 +95,55 @@ def test_a_cached_model_for_the_dot_product_is_refused_too(
     index = ("index", texts, "--model", dot.name, "--out", tmp_path / "bundle")
     assert error_line(run(*index)).endswith("--similarity cosine")
     assert summary(run(*index, "--similarity", "cosine"), "similarity") == TRAINED_FOR_DOT
+
+
+@pytest.fixture
+def package(tiny_copy: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package of the default model, which is the tiny BERT here, on a machine with an empty cache."""
+    folder = tmp_path / "packages" / MODEL_PACKAGE
+    assert run("model", "convert", tiny_copy, "--calibration", calibration, "--out", folder).code == 0
+    manifest = (folder / MANIFEST).read_text(encoding="utf-8")
+    (folder / MANIFEST).write_text(manifest.replace(f'"{tiny_copy.name}"', f'"{DEFAULT_MODEL}"'), encoding="utf-8")
+    (folder / "__init__.py").touch()
+    monkeypatch.syspath_prepend(folder.parent)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("converts", "options"), [(True, ()), (False, ("--model", DEFAULT_MODEL, "--pooling", "mean"))]
+)
+def test_the_default_model_comes_from_its_package_with_pytorch_and_without(
+    package: Path,
+    texts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    converts: bool,
+    options: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(placing, "can_convert", lambda: converts)
+    monkeypatch.setattr(placing, "find_model", None)  # nothing looks for the float32 model
+    done = run("index", texts, *options, "--out", tmp_path / "bundle", "--verbose")
+    assert summary(done, "model from") == str(package)
+    assert read_manifest(tmp_path / "bundle").model == read_manifest(package).model
+
+
+@pytest.mark.parametrize(
+    "options", [("--no-cache",), ("--dimensions", "3"), ("--revision", "main"), ("--model", "another/model")]
+)
+def test_without_pytorch_another_model_than_that_of_the_package_is_refused(
+    package: Path, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(placing, "can_convert", lambda: False)
+    line = error_line(run("index", texts, *options, "--out", tmp_path / "bundle"))
+    assert line.endswith("expected the extra `export`, which converts it; install it: pip install '.[export]'")
+
+
+def test_without_pytorch_and_the_package_an_error_names_the_package(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "can_convert", lambda: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    line = error_line(run("index", texts, "--out", tmp_path / "bundle"))
+    assert line.startswith(f"error: {DEFAULT_MODEL}: found no converted model that this version can use")
+    assert line.endswith("expected the package semsearch-model of this version; install it: pip install '.[index]'")
