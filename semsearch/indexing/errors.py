@@ -7,6 +7,7 @@ from semsearch.engine.errors import ExpectedError
 
 QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
 EXTRAS: dict[str, tuple[str, ...]] = {  # the modules that each extra is for
+    "parquet": ("polars",),  # also in the next one: `explain_missing` names the first
     "export": ("optimum", "transformers", "onnx", "flatbuffers", "torch", "polars"),
     "documents": ("pyromark", "docutils", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
     "cluster": ("ray", "pyarrow"),
