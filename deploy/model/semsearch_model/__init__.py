@@ -1,0 +1,1 @@
+"""The default model of semsearch, converted: a folder of files, with no code."""
