@@ -63,9 +63,9 @@ def fuse(
     depth = FEW_HITS if has_bound and top_k <= FEW_RESULTS else count
     while True:
         similar, cosines = index.best(query, depth, within.allowed, exact=exact, rough=rough)
-        rows = np.array(sorted({*similar.tolist(), *by_words.tolist()}), np.intp)  # np.union1d would import numpy.ma
+        rows = _union(similar, by_words)
         scored = _score(index, query, within, divisor, info, rows)
-        best = scored.take(np.lexsort((rows, -scored.scores))[:top_k])
+        best = scored.take(np.argsort(-scored.scores, kind="stable")[:top_k])
         if len(similar) < depth or not has_bound or (depth == count and not exact):
             return best
         # upper bound for a row that neither search has found: the last cosine and the last BM25 score
@@ -79,6 +79,15 @@ def fuse(
             count *= DEEPER
             by_words = within.best_rows(count)
         depth = count
+
+
+def _union(one: Rows, other: Rows) -> Rows:
+    """Return the rows of both, ascending, each once. np.union1d would import numpy.ma."""
+    rows = np.concatenate((one, other))
+    rows.sort()
+    is_first = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+    return rows[is_first]
 
 
 def _score(index: Index, query: Embeddings, matches: Matches, divisor: float, info: KeywordsInfo, rows: Rows) -> Scored:

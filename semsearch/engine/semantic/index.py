@@ -117,7 +117,7 @@ class Index:
         if len(rows) > max(MANY_ROWS, 2 * top_k):
             rows = self._nearest_exactly(query, top_k, rows)
         scores = self._score(query, rows)
-        best = np.lexsort((rows, -scores))[:top_k]
+        best = np.argsort(-scores, kind="stable")[:top_k]  # the rows ascend
         return rows[best], np.clip(scores[best], -1.0, 1.0)
 
     def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
