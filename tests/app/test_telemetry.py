@@ -1,11 +1,14 @@
-"""Phases in milliseconds, on a clock that the test turns by hand."""
+"""Phases in milliseconds, on a clock that the test turns by hand, and log lines."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from semsearch.app import telemetry
-from semsearch.app.telemetry import Stopwatch, server_timing
+from semsearch.app.settings import Settings
+from semsearch.app.telemetry import Stopwatch, make_logger, server_timing
 
 
 @pytest.fixture
@@ -33,3 +36,14 @@ def test_server_timing_names_each_phase_in_order_and_the_total_last() -> None:
     header = server_timing({"embed": 1.23456, "search": 0.0}, total=2)
     assert header == "embed;dur=1.23, search;dur=0.00, total;dur=2.00"
     assert server_timing({}, total=0.125) == "total;dur=0.12"
+
+
+def test_a_log_line_has_the_bytes_of_pythons_json(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = make_logger(Settings(powertools_service_name="the bytes of a line"))
+    fields = {"query": "caf\u00e9 \u2028", "phases": {"embed": 0.1 + 0.2, "reply": 1.0}, "rows": [2**70, None, True]}
+    logger.info("12", extra=fields | {"folder": Path("docs")})
+    line = capsys.readouterr().out
+    found = json.loads(line)
+    head = {"level": "INFO", "message": "12", "timestamp": found["timestamp"], "service": "the bytes of a line"}
+    expected = head | fields | {"folder": "docs"}
+    assert line == json.dumps(expected, ensure_ascii=False, separators=(",", ":")) + "\n"
