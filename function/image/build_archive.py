@@ -19,6 +19,7 @@ from types import CodeType
 
 from function.archive import ARCHIVE, ArchivedModules, Snippets
 
+PROJECT = Path(ARCHIVE).parents[1]
 LAZY_STUB = Path(__file__).parent / "stubs" / "lazy_module.py"
 
 LAZY = (
@@ -124,7 +125,7 @@ import onnxruntime, semsearch.app.fastapi_app, pydantic.v1
 modules = {}
 for name in list(sys.modules):
     origin = getattr(getattr(sys.modules[name], "__spec__", None), "origin", None) or ""
-    if name not in before and origin.endswith(".py") and name.partition(".")[0] not in ("function", "semsearch"):
+    if name not in before and origin.endswith(".py"):
         modules[name] = [origin, hasattr(sys.modules[name], "__path__")]
 import numpy
 print(json.dumps([modules, list(snippets), numpy.__file__]))
@@ -154,13 +155,22 @@ def build_archive(out: Path, without: Collection[str] = ()) -> int:
     modules, snippets, _ = _watch(out, str(out))
     if "dataclasses" in without:
         snippets = []
-    return write_archive(out, modules, snippets, packages, without)
+    return write_archive(out, own_modules(PROJECT) | modules, snippets, packages, without)
+
+
+def own_modules(project: Path) -> dict[str, tuple[str, bool]]:
+    """Return all modules of semsearch {name: (source file, is a package)}, also those that only requests import."""
+    found = {}
+    for source in sorted((project / "semsearch").rglob("*.py")):
+        parts = source.relative_to(project).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        found[".".join(parts[:-1] if is_package else parts)] = (str(source), is_package)
+    return found
 
 
 def _watch(out: Path, archive: str) -> tuple[dict[str, tuple[str, bool]], list[str], str]:
-    folder = Path(ARCHIVE).parents[1]
     command = [sys.executable, "-c", WATCH, archive]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.PIPE, text=True)
     modules, snippets, numpy_file = json.loads(done.stdout.splitlines()[-1])
     return modules, snippets, numpy_file
 
