@@ -6,9 +6,9 @@ Under /v1/ that is OpenAI's format; /v1/rerank and /v2/rerank have those of Jina
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from semsearch.app.http import HttpError, Reply
 
@@ -37,6 +37,8 @@ OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("reques
 
 class ErrorReply(BaseModel):
     """An error: where it is, what was found and what was expected."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)  # only the OpenAPI document needs it
 
     error: str
     error_type: str

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from semsearch.app.errors import REFUSED
 from semsearch.app.http import HttpError
@@ -81,6 +81,8 @@ class PredictRequest(StrictRequest):
 
 class PredictReply(BaseModel):
     """Unit embeddings in the order of the texts. `truncated`: a text was longer than the model reads."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)  # only the OpenAPI document needs it
 
     embeddings: list[list[float]]
     truncated: list[bool]
