@@ -1,122 +1,119 @@
-"""How close 8 bit stays to float32 (benchmarks, neighbours, batches), and how long a text takes.
+"""How close 8 bit stays to float32, how long a text takes, and how many texts are embedded a second.
 
-SciFact and STSBenchmark hardly change with the precision of a model; a headline's ten nearest neighbours show more. For
-the milliseconds, the models embed one text on one thread in turn: a model that runs alone in a loop keeps its weights
-in the processor's caches, and a function that waits for requests does not.
+SciFact hardly changes with the precision of a model; a headline's ten nearest neighbours show more.
 """
 
-import argparse
+import json
 import statistics
+import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.report import console, make_provenance, report
-from bench.texts import TOP_K, Retrieval, add_data_argument, ndcg, read_headlines, read_scifact, read_sts, read_texts
-from bench.work import NAIVE, make_models, open_embedder
+from bench import DATA, WORK
+from bench.tables import make_provenance, report
+from bench.work import (
+    ARXIV,
+    NAIVE,
+    SHIPPED,
+    TOP_K,
+    Retrieval,
+    Texts,
+    embed_once,
+    make_models,
+    ndcg,
+    open_embedder,
+    peer_python,
+    read_headlines,
+    read_papers,
+    read_scifact,
+    read_texts,
+)
 from semsearch.engine.embedder import Embedder, TokenIds
 from semsearch.engine.quantization import Embeddings
-from semsearch.indexing.vectors.embed import embed_texts
+from semsearch.indexing.models.source import find_model, read_source
+from semsearch.indexing.vectors.device import Device
+from semsearch.indexing.vectors.embed import Cores, PassageEmbedder, embed_corpus
 from semsearch.indexing.vectors.recall import neighbour_recall
 
-QUERIES, OTHERS = 1_000, 20_000
-ALONE = 256  # number of texts that are embedded one by one and in batches of 32
+QUERIES, OTHERS = 1_000, 20_000  # headlines: those whose neighbours are looked for, and the corpus
 LENGTHS = (8, 16, 32)  # tokens of the timed texts
-FEW = 20  # minimum texts of a length; longer texts are shortened if there are fewer
+PEER = "sentence-transformers encode"
+# The peer, in an environment of its own. Its arguments are the model's folder, a device, and texts.json. It prints
+# "ready", and for each line that it reads the seconds that embedding all texts took.
+ENCODE = """
+import json, sys, time
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], device=sys.argv[2])
+texts = json.load(open(sys.argv[3], encoding="utf-8"))
+model.encode(texts)
+print("ready", flush=True)
+for _ in sys.stdin:
+    begin = time.perf_counter()
+    model.encode(texts)
+    print(time.perf_counter() - begin, flush=True)
+"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    add_data_argument(parser)
-    parser.add_argument("--only", choices=("accuracy", "latency"), help="measure and write only this result")
-    parser.add_argument("--rounds", type=int, default=200, help="timed texts of each length")
-
-
-def run(options: argparse.Namespace) -> int:
-    """Measure every precision and report."""
-    if options.only != "latency":
-        measure_accuracy(options)
-    if options.only != "accuracy":
-        measure_latency(options)
-    return 0
-
-
-def measure_accuracy(options: argparse.Namespace) -> None:
-    """Measure how close each precision is to float32, and report it."""
-    headlines = read_headlines(options.data, QUERIES + OTHERS)
-    sts, scifact = read_sts(options.data), read_scifact(options.data)
+def accuracy(*, work: Path = WORK, data: Path = DATA) -> None:
+    """How close 8 bit stays to float32: a test set, and the nearest neighbours of headlines."""
+    headlines = read_headlines(data, QUERIES + OTHERS)
+    scifact = read_scifact(data)
     results: dict[str, dict[str, Any]] = {}
     exact: Embeddings | None = None
-    for name, path in make_models(options.work).items():
-        console.print(f"measuring {name} ...")
-        embedder = open_embedder(path)
-        found = embed_texts(embedder, headlines)
+    for name, path in make_models(work).items():
+        print(f"measuring {name} ...", flush=True)
+        found = embed_once(work, path, headlines)
         exact = found if exact is None else exact  # float32 is the first
         scores = exact[:QUERIES] @ exact[QUERIES:].T
         results[name] = {
             "megabytes": round(path.stat().st_size / 1e6, 1),
-            "scifact_ndcg_at_10": round(scifact_ndcg(embedder, scifact), 5),
-            "stsb_dev_spearman": round(spearman(embedder, *sts), 5),
+            "scifact_ndcg_at_10": round(scifact_ndcg(work, path, scifact), 5),
             "cosine_mean": round(float((exact * found).sum(axis=1).mean()), 6),
             "recall_both_sides": round(neighbour_recall(scores, found[:QUERIES] @ found[QUERIES:].T, TOP_K), 4),
             "recall_query_alone": round(neighbour_recall(scores, found[:QUERIES] @ exact[QUERIES:].T, TOP_K), 4),
-            "alone_or_in_a_batch": alone_or_in_a_batch(embedder, headlines[:ALONE]),
         }
-    columns = ["weights", "MB", "SciFact nDCG@10", "STSb dev Spearman", "cosine to float32", "recall@10 both sides"]
-    columns += ["recall@10 query alone", "1 - cosine alone / in a batch"]
-    rows = []
-    for name, row in results.items():
-        *plain, alone = row.values()
-        rows.append((name, *plain, f"{alone:.1e}"))
+    columns = ["weights", "MB", "SciFact nDCG@10", "cosine to float32", "recall@10 both sides"]
+    columns += ["recall@10 query alone"]
+    rows = [(name, *row.values()) for name, row in results.items()]
     details = {"results": results, "queries": QUERIES, "others": OTHERS}
-    source = make_provenance(f"{len(headlines):,} headlines, SciFact and STSBenchmark")
+    source = make_provenance(f"{len(headlines):,} headlines, and SciFact")
     report("accuracy", columns, rows, details, source)
 
 
-def scifact_ndcg(embedder: Embedder, test: Retrieval) -> float:
+def scifact_ndcg(work: Path, model: Path, test: Retrieval) -> float:
     """Return the mean nDCG@10 of the exact search over the float32 embeddings of one model."""
-    documents = embed_texts(embedder, list(test.documents.values()))
-    queries = embed_texts(embedder, list(test.queries.values()))
-    return ndcg([np.argsort(-(documents @ query), kind="stable")[:TOP_K].tolist() for query in queries], test)
+    documents = embed_once(work, model, list(test.documents.values()))
+    return ndcg(nearest(embed_once(work, model, list(test.queries.values())), documents), test)
 
 
-def spearman(embedder: Embedder, left: list[str], right: list[str], scores: list[float]) -> float:
-    """Return the rank correlation of cosines and human scores."""
-    cosines = (embed_texts(embedder, left) * embed_texts(embedder, right)).sum(axis=1)
-    return float(np.corrcoef(ranks(cosines), ranks(np.array(scores)))[0, 1])
+def nearest(queries: Embeddings, rows: Embeddings) -> list[list[int]]:
+    """Return the TOP_K rows with the best scores of each query."""
+    return [np.argsort(-(rows @ query), kind="stable")[:TOP_K].tolist() for query in queries]
 
 
-def ranks(values: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-    """Return each value's rank; equal values get their mean rank."""
-    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[groups]
+def latency(*, rounds: int = 200, work: Path = WORK, data: Path = DATA) -> None:
+    """How long one text takes on one thread, by its length and the precision of the model.
 
+    The models take turns: a model that runs alone in a loop keeps its weights in the processor's caches, and a function
+    that waits for requests does not.
 
-def alone_or_in_a_batch(embedder: Embedder, texts: list[str]) -> float:
-    """Return the largest 1 - cosine between a text embedded alone and padded in a batch of 32 of mixed lengths."""
-    tokens = embedder.tokenize(texts)
-    alone = np.concatenate([embedder.embed([text]) for text in tokens])
-    batches = [embedder.embed_batch([text.ids for text in tokens[i : i + 32]]) for i in range(0, len(tokens), 32)]
-    return float(1 - (alone * np.concatenate(batches)).sum(axis=1).min())
-
-
-def measure_latency(options: argparse.Namespace) -> None:
-    """Measure the milliseconds that each precision takes for texts of each length, and report them."""
-    embedders = {name: open_embedder(path) for name, path in make_models(options.work).items()}
-    texts = read_texts(options.data, 20_000)
-    times = time_in_turn(embedders, texts.texts, options.rounds)
+    Args:
+        rounds: timed texts of each length.
+    """
+    embedders = {name: open_embedder(path) for name, path in make_models(work).items()}
+    texts = read_texts(data, OTHERS)
+    times = time_in_turn(embedders, texts.texts, rounds)
     medians = {name: {n: statistics.median(times[name][n]) for n in LENGTHS} for name in embedders}
-    spread = {
-        name: {n: [float(np.percentile(times[name][n], p)) for p in (10, 90)] for n in LENGTHS} for name in embedders
-    }
     ratios = {name: {n: found[n] / medians[NAIVE][n] for n in LENGTHS} for name, found in medians.items()}
     rows = [(name, *(f"{found[n]:.2f} ({ratios[name][n]:.2f})" for n in LENGTHS)) for name, found in medians.items()]
     columns = ("weights", *(f"{length} tokens: ms (ratio to naive)" for length in LENGTHS))
-    details = {"median": medians, "ratios": ratios, "p10_p90": spread, "rounds": options.rounds}
+    details = {"median": medians, "ratios": ratios}
     report("latency", columns, rows, details, make_provenance(texts.description()))
 
 
@@ -141,9 +138,85 @@ def time_in_turn(
 
 
 def texts_of(tokens: Sequence[TokenIds], length: int) -> list[TokenIds]:
-    """Return the texts of exactly this many tokens; if they are fewer than FEW, longer ones shortened to it."""
-    exact = [text for text in tokens if len(text.ids) == length]
-    if len(exact) >= FEW:
-        return exact
+    """Return the texts of this many tokens and more, shortened to it; the last token ends a text."""
     longer = [text for text in tokens if len(text.ids) >= length]
-    return [replace(text, ids=[*text.ids[: length - 1], text.ids[-1]]) for text in longer]  # the last id ends a text
+    return [replace(text, ids=[*text.ids[: length - 1], text.ids[-1]]) for text in longer]
+
+
+def throughput(
+    *,
+    texts: int = 3_000,
+    passages: int = 300,
+    rounds: int = 3,
+    device: str = "cpu",
+    work: Path = WORK,
+    data: Path = DATA,
+) -> None:
+    """How many texts a second an export embeds, beside sentence-transformers on the same texts in turn.
+
+    The export embeds them with the 8-bit model on all cores, and with the float model on a device. Naive 8 bit,
+    embedded by the same code, shows the cost of closeness to float32.
+
+    Args:
+        texts: headlines to embed.
+        passages: abstracts to embed.
+        rounds: times that each embeds all texts.
+        device: device of the float model and of the peer, such as cuda:0.
+    """
+    corpora = [read_texts(data, texts)]
+    if (data / ARXIV[0]).is_file():
+        papers = zip(read_papers(data), range(passages), strict=False)
+        corpora.append(Texts("abstracts", [paper["abstract"] for paper, _ in papers]))
+    found = [embed_in_turn(each, rounds, device, work) for each in corpora]
+    rows = []
+    for name in found[0]:
+        row = [name]
+        for corpus, seconds in zip(corpora, found, strict=True):
+            speed = len(corpus.texts) / statistics.median(seconds[name])
+            row += [f"{speed:,.0f}", f"{ratios_to_peer(seconds)[name]:.2f}"]
+        rows.append(tuple(row))
+    kinds = ("texts/s", "times as fast")
+    columns = ("", *(f"{corpus.kind}: {kind}" for corpus in corpora for kind in kinds))
+    details = {"ratios": ratios_to_peer(found[0]), "ratios_of_passages": ratios_to_peer(found[-1])}
+    source = make_provenance(" and ".join(corpus.description() for corpus in corpora))
+    report("throughput", columns, rows, details, source)
+
+
+def embed_in_turn(texts: Texts, rounds: int, device: str, work: Path) -> dict[str, list[float]]:
+    """Return the seconds of each round, by the name of who embeds; all take turns."""
+    models = make_models(work)
+    embedders = {name: open_embedder(models[name]) for name in (SHIPPED, NAIVE)}
+    folder, name, revision = find_model(None, None)
+    source = read_source(folder, name, revision)
+    dtype = "float32" if device == "cpu" else "float16"
+    on_device = Device(device, dtype, lambda: source, embedders[SHIPPED])
+    candidates: dict[str, PassageEmbedder] = {name: Cores(embedder) for name, embedder in embedders.items()}
+    candidates[f"{dtype} on {device}, with PyTorch's start"] = on_device  # each round is a process of its own
+    found: dict[str, list[float]] = {PEER: [], **{name: [] for name in candidates}}
+    with tempfile.TemporaryDirectory() as scratch:
+        (Path(scratch) / "texts.json").write_text(json.dumps(texts.texts), encoding="utf-8")
+        python = peer_python(work, "sentence-transformers")
+        command: list[str | Path] = [python, "-c", ENCODE, folder, device, f"{scratch}/texts.json"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
+            assert peer.stdin is not None
+            assert peer.stdout is not None
+            if peer.stdout.readline().strip() != "ready":
+                raise SystemExit(f"{PEER} did not start; its error is above")
+            for number in range(rounds):
+                print("go", file=peer.stdin, flush=True)
+                found[PEER].append(float(peer.stdout.readline()))
+                for name, candidate in candidates.items():
+                    begin = time.perf_counter()
+                    with tempfile.TemporaryDirectory() as fresh:
+                        embed_corpus(candidate, texts.texts, Path(fresh), name, source.dim)
+                    found[name].append(time.perf_counter() - begin)
+                seconds = ", ".join(f"{each[-1]:.1f} s" for each in found.values())
+                print(f"{texts.kind}, round {number + 1}: {seconds}", flush=True)
+            peer.stdin.close()
+    return found
+
+
+def ratios_to_peer(seconds: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return how many times as fast as the peer each is: the median of the rounds."""
+    pairs = {name: zip(seconds[PEER], own, strict=True) for name, own in seconds.items()}
+    return {name: statistics.median(peer / own for peer, own in rounds) for name, rounds in pairs.items()}

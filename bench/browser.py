@@ -1,253 +1,137 @@
-"""A static site in Chromium: bytes, time to search by words and by meaning, and equality with the function.
+"""A static site and the search box of a documentation site in Chromium: bytes, and seconds to results.
 
-Both embed queries with the same table, which is learned now if the bundle has none. The network is limited by the
-server: its replies share 10 or 50 Mbit/s, and each comes 20 ms later. Half of the requests that are compared have a
-filter.
+The network is limited by the server: its replies share 10 or 50 Mbit/s, and each comes 20 ms later. Queries are
+embedded with a query table. Tests compare the results with the function's (tests/browser/site).
 """
 
-import argparse
-import json
-import os
+import gzip
 import random
 import shutil
 import statistics
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+import subprocess
+from collections.abc import Callable, Mapping
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from bench.report import Missing, console, make_provenance, report
-from bench.texts import add_data_argument, read_texts
-from bench.work import make_bundle
-from semsearch.engine.embedder import Embedder
-from semsearch.engine.hybrid import fuse
-from semsearch.engine.loading import LoadedBundle, load_bundle
-from semsearch.engine.metadata.filters import allowed_rows
-from semsearch.indexing.vectors.query_table import write_table
+from bench import DATA, PROJECT, WORK, Missing
+from bench.tables import make_provenance, report
+from bench.work import make_bundle, read_texts
+from semsearch.engine.bundle import PASSAGES
+from semsearch.engine.passages import Passages
 from semsearch.site.site import write_site
+from tests.browser.page.browser import browser_problem, open_browser
+from tests.browser.page.static import Rate, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    SearchPage = Callable[[Page, Rate], tuple[list[float], list[int]]]
+
+ROWS = 30_000  # headlines of the second site
 RATES = (10, 50)  # Mbit/s that all replies share
 QUERY = "unpack all files of an archive"
 MODES = ("semantic", "keyword", "hybrid")
-TOP_K = 10
+QUERIES = 200  # queries in each mode
 SEED = 5
 LONGEST = 8  # maximum words of a query
 MEGABIT = 125_000  # bytes
-CHUNK = 16_384  # bytes that the server sends at a time
-LATENCY = 0.02  # seconds that the server waits before each reply, as on a way of 20 ms
 PATIENCE = 600_000  # milliseconds until a visit counts as failed
 ASK = """async (requests) => {
-  const replies = [];
+  const times = [];
   for (const request of requests) {
     const begin = performance.now();
-    const { content } = await ask("similar", { body: JSON.stringify(request) });
-    replies.push({ ids: content.results.map((result) => result.id), milliseconds: performance.now() - begin });
+    await ask("similar", { body: JSON.stringify(request) });
+    times.push(performance.now() - begin);
   }
-  return replies;
+  return times;
 }"""
+QUESTION = "keep the texts private"
+REPEATS = 5  # visits of the box and of Pagefind
+GZIPPED = (".html", ".js", ".css", ".json")
+HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Page</title>'
+BOX = '<script type="module" src="find/search.js"></script><semantic-search mode="{}"></semantic-search>'
+PAGEFIND = (
+    '<link href="pagefind/pagefind-ui.css" rel="stylesheet"><script src="pagefind/pagefind-ui.js"></script>'
+    '<div id="search"></div><script>new PagefindUI({ element: "#search" })</script>'
+)
+LISTEN = """addEventListener("search", ({ detail }) => {
+  (globalThis.told ??= []).push([performance.now(), Boolean(detail.results[0]?.scores?.semantic)]);
+})"""
+TOLD = "(hasMeaning) => globalThis.told?.find(([, is]) => is || !hasMeaning)?.[0]"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    add_data_argument(parser)
-    parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="the bundle of the demo; default: bundle/")
-    parser.add_argument("--packages", type=Path, help="as of `semsearch site`")
-    parser.add_argument("--queries", type=int, default=200, help="queries in each mode")
-    parser.add_argument("--rows", type=int, default=30_000, help="headlines of the second corpus")
+def browser(*, packages: Path | None = None, work: Path = WORK, data: Path = DATA) -> None:
+    """How soon a static site searches, and with how many bytes.
+
+    Args:
+        packages: as of `semsearch site`.
+    """
+    require_browser()
+    sources = {
+        "Python's documentation": make_bundle(work, None, "table"),
+        "headlines": make_bundle(work, read_texts(data, ROWS), "table"),
+    }
+    details: dict[str, Any] = {}
+    with open_browser() as program:
+        for name, bundle in sources.items():
+            print(f"{name}: writing the site and measuring", flush=True)
+            site = work / f"site-{bundle.name}"
+            sizes = write_site(bundle, site, packages=packages)
+            details[name] = {"bytes": sum(sizes.values()), "milliseconds": time_queries(program, site, bundle)}
+            details[name] |= visits(program, site)
+    report("browser", ("what", *details), browser_rows(details), details, make_provenance())
 
 
-def run(options: argparse.Namespace) -> int:
-    """Measure and report."""
-    from tests.browser.page.browser import browser_problem, open_browser
-
+def require_browser() -> None:
+    """Raise Missing if there is no Chromium."""
     if (problem := browser_problem()) is not None:
         raise Missing(problem)
-    headlines = make_bundle(options.work, read_texts(options.data, options.rows), lots=20)
-    details: dict[str, Any] = {}
-    with open_browser() as browser:
-        for name, source in (("demo", options.bundle), ("headlines", headlines)):
-            folder = _with_table(source, options.work / f"table-{name}")
-            console.print(f"{name}: writing the site and measuring")
-            site = options.work / f"site-{name}"
-            sizes = write_site(folder, site, packages=options.packages)
-            details[name] = {"bytes": sizes} | _equality(browser, site, load_bundle(folder), options.queries)
-        details["demo"] |= _visits(browser, options.work / "site-demo")
-    texts = f"{len(load_bundle(options.bundle).passages):,} texts of the demo"
-    report("browser", ("what", "measured"), _rows(details), details, make_provenance(texts))
-    return 0
 
 
-def _visits(browser: "Browser", site: Path) -> dict[str, Any]:
-    """Return the seconds to results by words and by meaning, of first visits at each rate and of second visits."""
-    found: dict[str, Any] = {}
+def visits(program: "Browser", site: Path) -> dict[str, tuple[float, float]]:
+    """Return the seconds to results by words and by meaning, of first visits at each rate and of a second visit."""
+    found = {}
     rate = Rate()
     with serving(site, rate) as address:
         for megabits in RATES:
             rate.bytes = megabits * MEGABIT
-            with browser.new_context() as context:
+            with program.new_context() as context:
                 page = context.new_page()
-                found[f"first_{megabits}"] = measure_visit(page, address, QUERY)
+                found[f"first visit at {megabits} Mbit/s"] = measure_visit(page, address, QUERY)
                 wait_until_kept(page)
-                found[f"second_{megabits}"] = measure_visit(page, address, QUERY)
+                found["second visit"] = measure_visit(page, address, QUERY)
     return found
 
 
-def _with_table(source: Path, folder: Path) -> Path:
-    """Return the folder of a bundle with a query table: the source, or a copy that gets one."""
-    if load_bundle(source).table is not None:
-        return source
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(source, folder)
-    manifest = load_bundle(folder).manifest
-    write_table(folder, manifest, Embedder.open(folder, manifest.model))
-    return folder
-
-
-def _equality(browser: "Browser", site: Path, bundle: LoadedBundle, count: int) -> dict[str, Any]:
-    """Return the share of results that are equal to those of the function, by mode."""
-    requests = make_requests(bundle, count)
-    with serving(site, Rate()) as address, browser.new_context() as context:
+def time_queries(program: "Browser", site: Path, bundle: Path) -> dict[str, float]:
+    """Return the median milliseconds of QUERIES queries by mode: some words of a text, in a page that has loaded."""
+    generator, passages = random.Random(SEED), Passages(bundle / PASSAGES)
+    texts = []
+    for row in generator.choices(range(len(passages)), k=QUERIES):
+        words = passages.text(row).split()
+        begin = generator.randrange(len(words))
+        texts.append(" ".join(words[begin : begin + generator.randint(1, LONGEST)]))
+    medians = {}
+    with serving(site, Rate()) as address, program.new_context() as context:
         page = context.new_page()
         page.goto(address)
         wait_until_kept(page)
-        before = renderer_bytes()
-        replies: list[dict[str, Any]] = page.evaluate(ASK, json.loads(json.dumps(requests)))
-        memory = [before / 1e6, renderer_bytes() / 1e6]
-    found: dict[str, Any] = {"memory": memory}
-    expected = [answer(bundle, request) for request in requests]
-    for place, mode in enumerate(MODES):
-        part = slice(place * count, (place + 1) * count)
-        pairs = [(reply["ids"], ids) for reply, ids in zip(replies[part], expected[part], strict=True)]
-        shared = sum(len({*ids} & {*wanted}) for ids, wanted in pairs)
-        found[f"function_{mode}"] = {
-            "lists": float(np.mean([ids == wanted for ids, wanted in pairs])),
-            "results": shared / max(1, sum(len(wanted) for _, wanted in pairs)),
-        }
-        found[f"milliseconds_{mode}"] = statistics.median(reply["milliseconds"] for reply in replies[part])
-    return found
+        for mode in MODES:
+            medians[mode] = statistics.median(page.evaluate(ASK, [{"text": text, "mode": mode} for text in texts]))
+    return medians
 
 
-def _rows(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    demo = details["demo"]
-    rows = [("MB of a first visit, all files", f"{sum(demo['bytes'].values()) / 1e6:.1f}")]
-    for megabits in RATES:
-        keyword, semantic = demo[f"first_{megabits}"]
-        rows.append((f"first visit at {megabits} Mbit/s: s to words, to meaning", f"{keyword:.1f}, {semantic:.1f}"))
-    keyword, semantic = demo[f"second_{RATES[-1]}"]
-    rows.append(("second visit: s to words, to meaning", f"{keyword:.1f}, {semantic:.1f}"))
-    for name, found in details.items():
-        shares = ", ".join(f"{found[f'function_{mode}']['lists']:.2%}" for mode in MODES)
-        rows.append((f"{name}: lists as in the function, by meaning, words, both", shares))
-    for name, found in details.items():
-        times = ", ".join(f"{found[f'milliseconds_{mode}']:.0f}" for mode in MODES)
-        rows.append((f"{name}: ms of a query by meaning, words, both", times))
-        rows.append((f"{name}: MB of memory before and after the queries", "{:.0f}, {:.0f}".format(*found["memory"])))
+def browser_rows(details: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the rows of the table, with a cell for each site."""
+    sites = details.values()
+    rows = [("MB of a first visit, all files", *(f"{site['bytes'] / 1e6:.1f}" for site in sites))]
+    for visit in (*(f"first visit at {megabits} Mbit/s" for megabits in RATES), "second visit"):
+        cells = (", ".join(f"{seconds:.1f}" for seconds in site[visit]) for site in sites)
+        rows.append((f"{visit}: s to words, to meaning", *cells))
+    times = (", ".join(f"{site['milliseconds'][mode]:.0f}" for mode in MODES) for site in sites)
+    rows.append(("ms of a query by meaning, words, both", *times))
     return rows
-
-
-def make_requests(bundle: LoadedBundle, count: int) -> list[dict[str, Any]]:
-    """Return `count` requests in each mode: some words of a text, every second one with a filter that a text passes."""
-    generator, passages = random.Random(SEED), bundle.passages
-    kinds = bundle.manifest.corpus.columns
-    queries = []
-    for number in range(count):
-        words = passages.text(generator.randrange(len(passages))).split() or ["text"]
-        begin = generator.randrange(len(words))
-        request: dict[str, Any] = {"text": " ".join(words[begin : begin + generator.randint(1, LONGEST)])}
-        if number % 2:
-            metadata = passages.metadata(generator.randrange(len(passages)))
-            request["filter"] = next(_filters(metadata, kinds, generator), {})
-        queries.append(request)
-    return [request | {"mode": mode, "num_results": TOP_K} for mode in MODES for request in queries]
-
-
-def _filters(metadata: dict[str, Any], kinds: Mapping[str, str], generator: random.Random) -> Iterator[dict[str, Any]]:
-    """Yield filters that a text with these metadata passes, in random order."""
-    for name in generator.sample(sorted(kinds), len(kinds)):
-        value = metadata.get(name)
-        if value in (None, "", []):
-            continue
-        match kinds[name]:
-            case "string":
-                yield {name: generator.choice([value, {"$startsWith": value[:1]}, {"$in": [value, "?"]}])}
-            case "list" | "numbers":
-                yield {name: value[0]}
-            case kind:
-                value = float(value) if kind == "number" else value  # a table has its numbers as text
-                yield {name: generator.choice([value, {"$lte": value}, {"$gte": value}])}
-
-
-def answer(bundle: LoadedBundle, request: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the engine's results for a request."""
-    text, mode = request["text"], request["mode"]
-    keywords, table = bundle.keywords, bundle.table
-    assert keywords is not None
-    assert table is not None
-    allowed = allowed_rows(request["filter"], bundle.columns) if "filter" in request else None
-    matches = keywords.match(text, allowed)
-    (query,) = table.embed(bundle.embedder.tokenize([text], role="query"))
-    searches: dict[str, Callable[[], Sequence[Any]]] = {
-        "semantic": lambda: bundle.index.search(query, TOP_K, allowed),
-        "keyword": lambda: matches.best(TOP_K),
-        "hybrid": lambda: fuse(bundle.index, query, matches, keywords.info, TOP_K).hits(),
-    }
-    return [bundle.passages.id(hit.row) for hit in searches[mode]()]
-
-
-@dataclass
-class Rate:
-    """The bytes a second that all replies of a server share, None for no limit; and the bytes that it has sent."""
-
-    bytes: float | None = None
-    sent: int = 0
-
-
-@contextmanager
-def serving(folder: Path, rate: Rate, gzipped: Collection[str] = ()) -> Iterator[str]:
-    """Serve a folder at this rate, as a static host does; yield its address. gzipped has the suffixes of such files."""
-    turn = Lock()
-
-    class Handler(SimpleHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-        def end_headers(self) -> None:
-            if gzipped:
-                self.send_header("cache-control", "max-age=600")  # as GitHub Pages
-            if self.path.partition("?")[0].endswith(tuple(gzipped)):
-                self.send_header("content-encoding", "gzip")
-            super().end_headers()
-
-        def copyfile(self, source: Any, outputfile: Any) -> None:
-            if rate.bytes is not None:
-                time.sleep(LATENCY)
-            while chunk := source.read(CHUNK):
-                if rate.bytes is not None:
-                    with turn:  # so that the replies share the rate
-                        time.sleep(len(chunk) / rate.bytes)
-                rate.sent += len(chunk)
-                outputfile.write(chunk)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder))
-    server.daemon_threads = True
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def measure_visit(page: "Page", address: str, text: str) -> tuple[float, float]:
@@ -267,18 +151,94 @@ def wait_until_kept(page: "Page") -> None:
     page.evaluate("navigator.serviceWorker.ready.then(() => null)")
 
 
-def renderer_bytes() -> int:
-    """Return the resident bytes of the largest renderer that this process has started, its workers included."""
-    sizes = [0]
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # the process has ended
-            if b"--type=renderer" in path.read_bytes() and os.getpid() in _parents(int(path.parent.name)):
-                sizes.append(int((path.parent / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
-    return max(sizes)
+def box(*, work: Path = WORK) -> None:
+    """How soon the search box of a site answers, and with how many bytes, beside Pagefind.
+
+    The site is that of `make docs`. The pages of this measurement have nothing but a search. Text files are sent
+    gzipped. The page has loaded before the search. Seconds count from the key that opens the box, or from the first key
+    in Pagefind's field.
+    """
+    require_browser()
+    built, pagefind = PROJECT / "build/docs-site", PROJECT / "build/pagefind/node_modules/.bin/pagefind"
+    if not ((built / "find").is_dir() and pagefind.is_file()):
+        raise Missing("box needs `make docs`, and `npm install --prefix build/pagefind pagefind`")
+    site = work / "site-box"
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.copytree(built, site)
+    subprocess.run([pagefind, "--site", site], check=True, capture_output=True)
+    pages = {"box": BOX.format("hybrid"), "words": BOX.format("keyword"), "pagefind": PAGEFIND}
+    for name, content in pages.items():
+        for number in (1, 2):
+            (site / f"{name}-{number}.html").write_text(HEAD + content)
+    for path in [path for path in site.rglob("*") if path.suffix in GZIPPED]:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    details: dict[str, Any] = {}
+    with open_browser() as program:
+        searches: dict[str, SearchPage] = {
+            "box": search_box,
+            "words": partial(search_box, wanted=(False,)),
+            "pagefind": search_pagefind,
+        }
+        for name, search in searches.items():
+            print(f"{name}: measuring", flush=True)
+            details[name] = {megabits: box_visits(program, site, name, search, megabits) for megabits in RATES}
+    report("box", ("what", "this box: words, meaning", "Pagefind"), box_rows(details), details, make_provenance())
 
 
-def _parents(process: int) -> Iterator[int]:
-    """Yield the process that started a process, then its own parent, and so on."""
-    while process > 1:
-        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        yield process
+def search_box(page: "Page", rate: Rate, wanted: tuple[bool, ...] = (False, True)) -> tuple[list[float], list[int]]:
+    """Search; return the seconds to results by words and by meaning, and the bytes that were sent until then.
+
+    wanted has a bool for each kind of results to wait for: whether they are by meaning.
+    """
+    begin = page.evaluate("performance.now()")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill(QUESTION)
+    seconds, sent = [], []
+    for has_meaning in wanted:
+        told = page.wait_for_function(TOLD, arg=has_meaning).json_value()
+        seconds.append((told - begin) / 1000)
+        sent.append(rate.sent)
+    return seconds, sent
+
+
+def search_pagefind(page: "Page", rate: Rate) -> tuple[list[float], list[int]]:
+    """Search; return the seconds to results, and the bytes that were sent until then."""
+    begin = page.evaluate("performance.now()")
+    page.locator("#search input").fill(QUESTION)
+    page.wait_for_selector(".pagefind-ui__result-excerpt")
+    return [(page.evaluate("performance.now()") - begin) / 1000], [rate.sent]
+
+
+def box_visits(program: "Browser", site: Path, name: str, search: "SearchPage", megabits: int) -> dict[str, Any]:
+    """Return the medians of visits of two pages: seconds to results, and bytes before and after the first search."""
+    found: dict[str, list[list[float]]] = {"first": [], "second": [], "bytes": []}
+    for _ in range(REPEATS):
+        rate = Rate(megabits * MEGABIT)
+        with serving(site, rate, GZIPPED) as address, program.new_context() as context:
+            page = context.new_page()
+            page.set_default_timeout(PATIENCE)
+            page.add_init_script(LISTEN)
+            for number, visit in enumerate(("first", "second"), 1):
+                before = rate.sent
+                page.goto(f"{address}{name}-{number}.html", wait_until="networkidle")
+                loaded = rate.sent - before - (site / f"{name}-{number}.html").stat().st_size
+                seconds, sent = search(page, rate)
+                found[visit].append(seconds)
+                if number == 1:
+                    found["bytes"].append([loaded, *sent])
+    return {key: [statistics.median(values) for values in zip(*rows, strict=True)] for key, rows in found.items()}
+
+
+def box_rows(details: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return the rows of the table: kilobytes, and seconds to results by words and by meaning."""
+    box, other = details["box"], details["pagefind"]
+    sizes = {name: [f"{size / 1000:,.1f}" for size in found[RATES[0]]["bytes"]] for name, found in details.items()}
+    rows: list[tuple[str, ...]] = [
+        ("kB before the first key", sizes["box"][0], sizes["pagefind"][0]),
+        ("kB to results", f"{sizes['words'][1]}, {sizes['box'][2]}", sizes["pagefind"][1]),
+    ]
+    for visit in ("first", "second"):
+        for megabits in RATES:
+            cells = (", ".join(f"{value:.2f}" for value in each[megabits][visit]) for each in (box, other))
+            rows.append((f"s on the {visit} page at {megabits} Mbit/s", *cells))
+    return rows

@@ -1,52 +1,67 @@
 """Cold starts under Lambda's own emulator: the function, an empty handler, and the usual ways to write a function.
 
-With Docker all but sentence-transformers start from images, otherwise on this machine's own Python, for which torch's
-CPU build is. Each start is a new emulator and a new process. INIT is what the emulator reports. The first response is
-measured from outside: from sending the event, which starts INIT, to the last byte of the reply.
+`cold-start` runs all of them on this machine's own Python, each with its packages compiled. Each start is a new
+emulator and a new process. INIT is what the emulator reports. The first response is measured from outside: from sending
+the event, which starts INIT, to the last byte of the reply.
+
+`memory` gives the function the share of a core that Lambda gives each memory size. A function with M megabytes has
+M / 1,769 of a core; INIT has at least a whole one. A control group limits the core here. Its quota is counted over
+20 ms, so a request that has used its share waits for the next 20 ms.
 """
 
-import argparse
 import json
+import math
 import os
-import platform
 import re
 import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from bench import emulator
-from bench.emulator import EMPTY_HANDLER, HANDLER, IMAGE, TASK, LocalFunction
-from bench.report import PEERS, console, docker_problem, make_provenance, report, show
-from bench.texts import Texts, add_data_argument, read_texts
+from bench import DATA, PEERS, WORK, Missing, emulator
+from bench.emulator import HANDLER, LocalFunction
+from bench.tables import as_markdown, make_provenance, report
 from bench.work import (
     EXACT,
     NAIVE,
+    Texts,
     find_emulator,
     function_package,
     function_python,
     make_bundle,
     make_models,
     peer_python,
+    read_texts,
+    short_queries,
 )
-from function.image.build_archive import KINDS
+from semsearch.engine.bundle import INDEX
+from semsearch.engine.quantization import dequantize
+from semsearch.engine.tensors import map_tensors
+from semsearch.indexing.models.source import find_model
 
+ROWS = 30_000  # texts in the index
 WARM, DROPPED = "warm", "dropped"  # states of the page cache: the files are in memory, or the kernel forgot them
 QUERY = {"text": "self driving cars navigation", "num_results": 5}
 OURS, EMPTY = "this function", "empty handler"
-IN_BASE = " in Lambda's base image"
 TRANSFORMERS, RUNTIME, FASTEMBED = "sentence-transformers", "ONNX Runtime", "fastembed"
-PEERS_BY_LIBRARY = {library: f"FastAPI + {library}" for library in (RUNTIME, FASTEMBED, TRANSFORMERS)}
+LIBRARIES = (RUNTIME, FASTEMBED, TRANSFORMERS)
 PRECISIONS = {RUNTIME: NAIVE, FASTEMBED: EXACT}  # fastembed's own models are float32
-PEER_HANDLER = "fastapi_peer.handler"
-ARCHIVE = "archive"  # the part with all compiled imports
+# dollars for x86_64 in us-east-1, of a second with a gigabyte and of a request: https://aws.amazon.com/lambda/pricing/
+GIGABYTE_SECOND, REQUEST = 0.0000166667, 0.20 / 1e6
+SIZES = (512, 1_024, 1_769, 3_008)  # megabytes of memory
+FULL_CORE = 1_769  # megabytes that come with a whole core; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+PERIOD = 20_000  # microseconds over which the quota of a control group is counted
+WARM_UP = 50  # first requests, which are not counted
+# The least a Lambda function can be: what the emulator, the runtime and the interpreter take by themselves.
+EMPTY_FUNCTION = """
+def handler(event, context):
+    return {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": "{}"}
+"""
 
 
 @dataclass(slots=True)
@@ -55,10 +70,8 @@ class Starts:
 
     init: list[float] = field(default_factory=list)
     first_response: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)  # processor time until the first response
     peak_megabytes: list[float] = field(default_factory=list)
     phases: list[dict[str, float]] = field(default_factory=list)
-    other_request: list[float] = field(default_factory=list)  # GET /info, which imports FastAPI in this function
 
     def median_phases(self) -> dict[str, float]:
         """Return the median of each phase that the function reported."""
@@ -66,156 +79,58 @@ class Starts:
         return {name: statistics.median(phases[name] for phases in self.phases if name in phases) for name in names}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    add_data_argument(parser)
-    parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
-    parser.add_argument("--starts", type=int, default=10, help="starts of each function")
-    libraries = [*PEERS_BY_LIBRARY]
-    parser.add_argument(
-        "--against", nargs="*", choices=libraries, default=libraries, help="libraries of the peers; none: no peer"
-    )
-    parser.add_argument(
-        "--without",
-        nargs="+",
-        choices=(ARCHIVE, *KINDS),
-        help="start the function outside an image, whole and without each of these; print a table, write no result",
-    )
-    parser.add_argument(
-        "--image", help="an image of another commit: start both images in turn; print a table, write no result"
-    )
+def cold_start(*, starts: int = 8, without: Sequence[str] = (), work: Path = WORK, data: Path = DATA) -> None:
+    """How long a start takes, beside an empty function and the usual ways to write one.
 
-
-def run(options: argparse.Namespace) -> int:
-    """Measure and report."""
-    work = options.work.absolute()
-    texts = read_texts(options.data, options.rows)
+    Args:
+        starts: starts of each function.
+        without: kinds of function/image/build_archive.py, or `archive`: start the function whole and without each of
+            these parts; print a table, write no result.
+    """
+    work = work.absolute()
+    texts = read_texts(data, ROWS)
     bundle = make_bundle(work, texts)
-    if options.without:
-        contenders = make_variants(work, bundle, options.without)
-    elif options.image:
-        contenders = make_contenders(work, bundle)
-        contenders[options.image] = in_an_image(options.image, emulator.HANDLER)
+    functions = {EMPTY: make_empty(work), OURS: make_function(work, bundle)}
+    if without:
+        functions |= {f"without {part}": make_function(work, bundle, part) for part in without}
     else:
-        contenders = make_contenders(work, bundle) | make_peers(work, bundle, texts, options.against)
-    seen = {cache: measure(contenders, options.starts, cache) for cache in available_states()}
-    places = {name: contender.place for name, contender in contenders.items()}
-    columns, rows = table(places, seen)
-    if options.without or options.image:
-        show(columns, rows)
-        return 0
-    details = {cache: {name: asdict(starts) for name, starts in by_name.items()} for cache, by_name in seen.items()}
-    content = {"starts": options.starts, "places": places, "seen": details}
-    content["shares"] = {cache: {name: shares(by_name, name) for name in by_name} for cache, by_name in seen.items()}
-    report("cold_start", columns, rows, content, make_provenance(texts.description(), contenders[OURS].python))
-    return 0
+        functions |= {f"FastAPI + {library}": make_peer(work, bundle, texts, library) for library in LIBRARIES}
+    seen = {cache: measure(work, functions, starts, cache) for cache in available_states()}
+    columns, rows = table(seen)
+    if without:
+        print(as_markdown(columns, rows))
+        return
+    details = {cache: {name: asdict(found) for name, found in by_name.items()} for cache, by_name in seen.items()}
+    report("cold_start", columns, rows, {"starts": starts, "seen": details}, make_provenance(texts.description()))
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A function under test: where it runs, on which Python, and how it is started."""
-
-    place: str
-    python: str
-    start: Callable[[], AbstractContextManager[emulator.Running]]
-
-
-def make_contenders(work: Path, bundle: Path) -> dict[str, Contender]:
-    """Return this function with this bundle and the empty one, in images if there is Docker, by name."""
-    if not can_use_images():
-        return make_variants(work, bundle)
-    emulator.build_image(work, bundle)
-    contenders = {}
-    for name, base in ((EMPTY + IN_BASE, emulator.base_image()), (EMPTY, IMAGE)):
-        tag = f"{IMAGE}-{'empty' if base == IMAGE else 'base'}"
-        emulator.build_handler_image(base, tag, make_context(work / "empty-context", "empty_handler.py"))
-        contenders[name] = in_an_image(tag, EMPTY_HANDLER)
-    return contenders | {OURS: in_an_image(IMAGE, HANDLER)}
+def make_empty(work: Path) -> LocalFunction:
+    """Return the empty function, on the Python that this one runs on."""
+    folder = work / "empty-function"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "empty_handler.py").write_text(EMPTY_FUNCTION, encoding="utf-8")
+    return LocalFunction(function_python(work), "empty_handler.handler", folder, {})
 
 
-def can_use_images() -> bool:
-    """Return whether there is Docker; print why not."""
-    problem = docker_problem()
-    if problem is not None:
-        console.print(f"{problem}: measuring with Python {platform.python_version()} and without an image")
-    return problem is None
+def make_function(work: Path, bundle: Path, without: str = "") -> LocalFunction:
+    """Return this function with a bundle; its archive lacks a kind of function/image/build_archive.py, if any."""
+    package, environment = function_package(work, without), {"BUNDLE_DIR": str(bundle.absolute())}
+    return LocalFunction(function_python(work), HANDLER, package, environment)
 
 
-def make_functions(work: Path, bundles: Mapping[str, Path]) -> dict[str, Contender]:
-    """Return this function with each of these bundles, by their names; one image serves all of them."""
-    if not can_use_images():
-        return {name: make_variants(work, bundle)[OURS] for name, bundle in bundles.items()}
-    emulator.build_image(work, next(iter(bundles.values())))
-    volumes = {name: ("--volume", f"{bundle.absolute()}:{TASK}/bundle:ro") for name, bundle in bundles.items()}
-    return {name: in_an_image(IMAGE, HANDLER, options) for name, options in volumes.items()}
+def make_peer(work: Path, bundle: Path, texts: Texts, library: str) -> LocalFunction:
+    """Return the peer with a library over the texts of this bundle."""
+    python = peer_python(work, file_name(library))
+    return LocalFunction(python, "fastapi_peer.handler", PEERS, peer_environment(work, bundle, texts, library))
 
 
-def make_variants(work: Path, bundle: Path, left_out: Sequence[str] = ()) -> dict[str, Contender]:
-    """Return the empty function and this one outside an image: whole, and without each of these parts of its archive.
-
-    The parts are kinds of function/image/build_archive.py, or ARCHIVE for all of it.
-    """
-    python, variables = function_python(work), {"BUNDLE_DIR": str(bundle.absolute())}
-    functions = {EMPTY: LocalFunction(python, EMPTY_HANDLER, PEERS, {})}
-    for part in ("", *left_out):
-        name = f"without {part}" if part else OURS
-        functions[name] = LocalFunction(python, HANDLER, function_package(work, part), variables)
-    return {name: outside_an_image(work, function) for name, function in functions.items()}
-
-
-def make_peers(work: Path, bundle: Path, texts: Texts, libraries: Sequence[str]) -> dict[str, Contender]:
-    """Return the peers with these libraries over the texts of this bundle, by name.
-
-    An image of a peer is Lambda's base image with the newest packages. ONNX Runtime has a second one: this function's
-    image, with its packages and the bytecode of all modules.
-    """
-    peers = {}
-    for library in libraries:
-        name, environment = PEERS_BY_LIBRARY[library], peer_environment(work, bundle, texts, library)
-        if library == TRANSFORMERS or docker_problem() is not None:
-            python = peer_python(work, requirements_of(library).stem)
-            peers[name] = outside_an_image(work, LocalFunction(python, PEER_HANDLER, PEERS, environment))
-            continue
-        for base in (emulator.base_image(), IMAGE) if library == RUNTIME else (emulator.base_image(),):
-            context = make_context(work / "peer-context", "fastapi_peer.py", environment)
-            if base != IMAGE:
-                shutil.copy2(requirements_of(library), context / "requirements.txt")
-            suffix = "" if base == IMAGE else IN_BASE
-            tag = f"{IMAGE}-{requirements_of(library).stem}{'' if base == IMAGE else '-base'}"
-            emulator.build_handler_image(base, tag, context)
-            inside = {"PEER_LIBRARY": library} | {name: f"{TASK}/{name}" for name in ("PEER_MODEL", "PEER_CORPUS")}
-            options = [word for key, value in inside.items() for word in ("--env", f"{key}={value}")]
-            peers[name + suffix] = in_an_image(tag, PEER_HANDLER, options)
-    return peers
-
-
-def requirements_of(library: str) -> Path:
-    """Return the file with the packages of the peer with this library."""
-    return PEERS / f"{library.replace(' ', '').lower()}.txt"
-
-
-def make_context(folder: Path, handler: str, environment: Mapping[str, str] | None = None) -> Path:
-    """Make a new folder to build the image of a handler from, and return it.
-
-    Folders that the environment variables name are copied under the names of the variables.
-    """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    shutil.copy2(PEERS / handler, folder)
-    (folder / "requirements.txt").touch()
-    for name, value in (environment or {}).items():
-        if Path(value).is_dir():
-            shutil.copytree(value, folder / name)
-    return folder
+def file_name(library: str) -> str:
+    """Return the name of the file in bench/peers that lists the packages of a library's peer."""
+    return library.replace(" ", "").lower()
 
 
 def peer_environment(work: Path, bundle: Path, texts: Texts, library: str) -> dict[str, str]:
     """Return the environment variables of a peer over the texts of this bundle, whose files are written first."""
-    from semsearch.engine.bundle import INDEX
-    from semsearch.engine.quantization import dequantize
-    from semsearch.engine.tensors import map_tensors
-    from semsearch.indexing.models.source import find_model
-
     corpus, model = work / f"peer-of-{bundle.name}", find_model(None, None)[0]
     if not (corpus / "texts.json").exists():
         corpus.mkdir(parents=True, exist_ok=True)
@@ -223,7 +138,7 @@ def peer_environment(work: Path, bundle: Path, texts: Texts, library: str) -> di
         np.save(corpus / "embeddings.npy", dequantize(tensors["codes"], tensors["scales"]))
         (corpus / "texts.json").write_text(json.dumps(texts.texts), encoding="utf-8")
     if library in PRECISIONS:
-        folder = work / f"peer-{requirements_of(library).stem}"
+        folder = work / f"peer-{file_name(library)}"
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(make_models(work)[PRECISIONS[library]], folder / "model.onnx")
         for file in ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
@@ -232,80 +147,48 @@ def peer_environment(work: Path, bundle: Path, texts: Texts, library: str) -> di
     return {"PEER_LIBRARY": library, "PEER_MODEL": str(model), "PEER_CORPUS": str(corpus), "HF_HUB_OFFLINE": "1"}
 
 
-def in_an_image(image: str, handler: str, options: Sequence[str] = ()) -> Contender:
-    """Return the contender that an image starts, from the image's own file system; `options` are docker's."""
-    python = emulator.image_python(image)
-    return Contender(f"image, Python {python}", python, partial(emulator.started, options, handler, image))
-
-
-def outside_an_image(work: Path, function: LocalFunction) -> Contender:
-    """Return the contender that runs on this machine's own Python."""
-    python = platform.python_version()
-    return Contender(f"no image, Python {python}", python, partial(emulator.emulated, find_emulator(work), function))
-
-
 def available_states() -> tuple[str, ...]:
     """Return the states of the page cache that this user can measure."""
     if os.geteuid() == 0:
         return WARM, DROPPED
-    console.print("not root: starts with the page cache dropped are left out")
+    print("not root: starts with the page cache dropped are left out")
     return (WARM,)
 
 
-def drop_page_cache() -> None:
-    """Make the kernel forget the files that it holds in memory, so that the next start reads the disk."""
-    subprocess.run(["sync"], check=True)
-    Path("/proc/sys/vm/drop_caches").write_text("3\n")
-
-
-def measure(contenders: Mapping[str, Contender], starts: int, cache: str) -> dict[str, Starts]:
-    """Start each contender this many times, in turn, after a round that warms the page cache and is not counted."""
-    seen = {name: Starts() for name in contenders}
+def measure(work: Path, functions: Mapping[str, LocalFunction], starts: int, cache: str) -> dict[str, Starts]:
+    """Start each function this many times, in turn, after a round that warms the page cache and is not counted."""
+    seen = {name: Starts() for name in functions}
     for number in range(starts + 1):
-        for name, contender in contenders.items():
-            start(contender, seen[name] if number else Starts(), cache)
-        console.print(f"page cache {cache}: {number} of {starts}")
+        for name, function in functions.items():
+            start(find_emulator(work), function, seen[name] if number else Starts(), cache)
+        print(f"page cache {cache}: {number} of {starts}", flush=True)
     return seen
 
 
-def start(contender: Contender, starts: Starts, cache: str) -> None:
-    """Start the contender, send it one event, stop it, and add its milliseconds and megabytes to starts."""
-    with contender.start() as running:
-        if cache == DROPPED:
-            drop_page_cache()
+def start(program: Path, function: LocalFunction, starts: Starts, cache: str) -> None:
+    """Start the function, send it one event, stop it, and add its milliseconds and megabytes to starts."""
+    with emulator.emulated(program, function) as running:
+        if cache == DROPPED:  # the next start reads the disk
+            subprocess.run(["sync"], check=True)
+            Path("/proc/sys/vm/drop_caches").write_text("3\n")
         begin = time.perf_counter()
         reply = running.invoke(emulator.sample_event("/similar", QUERY))
         starts.first_response.append((time.perf_counter() - begin) * 1e3)
         starts.init.append(running.init_milliseconds())
-        for values, value in zip((starts.peak_megabytes, starts.processor), running.usage(), strict=True):
-            values.append(value)
-        begin = time.perf_counter()
-        running.invoke(emulator.sample_event("/info"))
-        starts.other_request.append((time.perf_counter() - begin) * 1e3)
+        starts.peak_megabytes.append(running.peak_megabytes())
     timing = reply.get("headers", {}).get("server-timing", "")
     starts.phases.append({name: float(ms) for name, ms in re.findall(r"init-([\w-]+);dur=([\d.]+)", timing)})
 
 
-def shares(seen: Mapping[str, Starts], name: str) -> dict[str, float]:
-    """Return INIT and processor time of this function as shares of a contender's: medians over the rounds."""
-    ours, other = seen[OURS], seen[name]
-    pairs = {"init": (ours.init, other.init), "processor": (ours.processor, other.processor)}
-    return {key: statistics.median(a / b for a, b in zip(*both, strict=True)) for key, both in pairs.items()}
-
-
-def table(places: Mapping[str, str], seen: dict[str, dict[str, Starts]]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the columns and the rows: medians, extremes, and ratios to the empty handler and to this function."""
-    columns = ["", "runs in", "page cache", "INIT ms", "x empty", "CPU ms", "this function's share of INIT, CPU"]
-    columns += ["first response ms", "peak MB", "first GET /info ms", "phases ms"]
+def table(seen: Mapping[str, Mapping[str, Starts]]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the columns and the rows: medians, extremes, and INIT of this function as a share of each row's."""
+    columns = ["", "page cache", "INIT ms", "this function's share", "first response ms", "peak MB", "phases ms"]
     rows = []
     for cache, by_name in seen.items():
-        empty = statistics.median(by_name[EMPTY].init)
         for name, starts in by_name.items():
-            cells = [name, places[name], cache, spread(starts.init), f"{statistics.median(starts.init) / empty:.1f}"]
-            cells += [f"{statistics.median(starts.processor):.0f}"]
-            cells += [", ".join(f"{value:.2f}" for value in shares(by_name, name).values())]
-            cells += [spread(starts.first_response), f"{statistics.median(starts.peak_megabytes):.0f}"]
-            cells += [spread(starts.other_request)]
+            share = statistics.median(own / other for own, other in zip(by_name[OURS].init, starts.init, strict=True))
+            cells = [name, cache, spread(starts.init), f"{share:.2f}", spread(starts.first_response)]
+            cells += [f"{statistics.median(starts.peak_megabytes):.0f}"]
             cells += [", ".join(f"{phase} {ms:.0f}" for phase, ms in starts.median_phases().items())]
             rows.append(tuple(cells))
     return columns, rows
@@ -314,3 +197,74 @@ def table(places: Mapping[str, str], seen: dict[str, dict[str, Starts]]) -> tupl
 def spread(values: list[float]) -> str:
     """Return the median, the least and the greatest of these values, as in "306 (255 to 429)"."""
     return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
+
+
+def memory(*, starts: int = 5, requests: int = 300, work: Path = WORK, data: Path = DATA) -> None:
+    """How long starts and requests take with each memory size, and what they cost.
+
+    Args:
+        starts: cold starts of each size.
+        requests: warm requests of each size.
+    """
+    work = work.absolute()
+    texts = read_texts(data, ROWS)
+    queries = short_queries(data)
+    function = make_function(work, make_bundle(work, texts))
+    rows, details = [], {}
+    for size in SIZES:
+        seen = details[str(size)] = measure_size(find_emulator(work), function, size, queries, starts, requests)
+        mean = statistics.mean(seen["warm"])
+        cells = [f"{size:,}", f"{size / FULL_CORE:.2f}", f"{statistics.median(seen['init']):.0f}"]
+        cells += [f"{statistics.median(seen['first']):.1f}", f"{statistics.median(seen['warm']):.1f}"]
+        cells += [f"{mean:.1f}", f"{np.percentile(seen['warm'], 99):.1f}"]
+        cells += [f"{max(seen['peak']):.0f}"]
+        billed = math.ceil(mean) / 1000 * size / 1024 * GIGABYTE_SECOND  # started milliseconds count
+        rows.append((*cells, f"{(billed + REQUEST) * 1e6:.2f}"))
+        print(f"{size} MB measured", flush=True)
+    columns = ["memory MB", "cores", "INIT ms", "first request ms", "warm p50 ms", "warm mean ms", "warm p99 ms"]
+    columns += ["peak MB", "$ per million requests"]
+    report("memory", columns, rows, {"seen": details}, make_provenance(texts.description()))
+
+
+def measure_size(
+    program: Path, function: LocalFunction, size: int, queries: Sequence[str], starts: int, requests: int
+) -> dict[str, list[float]]:
+    """Return milliseconds and megabytes of the function with the core of this many megabytes of memory.
+
+    The function is started `starts` times; the last one is sent the warm requests too.
+    """
+    seen: dict[str, list[float]] = {"init": [], "first": [], "warm": [], "peak": []}
+    for number in range(starts):
+        with emulator.emulated(program, function) as running:
+            limit_cores(max(1.0, size / FULL_CORE), running.process)
+            running.invoke(emulator.sample_event("/similar", {"text": queries[0]}))
+            seen["init"].append(running.init_milliseconds())
+            seen["first"].append(running.request_milliseconds()[0] - seen["init"][-1])
+            if number == starts - 1:
+                limit_cores(size / FULL_CORE)
+                for count in range(requests + WARM_UP):
+                    running.invoke(emulator.sample_event("/similar", {"text": queries[count % len(queries)]}))
+                seen["warm"] = running.request_milliseconds()[1 + WARM_UP :]
+            seen["peak"].append(running.peak_megabytes())
+    return seen
+
+
+def limit_cores(cores: float, *processes: int) -> None:
+    """Let a control group of this bench use so many cores, and put these processes and what they start into it.
+
+    Raises Missing if this user cannot make a control group.
+    """
+    root = Path("/sys/fs/cgroup")
+    is_new = (root / "cgroup.controllers").exists()  # version 2 of control groups
+    group = root / ("bench" if is_new else "cpu/bench")
+    limits = {"cpu.cfs_period_us": f"{PERIOD}", "cpu.cfs_quota_us": f"{round(cores * PERIOD)}"}
+    if is_new:
+        limits = {"cpu.max": f"{round(cores * PERIOD)} {PERIOD}"}
+    try:
+        group.mkdir(exist_ok=True)
+        for name, limit in limits.items():
+            (group / name).write_text(limit)
+        for process in processes:
+            (group / "cgroup.procs").write_text(str(process))
+    except OSError as error:
+        raise Missing(f"{group}: {error.strerror}; run this as root, with control groups for the processor") from error

@@ -1,4 +1,4 @@
-"""The function under Lambda's runtime interface emulator, in its image or on this machine's Python, and its events."""
+"""The function under Lambda's runtime interface emulator, on this machine's Python, and its events."""
 
 import json
 import os
@@ -10,34 +10,19 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any
 
-from bench.report import PEERS, PROJECT, console, require_docker
+from bench import PROJECT
 from function.image import SHIPPED
 
 SAMPLE = PROJECT / "function" / "sample_events" / "http-api.json"
-IN_IMAGE = Path("/usr/local/bin/aws-lambda-rie")  # the emulator in Lambda's base image
-TASK = "/var/task"  # the folder of the function, its libraries and the bundle in Lambda's images
-RUNTIME = "/var/runtime"  # the folder of the runtime's own packages
-# The tag differs between checkouts: otherwise one that is built replaces the image that another measures.
-IMAGE = f"semantic-search:bench-{sha256(str(PROJECT).encode()).hexdigest()[:8]}"
-HANDLER, EMPTY_HANDLER = "function.handler.handler", "empty_handler.handler"
-COMMAND = ("--log-level", "info", f"{RUNTIME}/bootstrap")  # the emulator logs the duration of INIT
-
-
-class Context:
-    """The part of Lambda's context object that the handler reads."""
-
-    function_name = "bench"
-    memory_limit_in_mb = 512
-    aws_request_id = "00000000-0000-0000-0000-000000000000"
-    invoked_function_arn = "arn:aws:lambda:eu-central-1:000000000000:function:bench"
+HANDLER = "function.handler.handler"
+CONTEXT = SimpleNamespace(aws_request_id=None)  # what the handler reads of Lambda's context
 
 
 def sample_event(path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -64,12 +49,16 @@ class LocalFunction:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A function that runs under the emulator, on this machine's Python or in a container."""
+    """A function that runs under the emulator."""
 
     address: str  # host and port that take events
-    printed: Callable[[], str]  # returns all that the emulator and the function printed so far
-    # returns the largest resident memory so far, in megabytes, and the processor time so far, in milliseconds
-    usage: Callable[[], tuple[float, float]]
+    process: int  # of the emulator, which starts the function's at the first event
+    log: IO[str]  # what the emulator and the function print
+
+    def printed(self) -> str:
+        """Return all that the emulator and the function printed so far."""
+        self.log.seek(0)
+        return self.log.read()
 
     def invoke(self, event: dict[str, Any]) -> dict[str, Any]:
         """Send one event and return the reply; the first one starts INIT.
@@ -96,6 +85,14 @@ class Running:
         found = re.findall(r"REPORT RequestId.*?(?<!Init )(?<!Billed )Duration: ([\d.]+) ms", self.printed())
         return [float(milliseconds) for milliseconds in found]
 
+    def peak_megabytes(self) -> float:
+        """Return the largest resident memory of the function so far."""
+        children: set[str] = set()
+        for task in Path(f"/proc/{self.process}/task").iterdir():
+            children |= {*(task / "children").read_text().split()}
+        status = "".join(Path(f"/proc/{child}/status").read_text() for child in children)
+        return max(int(kilobytes) for kilobytes in re.findall(r"VmHWM:\s+(\d+)", status)) / 1024
+
 
 @contextmanager
 def emulated(rie: Path, function: LocalFunction) -> Iterator[Running]:
@@ -104,35 +101,16 @@ def emulated(rie: Path, function: LocalFunction) -> Iterator[Running]:
     command = [str(rie), "--log-level", "info", "--runtime-interface-emulator-address", address]
     command += ["--runtime-api-address", runtime_api, str(function.python), "-m", "awslambdaric", function.handler]
     environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "AWS_LAMBDA_FUNCTION_TIMEOUT": "60", "PYTHONPATH": "."}
-    environment |= {name: os.environ[name] for name in ("LD_PRELOAD",) if name in os.environ}
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             command, cwd=function.folder, env=environment | function.environment, stdout=log, stderr=log
         )
-
-        def printed() -> str:
-            log.seek(0)
-            return log.read()
-
         try:
             wait_for(address)
-            yield Running(address, printed, partial(_usage_of_children, process.pid))
+            yield Running(address, process.pid, log)
         finally:
             process.terminate()
             process.wait()
-
-
-def _usage_of_children(process: int) -> tuple[float, float]:
-    children: set[str] = set()
-    for task in Path(f"/proc/{process}/task").iterdir():
-        children |= {*(task / "children").read_text().split()}
-    peak = milliseconds = 0.0
-    for child in children:
-        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child}/status").read_text())
-        peak = max(peak, int(found[1]) / 1024 if found else 0.0)
-        user, system = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13]
-        milliseconds += (int(user) + int(system)) * 1000 / os.sysconf("SC_CLK_TCK")
-    return peak, milliseconds
 
 
 def free_port() -> int:
@@ -142,30 +120,19 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def wait_for(address: str) -> None:
-    """Return once an emulator answers there, with 404 for a path that it does not know; that does not start INIT."""
-    for _ in range(1_000):
+def wait_for(address: str, seconds: float = 10) -> None:
+    """Return once a server answers there, with any status; an emulator's 404 does not start INIT."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         try:
             urllib.request.urlopen(f"http://{address}/", timeout=5).close()
+            return
         except urllib.error.HTTPError as error:
             error.close()
             return
-        except OSError:  # Docker accepts connections before the emulator listens, and resets them
+        except OSError:
             time.sleep(0.01)
-    raise SystemExit(f"{address}: the emulator does not answer within 10 s")
-
-
-def docker(*arguments: str) -> str:
-    """Run docker and return what it printed on both streams. Raises SystemExit with that output if docker failed."""
-    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, timeout=900)
-    if done.returncode:
-        raise SystemExit(f"docker {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
-
-
-def base_image() -> str:
-    """Return the name of the base image that the Dockerfile builds on."""
-    return str(re.findall(r"^ARG BASE_IMAGE=(.+)", (PROJECT / "Dockerfile").read_text(), re.MULTILINE)[0])
+    raise SystemExit(f"{address}: nothing answers within {seconds:.0f} s")
 
 
 def copy_function(folder: Path) -> None:
@@ -177,54 +144,3 @@ def copy_function(folder: Path) -> None:
             shutil.copy2(PROJECT / name, folder / name)
         else:
             shutil.copytree(PROJECT / name, folder / name, ignore=ignored)
-
-
-def build_image(work: Path, bundle: Path) -> None:
-    """Build the image that ships, with this bundle. Raises Missing if there is no Docker."""
-    require_docker()
-    context = work / "image-context"
-    shutil.rmtree(context, ignore_errors=True)
-    shutil.copytree(bundle, context / "bundle")
-    copy_function(context)
-    for name in ("Dockerfile", ".dockerignore", "requirements.txt"):
-        shutil.copy2(PROJECT / name, context / name)
-    console.print("building the image ...")
-    docker("build", "--tag", IMAGE, str(context))
-
-
-def build_handler_image(base: str, tag: str, context: Path) -> None:
-    """Build an image that adds the handler, the packages and the data of this folder to a base image."""
-    arguments = ("--build-arg", f"BASE={base}", "--file", str(PEERS / "Dockerfile"))
-    docker("build", "--tag", tag, *arguments, str(context))
-
-
-def image_python(image: str = IMAGE) -> str:
-    """Return the version of an image's Python, such as 3.13.0."""
-    return docker("run", "--rm", "--entrypoint", "python3", image, "--version").split()[-1]
-
-
-@dataclass(frozen=True, slots=True)
-class Container(Running):
-    """A function in a running container of this name."""
-
-    name: str
-
-
-@contextmanager
-def started(options: Sequence[str] = (), handler: str = HANDLER, image: str = IMAGE) -> Iterator[Container]:
-    """Run an image until the block ends, ready for its first event; `options` are docker's, such as --memory."""
-    address = f"127.0.0.1:{free_port()}"
-    locked = ("--read-only", "--tmpfs", "/tmp", "--publish", f"{address}:8080", "--env", f"_HANDLER={handler}")
-    name = docker("run", "--detach", *locked, *options, "--entrypoint", str(IN_IMAGE), image, *COMMAND).strip()
-    try:
-        wait_for(address)
-        yield Container(address, partial(docker, "logs", name), partial(_usage, name), name)
-    finally:
-        docker("rm", "--force", name)
-
-
-def _usage(name: str) -> tuple[float, float]:
-    printed = docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/stat /proc/[0-9]*/status")
-    ticks = re.findall(r"^\d+ \(.*\) \S(?: \S+){10} (\d+) (\d+) ", printed, re.MULTILINE)  # user and system
-    peak = max(map(int, re.findall(r"VmHWM:\s+(\d+)", printed))) / 1024
-    return peak, sum(int(user) + int(system) for user, system in ticks) * 1000 / os.sysconf("SC_CLK_TCK")

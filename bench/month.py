@@ -2,11 +2,9 @@
 
 Each night 1 % of the texts change, and are indexed and published as in deploy/nightly.yaml. A server and three
 functions follow while they answer. As in Lambda, a function is stopped between requests, and each night a new one
-replaces one of them, when the new texts are current. AWS is moto's servers on this machine. Nothing here is a
-measurement of speed.
+replaces one of them. AWS is moto's servers on this machine. Nothing here is a measurement of speed.
 """
 
-import argparse
 import csv
 import json
 import os
@@ -17,24 +15,31 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.emulator import free_port
-from bench.report import PROJECT, console, make_provenance, report
-from bench.serve import ServerCommand, proportional_megabytes, running
-from bench.texts import add_data_argument, read_texts
+import boto3
 
-BUCKET, PREFIX, REGION = "month", "search", "eu-central-1"
-URL = f"s3://{BUCKET}/{PREFIX}"
+from bench import DATA, PROJECT, WORK
+from bench.emulator import free_port
+from bench.serve import ServerCommand, proportional_megabytes, running
+from bench.tables import make_provenance, report
+from bench.work import SEED, read_texts
+from tests.stand_ins.deployment import Environment, aws_on_this_machine, fill, send_to_server, small_disk
+from tests.stand_ins.faults import Proxy, refuse
+
+ROWS = 1_000  # texts in the index
+URL, BUCKET, PREFIX, REGION = "s3://month/search", "month", "search", "eu-central-1"
 AWS = {"AWS_ACCESS_KEY_ID": "month", "AWS_SECRET_ACCESS_KEY": "month", "AWS_DEFAULT_REGION": REGION}
 KEYS = {"team-a": "a" * 32, "team-b": "b" * 32}  # the key of team-b is revoked
 FUNCTIONS = 3
+NIGHTS = 30
 CHANGED = 0.01  # share of the texts that change in a night
 SECONDS_OF_A_FAULT = 6.0  # until it passes, or the operator repairs it
 SECONDS_OF_A_DAY = 2.0  # after all have followed
@@ -42,10 +47,8 @@ FOLLOW_WITHIN = 90.0  # maximum seconds until all answer from the current versio
 REVOKED_WITHIN = 65.0  # maximum seconds that a revoked key is accepted: keys are read again each minute
 PAUSE = 0.1  # seconds between two requests of a caller
 AGREEING = 10  # number of last replies that show what a place serves; the server has two workers
-SEED = 13
+NO_FAULT = "new texts, no fault"
 COLUMNS = ("nights", "what happened", "requests", "failures", "oldest texts", "server", "largest function")
-
-Send = Callable[[dict[str, Any], str], Any]  # takes a body and a key; returns status, version and reply
 
 
 class Reply(NamedTuple):
@@ -60,20 +63,23 @@ class Reply(NamedTuple):
     hits: list[tuple[int, str]]
 
 
-class Month:
+@dataclass
+class Operation:
     """What the operator does, and what callers see at each place: the functions and the server."""
 
-    def __init__(self, work: Path, texts: Sequence[str], s3: Any, proxy: Any) -> None:
-        """Publish nothing yet."""
-        self.work, self.texts, self.s3, self.proxy = work, list(texts), s3, proxy
-        self.order = random.Random(SEED)
-        self.published: dict[str, list[str]] = {}  # the texts of each version
-        self.switches: list[tuple[float, str]] = []  # when each version became current
-        self.functions: list[Any] = []
-        self.places: dict[str, Send] = {}
-        self.replies: list[Reply] = []
-        self.revoke: Callable[[], object] = lambda: None
-        self.revoked_at = float("inf")
+    work: Path
+    texts: list[str]
+    s3: Any = None
+    proxy: Any = None  # between S3 and what reads it
+    order: random.Random = field(default_factory=lambda: random.Random(SEED))
+    published: dict[str, list[str]] = field(default_factory=dict)  # the texts of each version
+    switches: list[tuple[float, str]] = field(default_factory=list)  # when each version became current
+    functions: list[Any] = field(default_factory=list)
+    # what sends a body with a key to each place, and returns status, version and reply
+    places: dict[str, Callable[[dict[str, Any], str], Any]] = field(default_factory=dict)
+    replies: list[Reply] = field(default_factory=list)
+    revoke: Callable[[], object] = print
+    revoked_at: float = float("inf")
 
     def index(self, *options: object) -> str:
         """Index the texts in the folder `bundle`, and return the version."""
@@ -114,8 +120,6 @@ class Month:
         order = random.Random(place)
         while not is_over.wait(PAUSE):
             at, key = time.time(), order.choice(list(KEYS))
-            if at > self.revoked_at + 2 * REVOKED_WITHIN:
-                key = "team-a"
             words = order.choice(self.texts).split()[:5]
             status, version, content = self.places[place]({"text": " ".join(words)}, KEYS[key])
             hits = []
@@ -132,12 +136,11 @@ class Month:
             last = [[reply for reply in seen if reply.place == place][-AGREEING:] for place in self.places]
             agree = all(len(replies) == AGREEING and is_so(replies) for replies in last)
             if time.time() > began + FOLLOW_WITHIN:
-                found = [Counter((reply.status, reply.version) for reply in replies) for replies in last]
-                raise SystemExit(f"not all followed within {FOLLOW_WITHIN:.0f} s: {found}; {self.work} has the logs")
+                raise SystemExit(f"not all followed within {FOLLOW_WITHIN:.0f} s; {self.work} has the logs")
 
-    def wait_until_followed(self) -> None:
-        """Wait until all answer from the current version."""
-        self.wait_until(lambda replies: {reply.version for reply in replies} <= {self.switches[-1][1], ""})
+    def has_followed(self, replies: Sequence[Reply]) -> bool:
+        """Return whether all replies are from the current version."""
+        return {reply.version for reply in replies} <= {self.switches[-1][1], ""}
 
     def failure_of(self, reply: Reply) -> str:
         """Return what was wrong with a reply, "" if nothing was."""
@@ -162,77 +165,64 @@ class Month:
         return 0.0 if reply.version in ("", current) else reply.at - replaced
 
 
-def publish_changes(month: Month) -> None:
-    """Publish new texts, and do nothing else."""
-    month.index_changes()
-    month.publish()
+# Each of these lets something go wrong when the texts of a night are indexed. The part behind its `yield` repairs it.
 
 
-def publish_bad_bundle(month: Month) -> None:
-    """Publish a bundle of another model, roll back, and replace the function that started meanwhile with that model."""
-    month.index("--query-prompt", "query: ")
-    month.publish()
+def bad_bundle(operation: Operation, version: str) -> Iterator[None]:
+    """Index with another model; roll back, and replace the function that started meanwhile with that model."""
+    operation.index("--query-prompt", "query: ")
+    yield
+    operation.switch("rollback", URL)
     time.sleep(SECONDS_OF_A_FAULT)
-    month.switch("rollback", URL)
-    time.sleep(SECONDS_OF_A_FAULT)
-    for function in month.functions:
+    for function in operation.functions:
         function.is_old = True
 
 
-def roll_back(month: Month) -> None:
+def roll_back(operation: Operation, version: str) -> Iterator[None]:
     """Roll back when all have the new texts."""
-    publish_changes(month)
-    month.wait_until_followed()
-    month.switch("rollback", URL)
+    yield
+    operation.wait_until(operation.has_followed)
+    operation.switch("rollback", URL)
 
 
-def revoke_key(month: Month) -> None:
+def revoke_key(operation: Operation, version: str) -> Iterator[None]:
     """Revoke a key, and wait until all refuse it."""
-    publish_changes(month)
-    month.revoked_at = time.time()
-    month.revoke()
+    yield
+    operation.revoked_at = time.time()
+    operation.revoke()
     refused = {("team-a", "200"), ("team-b", "401")}
-    month.wait_until(lambda replies: {(reply.key, reply.status) for reply in replies} == refused)
+    operation.wait_until(lambda replies: {(reply.key, reply.status) for reply in replies} == refused)
 
 
-def stop_s3(month: Month) -> None:
+def stop_s3(operation: Operation, version: str) -> Iterator[None]:
     """Let S3 refuse all requests of the functions and of the server."""
-    from tests.stand_ins.faults import refuse
-
-    month.index_changes()
-    month.proxy.fail("", refuse(503, "SlowDown"))
-    month.publish()
-    time.sleep(SECONDS_OF_A_FAULT)
-    month.proxy.faults.clear()
+    operation.proxy.fail("", refuse(503, "SlowDown"))
+    yield
+    operation.proxy.faults.clear()
 
 
-def fill_disk(month: Month) -> None:
+def fill_disk(operation: Operation, version: str) -> Iterator[None]:
     """Leave the server no room for new texts."""
-    from tests.stand_ins.deployment import fill
-
-    month.index_changes()
-    ballast = fill(month.work / "disk")
-    month.publish()
-    time.sleep(SECONDS_OF_A_FAULT)
+    ballast = fill(operation.work / "disk")
+    yield
     ballast.unlink()
 
 
-def damage_file(month: Month) -> None:
+def damage_file(operation: Operation, version: str) -> Iterator[None]:
     """Damage a file in S3 before it becomes current; roll back, delete the file and publish again."""
-    version, name = month.index_changes(), "passages.safetensors"
-    content = bytearray((month.work / "bundle" / name).read_bytes())
+    name = "passages.safetensors"
+    content = bytearray((operation.work / "bundle" / name).read_bytes())
     content[len(content) // 2] ^= 1
     key = f"{PREFIX}/bundles/{version}/{name}"
-    month.s3.put_object(Bucket=BUCKET, Key=key, Body=bytes(content))  # `publish` finds it there
-    month.publish()
-    time.sleep(SECONDS_OF_A_FAULT)
-    month.switch("rollback", URL)
-    month.s3.delete_object(Bucket=BUCKET, Key=key)
-    month.publish()
+    operation.s3.put_object(Bucket=BUCKET, Key=key, Body=bytes(content))  # `publish` finds it there
+    yield
+    operation.switch("rollback", URL)
+    operation.s3.delete_object(Bucket=BUCKET, Key=key)
+    operation.publish()
 
 
-NIGHTS = dict.fromkeys(range(1, 31), ("new texts, no fault", publish_changes)) | {
-    5: ("a bundle of another model; rolled back", publish_bad_bundle),
+FAULTS = {
+    5: ("a bundle of another model; rolled back", bad_bundle),
     9: ("all follow; rolled back", roll_back),
     13: ("a key is revoked", revoke_key),
     17: ("S3 answers 503", stop_s3),
@@ -241,107 +231,100 @@ NIGHTS = dict.fromkeys(range(1, 31), ("new texts, no fault", publish_changes)) |
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    add_data_argument(parser)
-    parser.add_argument("--rows", type=int, default=1_000, help="texts in the index")
-
-
-def run(options: argparse.Namespace) -> int:
-    """Let the month pass, and report."""
-    from tests.stand_ins.deployment import aws_on_this_machine, small_disk
-
-    work = options.work.absolute() / "month"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    texts = read_texts(options.data, options.rows)
+def month(*, work: Path = WORK, data: Path = DATA) -> None:
+    """What callers see in 30 nights of new texts, six of them with a fault."""
+    folder = work.absolute() / "month"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    texts = read_texts(data, ROWS)
     with ExitStack() as stack:
-        stack.enter_context(small_disk(work / "disk"))
+        stack.enter_context(small_disk(folder / "disk"))
         endpoint = stack.enter_context(aws_on_this_machine())
         os.environ.update(AWS | {"AWS_ENDPOINT_URL": endpoint, "PYTHONPATH": str(PROJECT)})
-        month, server = start(work, texts.texts, endpoint, stack)
+        operation, server = start(folder, texts.texts, endpoint, stack)
         is_over = threading.Event()
-        callers = [threading.Thread(target=month.call, args=(place, is_over)) for place in (*month.places, "server")]
-        for caller in callers:
+        for place in (*operation.places, "server"):  # it has two workers
+            caller = threading.Thread(target=operation.call, args=(place, is_over))
             stack.callback(caller.join)
             caller.start()
         stack.callback(is_over.set)
-        nights = [pass_night(month, number, server) for number in NIGHTS]
-    ordinary = [night for night in nights if night["happen"] == publish_changes.__name__]
-    special = [night for night in nights if night not in ordinary]
-    rows = [row(ordinary), *(row([night]) for night in special), row(nights)]
-    details = {str(night["number"]): night for night in nights}
-    report("month", COLUMNS, rows, {"nights": details}, make_provenance(texts.description()), by_class=False)
-    return 0
+        nights = {number: pass_night(operation, number, server) for number in range(1, NIGHTS + 1)}
+    ordinary = [night for night in nights.values() if night["title"] == NO_FAULT]
+    special = [row([night]) for night in nights.values() if night not in ordinary]
+    rows = [row(ordinary), *special, row(list(nights.values()))]
+    report("month", COLUMNS, rows, {"nights": nights}, make_provenance(texts.description()))
 
 
-def start(work: Path, texts: Sequence[str], endpoint: str, stack: ExitStack) -> tuple[Month, int]:
-    """Publish the texts, and start the functions and the server; return the month and the server's process id."""
-    import boto3
-
-    from tests.stand_ins.deployment import Environment, send_to_server
-    from tests.stand_ins.faults import Proxy
-
-    proxy = stack.enter_context(Proxy(endpoint))
+def start(work: Path, texts: Sequence[str], endpoint: str, stack: ExitStack) -> tuple[Operation, int]:
+    """Publish the texts, and start the functions and the server; return the operation and the server's process id."""
     s3, secrets = boto3.client("s3"), boto3.client("secretsmanager")
     s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
     entries = {name: f"{name}:{sha256(key.encode()).hexdigest()}" for name, key in KEYS.items()}
     arn = secrets.create_secret(Name="keys", SecretString=" ".join(entries.values()))["ARN"]
-    month = Month(work, texts, s3, proxy)
-    month.revoke = partial(secrets.put_secret_value, SecretId="keys", SecretString=entries["team-a"])
-    month.index()
-    month.publish()
+    operation = Operation(work, list(texts), s3, stack.enter_context(Proxy(endpoint)))
+    operation.revoke = partial(secrets.put_secret_value, SecretId="keys", SecretString=entries["team-a"])
+    operation.index()
+    operation.publish()
     shutil.copytree(work / "bundle", work / "image")  # functions take its model
     variables = {"BUNDLE_DIR": URL, "BUNDLE_POLL_SECONDS": "1", "API_KEYS_ARN": arn, "PYTHONPATH": str(PROJECT)}
-    variables["AWS_ENDPOINT_URL_S3"] = proxy.address
+    variables["AWS_ENDPOINT_URL_S3"] = operation.proxy.address
     for number in range(FUNCTIONS):
         own = {"AWS_LAMBDA_FUNCTION_NAME": "month", "LOCAL_BUNDLE_DIR": str(work / "image")}
         own["TMPDIR"] = str(work / f"disk-{number}")
-        month.functions.append(Environment(variables | own, work / f"function-{number}.log"))
-        month.places[f"function {number}"] = month.functions[-1].send
-        stack.callback(month.functions[-1].stop)
+        operation.functions.append(Environment(variables | own, work / f"function-{number}.log"))
+        operation.places[f"function {number}"] = operation.functions[-1].send
+        stack.callback(operation.functions[-1].stop)
     port = free_port()
     command = [sys.executable, "-m", "semsearch", "serve", "--workers", 2, "--port", port]
     server = ServerCommand(port, command, {}, environment=variables | {"TMPDIR": str(work / "disk")})
-    month.places["server"] = partial(send_to_server, port)
-    return month, stack.enter_context(running(server, work / "server.log"))
+    operation.places["server"] = partial(send_to_server, port)
+    return operation, stack.enter_context(running(server, work / "server.log"))
 
 
-def pass_night(month: Month, number: int, server: int) -> dict[str, Any]:
+def pass_night(operation: Operation, number: int, server: int) -> dict[str, Any]:
     """Let a night and its day pass; return what callers saw, ages in seconds and memory in megabytes."""
-    before = len(month.replies)
-    title, happen = NIGHTS[number]
-    happen(month)
-    month.wait_until_followed()
+    before = len(operation.replies)
+    version = operation.index_changes()
+    title, fault = FAULTS.get(number, (NO_FAULT, None))
+    repairing = fault(operation, version) if fault is not None else iter(())
+    next(repairing, None)
+    operation.publish()
+    if fault is not None:
+        time.sleep(SECONDS_OF_A_FAULT)
+    next(repairing, None)
+    operation.wait_until(operation.has_followed)
     time.sleep(SECONDS_OF_A_DAY)
-    seen = month.replies[before:]
-    revoked = [reply.at - month.revoked_at for reply in seen if (reply.key, reply.status) == ("team-b", "200")]
+    seen = operation.replies[before:]
+    revoked = [reply.at - operation.revoked_at for reply in seen if (reply.key, reply.status) == ("team-b", "200")]
     night = {
-        "number": number,
         "title": title,
-        "happen": happen.__name__,
+        "number": number,
         "requests": len(seen),
-        "failures": Counter(failure for reply in seen if (failure := month.failure_of(reply))),
-        "oldest": max(map(month.age_of, seen)),
-        "revoked_within": max(0.0, *revoked) if happen is revoke_key else 0.0,
+        "failures": Counter(failure for reply in seen if (failure := operation.failure_of(reply))),
+        "oldest": max(map(operation.age_of, seen)),
+        "revoked_within": max(0.0, *revoked) if fault is revoke_key else 0.0,
         "server": proportional_megabytes(server),
-        "function": max(proportional_megabytes(each.process.pid) for each in month.functions if each.process),
+        "function": max(proportional_megabytes(each.process.pid) for each in operation.functions if each.process),
     }
-    console.print(f"night {number}: {night}")
+    print(f"night {number}: {night}", flush=True)
     return night
 
 
 def row(nights: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     """Return the cells of one night, of the ordinary nights, or of all."""
     titles = {night["title"] for night in nights}
-    name = str(nights[0]["number"]) if len(nights) == 1 else f"{len(nights)} nights"
     failures: Counter[str] = Counter()
     for night in nights:
         failures.update(night["failures"])
-    cells = [name, titles.pop() if len(titles) == 1 else "all", f"{sum(night['requests'] for night in nights):,}"]
-    cells.append(", ".join(f"{count} x {failure}" for failure, count in failures.items()) or "0")
-    cells.append(f"{max(night['oldest'] for night in nights):.1f} s")
+    ranges = []
     for place in ("server", "function"):
-        megabytes = sorted(round(night[place]) for night in nights)
-        cells.append(f"{megabytes[0]} MB" if len(nights) == 1 else f"{megabytes[0]} to {megabytes[-1]} MB")
-    return tuple(cells)
+        megabytes = [round(night[place]) for night in nights]
+        ranges.append(" to ".join(map(str, dict.fromkeys((min(megabytes), max(megabytes))))) + " MB")
+    return (
+        str(nights[0]["number"]) if len(nights) == 1 else f"{len(nights)} nights",
+        titles.pop() if len(titles) == 1 else "all",
+        f"{sum(night['requests'] for night in nights):,}",
+        ", ".join(f"{count} x {failure}" for failure, count in failures.items()) or "0",
+        f"{max(night['oldest'] for night in nights):.1f} s",
+        *ranges,
+    )

@@ -1,11 +1,9 @@
 """Semantic search compared with libraries that search a memory-mapped file: faiss and usearch.
 
-All search the same rows, on one thread, with the fastest settings that reach `--recall`. They take turns, query by
-query. The queries are four words of passages of the corpus, and claims of SciFact. Building the indexes of a million
-rows takes half an hour; they are kept.
+All search the same rows, on one thread, with the fastest settings that reach RECALL. They take turns, query by query.
+The queries are four words of passages of the corpus, and claims of SciFact. The indexes of the libraries are kept.
 """
 
-import argparse
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,71 +14,58 @@ from typing import Any
 
 import numpy as np
 
-from bench.report import Missing, make_provenance, report
-from bench.searches import CLAIMS, WORDS, make_queries
-from bench.texts import add_data_argument, read_scifact
-from semsearch.engine.bundle import INDEX, BundleError, check_bundle
-from semsearch.engine.embedder import Embedder
+from bench import DATA, WORK, Missing
+from bench.scale import SIZES, make_queries
+from bench.tables import make_provenance, report
+from bench.work import SEED, TOP_K, read_scifact
+from semsearch.engine.bundle import INDEX, check_bundle
 from semsearch.engine.quantization import dequantize
 from semsearch.engine.semantic.index import Index
 from semsearch.indexing.vectors.recall import ExactSearch, Recall, choose_stages, search_exactly
 
 PACKAGES = "faiss-cpu==1.15.1 usearch==2.26.6"  # installed beside the bench's, for this measurement alone
 OURS = "this project"
-TOP_K = 10
+RECALL = 0.98  # recall@10 that each search must reach
+ROUNDS = 2  # searches for each query
 ROWS_AT_ONCE = 65_536
 LISTS_PER_ROOT = 4  # lists of faiss for each unit of the square root of the rows
 TRAINED = 50  # rows for each list that faiss learns from
-LINKS = 32  # M of faiss's graph; all other settings of a build are the library's own defaults
 PROBES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024)
 RESCORED = (5, 10, 20, 40)  # rows that are scored again, for each hit
 EXPANSIONS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 
-Search = Callable[[Any], Any]  # query (dim,) -> rows (10,)
+Find = Callable[[Any], Any]  # query (dim,) -> rows (10,)
 Settings = tuple[int, ...]
-Searches = Iterator[tuple[Settings, Search]]
+Searches = Iterator[tuple[Settings, Find]]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own arguments."""
-    add_data_argument(parser)
-    parser.add_argument("--bundle", type=Path, help="bundle to search; by default the largest that `scale` has made")
-    parser.add_argument("--recall", type=float, default=0.98, help="recall@10 that each search must reach")
-    parser.add_argument(
-        "--queries", type=int, default=600, help="passages of the corpus of which four words are searched for"
-    )
-    parser.add_argument("--rounds", type=int, default=2, help="searches for each query")
+def nearest(*, rows: int = SIZES[-1], work: Path = WORK, data: Path = DATA) -> None:
+    """How long a search takes beside other libraries that search a mapped file.
 
-
-def run(options: argparse.Namespace) -> int:
-    """Measure and report."""
+    Args:
+        rows: the size of `scale` whose bundle is searched.
+    """
     if not (find_spec("faiss") and find_spec("usearch")):
         raise Missing(f"faiss or usearch is not installed; run `pip install {PACKAGES}`")
-    work = options.work.absolute() / "scale"
-    bundles = sorted(work.glob("passages-*/manifest.json"), key=lambda path: int(path.parent.name.partition("-")[2]))
-    bundle = options.bundle or (bundles[-1].parent if bundles else Path("bundle"))
-    try:
-        manifest = check_bundle(bundle)
-    except BundleError as error:
-        raise Missing(str(error)) from error
+    bundle = work.absolute() / "scale" / f"passages-{rows}"
+    if not bundle.exists():
+        raise Missing(f"{bundle}: there is no such bundle; run `python -m bench scale` first")
+    manifest = check_bundle(bundle)
     if manifest.index is None or manifest.index.stages is None:
-        raise Missing(f"{bundle}: has no stages, so every search is exact; expected a bundle of more texts")
-    claims = list(read_scifact(options.data).queries.values())
-    made, embedder = make_queries(bundle, options.queries, claims), Embedder.open(bundle, manifest.model)
-    queries = embedder.embed(embedder.tokenize([*made[WORDS], *made[CLAIMS]], role="query"))
+        raise Missing(f"{bundle}: has no stages, so every search is exact; choose more rows")
+    claims = list(read_scifact(data).queries.values())
+    queries = np.concatenate(list(make_queries(bundle, claims)[1].values()))
     index = Index.open(bundle / INDEX, manifest.index.stages)
     exact = search_exactly(queries, *index.codes_of(np.arange(len(index))))
-    chosen = choose_stages(bundle / INDEX, {"queries": exact}, Recall(options.recall, 0))
-    own = Index.open(bundle / INDEX, chosen)
-    searches: dict[str, Search] = {OURS: lambda query: own.best(query, TOP_K)[0]}
-    seen: dict[str, Any] = {OURS: {"recall": exact.recall_of(own).at_10, "settings": str(chosen)}}
+    own = Index.open(bundle / INDEX, choose_stages(bundle / INDEX, {"queries": exact}, Recall(RECALL, 0)))
+    searches: dict[str, Find] = {OURS: lambda query: own.best(query, TOP_K)[0]}
+    seen: dict[str, dict[str, Any]] = {OURS: {"recall": exact.recall_of(own).at_10}}
     for name, make in PEERS.items():
-        work.mkdir(parents=True, exist_ok=True)
-        file = work / f"{name.replace(', ', '-')}-{manifest.files[INDEX].sha256[:12]}.index"
-        _, settings, searches[name], reached = fastest(make(index, file), exact, index, options.recall)
+        file = bundle.with_name(f"{name.replace(', ', '-')}-{manifest.files[INDEX].sha256[:12]}.index")
+        settings, searches[name], reached = fastest(make(index, file), exact, index)
         seen[name] = {"recall": reached, "settings": settings}
     milliseconds: dict[str, list[float]] = {name: [] for name in searches}
-    for query in np.tile(exact.queries, (options.rounds, 1)):
+    for query in np.tile(queries, (ROUNDS, 1)):
         for name, search in searches.items():
             begin = time.perf_counter()
             search(query)
@@ -88,24 +73,23 @@ def run(options: argparse.Namespace) -> int:
     for name, times in milliseconds.items():
         seen[name] |= {"p50": float(np.percentile(times, 50)), "p99": float(np.percentile(times, 99))}
     own_median = seen[OURS]["p50"]
-    rows = [
+    cells = [
         (name, f"{each['recall']:.4f}", f"{each['p50']:.2f}", f"{each['p99']:.2f}", f"{each['p50'] / own_median:.2f}")
         for name, each in seen.items()
     ]
     source = make_provenance(
-        f"{len(index):,} texts, four words of {options.queries} of them and {len(claims)} claims as queries"
+        f"{len(index):,} texts, {len(queries) - len(claims)} of them and {len(claims)} claims as queries"
     )
-    report("nearest", ("search", "recall@10", "p50 ms", "p99 ms", "p50 / this project's"), rows, seen, source)
-    return 0
+    report("nearest", ("search", "recall@10", "p50 ms", "p99 ms", "p50 / this project's"), cells, seen, source)
 
 
-def blocks(index: Index) -> Iterator[Any]:
-    """Yield the rows of a bundle in the order of its corpus, (n, dim) float32."""
+def blocks(index: Index) -> Iterator[tuple[int, Any]]:
+    """Yield the rows of a bundle in the order of its corpus, (n, dim) float32, with the number of the first."""
     for begin in range(0, len(index), ROWS_AT_ONCE):
-        yield dequantize(*index.codes_of(np.arange(begin, min(begin + ROWS_AT_ONCE, len(index)))))
+        yield begin, dequantize(*index.codes_of(np.arange(begin, min(begin + ROWS_AT_ONCE, len(index)))))
 
 
-def in_faiss(index: Index, path: Path, description: str, sample: Any) -> Path:
+def in_faiss(index: Index, path: Path, description: str, sample: Any) -> str:
     """Return the path of a faiss index of these rows, built on all cores unless it was built before."""
     import faiss
 
@@ -113,12 +97,12 @@ def in_faiss(index: Index, path: Path, description: str, sample: Any) -> Path:
         faiss.omp_set_num_threads(os.cpu_count())
         made = faiss.index_factory(index.dim, description, faiss.METRIC_INNER_PRODUCT)
         made.train(sample)
-        for rows in blocks(index):
+        for _, rows in blocks(index):
             made.add(rows)
         faiss.write_index(made, f"{path}.part")
         Path(f"{path}.part").rename(path)
     faiss.omp_set_num_threads(1)
-    return path
+    return str(path)
 
 
 def ivf_pq(index: Index, path: Path) -> Searches:
@@ -126,11 +110,12 @@ def ivf_pq(index: Index, path: Path) -> Searches:
     import faiss
 
     lists = int(LISTS_PER_ROOT * len(index) ** 0.5)
-    chosen = np.random.default_rng(7).permutation(len(index))[: TRAINED * lists]
+    chosen = np.random.default_rng(SEED).permutation(len(index))[: TRAINED * lists]
     sample = dequantize(*index.codes_of(np.sort(chosen)))
-    codes = in_faiss(index, path, f"IVF{lists},PQ{index.dim // 4}", sample)
-    coarse = faiss.read_index(str(codes), faiss.IO_FLAG_MMAP)
-    fine = faiss.read_index(str(in_faiss(index, path.with_suffix(".sq8"), "SQ8", sample)), faiss.IO_FLAG_MMAP_IFC)
+    lists_file = in_faiss(index, path, f"IVF{lists},PQ{index.dim // 4}", sample)
+    rows_file = in_faiss(index, path.with_suffix(".sq8"), "SQ8", sample)
+    coarse = faiss.read_index(lists_file, faiss.IO_FLAG_MMAP)
+    fine = faiss.read_index(rows_file, faiss.IO_FLAG_MMAP_IFC)
     both = faiss.IndexRefine(coarse, fine)
     for factor, probes in product(RESCORED, PROBES):
 
@@ -141,29 +126,14 @@ def ivf_pq(index: Index, path: Path) -> Searches:
         yield (factor, probes), search
 
 
-def faiss_graph(index: Index, path: Path) -> Searches:
-    """Yield searches of faiss's graph (HNSW) over rows in 8 bit."""
-    import faiss
-
-    built = in_faiss(index, path, f"HNSW{LINKS},SQ8", next(blocks(index)))
-    graph = faiss.read_index(str(built), faiss.IO_FLAG_MMAP_IFC)
-    for expansion in EXPANSIONS:
-
-        def search(query: Any, expansion: int = expansion) -> Any:
-            graph.hnsw.efSearch = expansion
-            return graph.search(query[np.newaxis], TOP_K)[1][0]
-
-        yield (expansion,), search
-
-
 def usearch_graph(index: Index, path: Path) -> Searches:
     """Yield searches of usearch's graph (HNSW) over rows in 8 bit."""
     from usearch.index import Index as Graph
 
     if not path.exists():
         made = Graph(ndim=index.dim, metric="cos", dtype="i8")
-        for number, rows in enumerate(blocks(index)):
-            made.add(np.arange(len(rows)) + number * ROWS_AT_ONCE, in_bytes(rows))
+        for begin, rows in blocks(index):
+            made.add(np.arange(begin, begin + len(rows)), in_bytes(rows))
         made.save(f"{path}.part")
         Path(f"{path}.part").rename(path)
     graph = Graph.restore(str(path), view=True)
@@ -181,13 +151,11 @@ def in_bytes(rows: Any) -> Any:
     return np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
 
 
-PEERS = {"faiss, IVF-PQ": ivf_pq, "faiss, HNSW": faiss_graph, "usearch, HNSW": usearch_graph}
+PEERS = {"faiss, IVF-PQ": ivf_pq, "usearch, HNSW": usearch_graph}
 
 
-def fastest(
-    searches: Searches, exact: ExactSearch, index: Index, recall: float
-) -> tuple[float, Settings, Search, float]:
-    """Return the seconds, settings, search and recall of the fastest that reaches this recall, or comes closest."""
+def fastest(searches: Searches, exact: ExactSearch, index: Index) -> tuple[Settings, Find, float]:
+    """Return the settings, search and recall of the fastest that reaches RECALL, or comes closest."""
     seen = []
     enough = set[Settings]()  # settings[:-1] that reached recall: more effort is only slower
     for settings, search in searches:
@@ -196,10 +164,11 @@ def fastest(
         begin = time.perf_counter()
         found = [search(query) for query in exact.queries]
         seconds, reached = time.perf_counter() - begin, recall_of(found, exact, index)
-        seen.append((seconds, settings, search, reached))
-        if reached >= recall:
+        seen.append((max(0, RECALL - reached), seconds, settings, search, reached))
+        if reached >= RECALL:
             enough.add(settings[:-1])
-    return min(seen, key=lambda one: (max(0, recall - one[3]), one[0]))
+    _, _, settings, search, reached = min(seen, key=lambda one: one[:2])
+    return settings, search, reached
 
 
 def recall_of(found: Sequence[Any], exact: ExactSearch, index: Index) -> float:

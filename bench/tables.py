@@ -1,107 +1,121 @@
-"""Put measured tables and figures into README.md and docs/.
+"""Tables and figures: written to bench/results/ by measurements, and put into README.md and docs/ by `tables`.
 
     <!-- warm -->
     <!-- /warm -->                                                     the table bench/results/warm.md
-    <!-- serve texts=short connections=40 -->
-    <!-- /serve -->                                                    the rows of serve.md with these cells
 
 A document shows at most ROWS rows of a table, the first ones, and a link to the whole table. GitHub does not show the
-markers. A figure in a sentence or in a table of our own has no marker: FIGURES names the line and its values.
+markers. A figure in a sentence or in a table of our own has no marker: figures.toml names the line and its values.
+
+`python -m bench.tables` prints the results that other code measured, and ends with exit code 1 if there are any. It
+needs nothing but Python and git, because a release runs it (deploy/release/check.sh).
 """
 
-import argparse
 import json
+import os
+import platform
 import re
 import statistics
-from collections.abc import Mapping
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.report import PROJECT, RESULTS, console
+from bench import PROJECT, RESULTS
+
+CPUINFO = Path("/proc/cpuinfo")
+# measuring writes these files itself, so they are no changes
+WRITTEN = (":(exclude)bench/results", ":(exclude)*.md")
+PRODUCTION = ("semsearch", "function", "export")  # folders with the code that results are about
 
 ROWS = 10
-TABLE = re.compile(
-    r"(<!-- (?P<name>\w+)(?P<cells>(?: \w+=[^\s=]+)*) -->\n)(?P<content>.*?)(<!-- /(?P=name) -->)", re.DOTALL
-)
+TABLE = re.compile(r"(<!-- (?P<name>\w+) -->\n)(?P<content>.*?)(<!-- /(?P=name) -->)", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.@-])\d+(?:,\d{3})*(?:\.\d+)?%?(?![\w-])")  # not the numbers in recall@10, float32, 8-bit
-
-STARTS = (  # the rows of cold_start that README.md compares
-    "this function",
-    "FastAPI + ONNX Runtime in Lambda's base image",
-    "FastAPI + fastembed in Lambda's base image",
-    "FastAPI + sentence-transformers",
-)
-
-
-def on_both(name: str, keys: str) -> tuple[str, str]:
-    """Return the values of a result with VNNI, and of the same with AVX2 alone."""
-    return f"{name}/{keys}", f"{name}.avx2/{keys}"
-
 
 # For each document, the beginning of a line and what replaces the first numbers behind it. A value is the name of a
 # result and the keys that lead to it, with slashes between them, and the format. A list is replaced by its median.
-FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
-    "README.md": {
-        "Measured on two cores": ("warm/rows ,d",),
-        "| warm request |": ("warm/p50/whole handler .1f", "warm/p50/bare session.run .1f"),
-        "| cold start |": tuple(f"cold_start/seen/warm/{name}/init ,.0f" for name in STARTS),
-        "| cold start, nothing in the page cache |": tuple(
-            f"cold_start/seen/dropped/{name}/init ,.0f" for name in STARTS
-        ),
-        "| peak memory |": tuple(f"cold_start/seen/warm/{name}/peak_megabytes .0f" for name in STARTS),
-        "| ranking of hybrid search (SciFact nDCG@10) |": tuple(
-            f"modes/results/{name} .2f" for name in ("hybrid, english stems", "semantic", "keyword, english stems")
-        ),
-        "| nearest neighbours that 8 bit keeps (recall@10) |": (
-            "accuracy/results/w8a14 (shipped)/recall_both_sides .3f",
-            "accuracy/results/naive dynamic int8/recall_both_sides .3f",
-        ),
-        "| model |": ("accuracy/results/w8a14 (shipped)/megabytes .1f", "accuracy/results/float32/megabytes .1f"),
-        "| requests a second, 40 callers at once |": (
-            "serve/multiples/FastAPI + gunicorn/predict, short, 40 .1f",
-            "serve/multiples/infinity-emb/predict, short, 40 .1f",
-        ),
-        "| embedding a corpus |": ("throughput/ratios/w8a14 (shipped) .1f",),
-    },
-    "accuracy.md": {
-        "is measured with ": ("accuracy/queries ,d", "accuracy/others ,d"),
-        "It replaces ": ("modes/corrected .1%",),
-        "A request to `/similar` with a query of ": ("warm/words d", "warm/rows ,d"),
-    },
-    "benchmarks.md": {
-        "| one text of 8 tokens, times the milliseconds of naive int8 |": on_both(
-            "latency", "ratios/w8a14 (shipped)/8 .2f"
-        ),
-        "| one text of 32 tokens, times the milliseconds of naive int8 |": on_both(
-            "latency", "ratios/w8a14 (shipped)/32 .2f"
-        ),
-        "| float32 with 32 tokens, times the milliseconds of naive int8 |": on_both("latency", "ratios/float32/32 .2f"),
-        "| embedding a corpus, times the rate of sentence-transformers |": on_both(
-            "throughput", "ratios/w8a14 (shipped) .2f"
-        ),
-        "| a warm request, ms |": on_both("warm", "p50/whole handler .1f"),
-        "| cold start: INIT, ms |": on_both("cold_start", "seen/warm/this function/init ,.0f"),
-        f"| cold start: share of the INIT of {STARTS[1]} |": on_both("cold_start", f"shares/warm/{STARTS[1]}/init .2f"),
-    },
-    "operate.md": {"- **A revoked key** was accepted for another ": ("month/nights/13/revoked_within .0f",)},
-    "cold-start.md": {
-        "| above, and in the README |": ("cold_start/seen/warm/this function/init ,.0f", "cold_start/starts d"),
-        "| [memory](deploy.md#how-much-memory), and the cost of a cold start |": ("memory/seen/1769/init ,.0f",),
-        "| [number of texts](scale.md#what-was-measured) |": ("scale/sizes/30000/starts/warm/init ,.0f",),
-    },
-}
+FIGURES: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_name("figures.toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a result was measured with; texts is "" if no texts were read, measured is an ISO 8601 time."""
+
+    commit: str
+    python: str
+    machine: str
+    texts: str
+    measured: str
+
+    def small_print(self) -> str:
+        """Return the line of Markdown that ends a table."""
+        commit = f"commit {self.commit}"
+        parts = (commit, f"Python {self.python}", self.machine, self.texts, self.measured.partition("T")[0])
+        return f"<sub>{', '.join(part for part in parts if part)}</sub>"
+
+
+def make_provenance(texts: str = "", python: str = "") -> Provenance:
+    """Return the provenance of a result that is measured now.
+
+    texts describes what was read, such as "30,000 headlines". python is the version that ran the measured code, by
+    default the one that runs this.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Provenance(current_commit(), python or platform.python_version(), cpu_name(), texts, now)
+
+
+def cpu_name() -> str:
+    """Return the processor's name as Linux reports it, its cores, and its instructions for 8-bit products."""
+    lines = CPUINFO.read_text().splitlines() if CPUINFO.exists() else []
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines if ":" in line)}
+    flags = fields.get("flags", fields.get("Features", "")).split()
+    widest = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "asimddp", "i8mm") if flag in flags]
+    return f"{fields.get('model name', platform.processor())} ({os.cpu_count()} cores; {', '.join(widest)})"
+
+
+def current_commit(folder: Path = PROJECT) -> str:
+    """Return the short hash of the commit that is checked out, followed by "+changes" if the tree differs from it.
+
+    "unknown" if the folder is no git checkout.
+    """
+    commit, changed = (
+        subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False).stdout.strip()
+        for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--", ".", *WRITTEN))
+    )
+    return commit + ("+changes" if changed else "") if commit else "unknown"
+
+
+def report(
+    name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], details: dict[str, Any], source: Provenance
+) -> None:
+    """Print the table, and write it to bench/results/.
+
+    NAME.md ends with the provenance in small print, NAME.json begins with it and has all details.
+    """
+    table = as_markdown(columns, rows)
+    print(f"{table}measured on {source.texts or 'this machine'}", flush=True)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(f"{table}\n{source.small_print()}\n", encoding="utf-8")
+    content = asdict(source) | {"onnxruntime": version("onnxruntime")} | details
+    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def as_markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a table of Markdown."""
+    lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (columns, ["---"] * len(columns), *rows)]
+    return "\n".join(lines) + "\n"
 
 
 class DocumentError(ValueError):
     """A marker that cannot be filled: the message says where, what was found, what was expected and what to do."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no arguments: the documents are README.md and docs/, the results those of bench/results/."""
-
-
-def run(options: argparse.Namespace) -> int:
-    """Rewrite the documents and print which of them changed; return the exit code."""
+def tables() -> None:
+    """Put the tables and figures of bench/results/ into README.md and docs/, and print which pages changed."""
     for path in pages(PROJECT):
         text = path.read_text(encoding="utf-8")
         try:
@@ -109,10 +123,7 @@ def run(options: argparse.Namespace) -> int:
         except DocumentError as error:
             raise SystemExit(f"error: {path.relative_to(PROJECT)}: {error}") from error
         path.write_text(filled, encoding="utf-8")
-        console.print(
-            f"{path.relative_to(PROJECT)}: {'is as measured' if filled == text else 'has new tables or figures'}"
-        )
-    return 0
+        print(f"{path.relative_to(PROJECT)}: {'is as measured' if filled == text else 'has new tables or figures'}")
 
 
 def pages(project: Path) -> list[Path]:
@@ -138,8 +149,7 @@ def fill(text: str, results: Path, root: str = "") -> str:
 
     def table(match: re.Match[str]) -> str:
         file = results / f"{match['name']}.md"
-        cells = dict(cell.split("=") for cell in match["cells"].split())
-        return match[1] + (shorten(file, cells, root) if file.exists() else "") + match[5]
+        return match[1] + (shorten(file, root) if file.exists() else "") + match[4]
 
     outside = TABLE.sub("", text)
     if "<!--" in outside:
@@ -150,10 +160,10 @@ def fill(text: str, results: Path, root: str = "") -> str:
     return TABLE.sub(table, text)
 
 
-def fill_figures(text: str, figures: Mapping[str, tuple[str, ...]], results: Path) -> str:
+def fill_figures(text: str, figures: Mapping[str, Sequence[str]], results: Path) -> str:
     """Return a document with the first numbers of some lines replaced by what was measured.
 
-    figures has, for the beginning of a line, the paths of the values and their formats, as FIGURES has them.
+    figures has, for the beginning of a line, the paths of the values and their formats, as figures.toml has them.
     Raises DocumentError if no line or more than one begins so, if it has fewer numbers, or if there is no such value.
     """
     lines = text.splitlines(keepends=True)
@@ -161,11 +171,13 @@ def fill_figures(text: str, figures: Mapping[str, tuple[str, ...]], results: Pat
         places = [place for place, line in enumerate(lines) if line.startswith(beginning)]
         if len(places) != 1:
             raise DocumentError(
-                f"found {len(places)} lines that begin with {beginning!r}, expected one; correct FIGURES"
+                f"found {len(places)} lines that begin with {beginning!r}, expected one; correct figures.toml"
             )
         rest = lines[places[0]].removeprefix(beginning)
         if len(NUMBER.findall(rest)) < len(paths):
-            raise DocumentError(f"found {rest!r} behind {beginning!r}, expected {len(paths)} numbers; correct FIGURES")
+            raise DocumentError(
+                f"found {rest!r} behind {beginning!r}, expected {len(paths)} numbers; correct figures.toml"
+            )
         lines[places[0]] = beginning + _with_values(rest, [read_figure(path, results) for path in paths])
     return "".join(lines)
 
@@ -175,27 +187,15 @@ def _with_values(text: str, values: list[str]) -> str:
     return NUMBER.sub(lambda _: next(following), text, count=len(values))
 
 
-def shorten(file: Path, cells: dict[str, str], root: str) -> str:
-    """Return the table of a Markdown file: the first ROWS rows with these cells, and a link to the file if it has more.
-
-    cells has the wanted content of columns by their heads. Raises DocumentError if there is no row with them.
-    """
+def shorten(file: Path, root: str) -> str:
+    """Return the table of a Markdown file: the first ROWS rows, and a link to the file if it has more."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     table = [line for line in lines if line.startswith("|")]
-    wanted = [
-        row for row in table[2:] if cells.items() <= dict(zip(_cells(table[0]), _cells(row), strict=True)).items()
-    ]
-    if table and not wanted:
-        raise DocumentError(f"{file.stem}: no row has {cells}, expected cells of {file}; correct the marker")
-    if len(table[2:]) == len(wanted[:ROWS]):
+    if len(table) - 2 <= ROWS:  # two lines are the head
         return "".join(lines)
     rest = [line for line in lines if not line.startswith("|")]
-    link = f"\n[All {len(table[2:])} rows]({root}bench/results/{file.name})\n"
-    return "".join([*table[:2], *wanted[:ROWS], link, *rest])
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip("|\n").split("|")]
+    link = f"\n[All {len(table) - 2} rows]({root}bench/results/{file.name})\n"
+    return "".join([*table[: ROWS + 2], link, *rest])
 
 
 def read_figure(path: str, results: Path) -> str:
@@ -212,3 +212,19 @@ def read_figure(path: str, results: Path) -> str:
         return format(statistics.median(value) if isinstance(value, list) else value, layout)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise DocumentError(f"figure {keys}: found {error!r}, expected a value to format as {layout!r}") from error
+
+
+def outdated(results: Path, project: Path) -> Iterator[str]:
+    """Yield a line for each result that was measured with other production code than that of HEAD."""
+    for file in sorted(results.glob("*.json")):
+        commit = json.loads(file.read_text(encoding="utf-8")).get("commit", "unknown")
+        same = ["git", "diff", "--quiet", commit, "HEAD", "--", *PRODUCTION]
+        if subprocess.run(same, cwd=project, capture_output=True, check=False).returncode:
+            yield (
+                f"{file.name}: was measured at commit {commit}, whose code differs from HEAD's; "
+                f"run `python -m bench {file.stem.replace('_', '-')}` again"
+            )
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(outdated(RESULTS, PROJECT)) or 0)

@@ -1,24 +1,43 @@
-"""What measurements make in their work folder and keep between runs: bundles, models and environments of Python."""
+"""What measurements read, make and keep: texts, bundles, models, and environments of Python.
+
+The texts are headlines, test sets and abstracts, or without them Python's own documentation. docs/benchmarks.md says
+where each file of the data folder comes from.
+"""
 
 import csv
+import gzip
 import hashlib
 import json
 import logging
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+
+from bench import PEERS, PROJECT, Missing
 from bench.emulator import copy_function
-from bench.report import PEERS, PROJECT, Missing, console
-from bench.texts import Texts
 from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder, open_session
+from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.evaluation.measures import measure
+from semsearch.indexing.vectors.embed import embed_texts
+
+HEADLINES, SCIFACT, CISI = "headlines.csv.gz", "eval/scifact", "eval/cisi"
+ARXIV = ("arxiv.jsonl.gz", "arxiv-extra-70k.jsonl.gz")
+TOP_K = 10  # documents that nDCG counts for a query
+SEED = 7
+QUERY_WORDS = 4  # words of a short query
+HELD_OUT = 1_000  # last texts, which are in no measured index
 
 # Libraries of linear algebra and of OpenMP would otherwise use all cores for one query.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -27,6 +46,102 @@ EMULATOR = "aws-sam-cli==1.170.0"  # includes the runtime interface emulator
 EXACT, NAIVE, BLOCKS, SHIPPED = "float32", "naive dynamic int8", "MatMulNBits 8 bit, block 32", "w8a14 (shipped)"
 FILES = {EXACT: "float32.onnx", NAIVE: "naive.onnx", BLOCKS: "blocks.onnx", SHIPPED: MODEL}
 INFO = "model.json"  # beside the models; one ModelInfo for all of them
+
+
+def _open(path: Path) -> Any:
+    if not path.is_file():
+        raise Missing(
+            f"{path}: there is no such file; docs/benchmarks.md says where it comes from: "
+            "name the folder that holds it with --data or BENCH_DATA"
+        )
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+
+
+def read_headlines(data: Path, count: int | None = None) -> list[str]:
+    """Return the first `count` headlines; the file is shuffled, so they are a fair sample."""
+    with _open(data / HEADLINES) as file:
+        return [row["text"] for _, row in zip(range(count or 10**9), csv.DictReader(file), strict=False)]
+
+
+def read_papers(data: Path) -> Iterator[dict[str, str]]:
+    """Yield arXiv's papers, with their "title" and "abstract"."""
+    for name in ARXIV:
+        with _open(data / name) as file:
+            yield from map(json.loads, file)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A retrieval test: documents and queries by id, and the ids of the relevant documents of each query."""
+
+    documents: dict[str, str]
+    queries: dict[str, str]
+    relevant: dict[str, set[str]]
+    titles: dict[str, str] = field(default_factory=dict)  # title of each document, which begins with it
+
+
+def read_scifact(data: Path, name: str = SCIFACT) -> Retrieval:
+    """Return SciFact's test set as BEIR has it, or another set in its format; a document is its title and its text."""
+    folder = data / name
+    with _open(folder / "corpus.jsonl.gz") as file:
+        entries = [json.loads(line) for line in file]
+    titles = {entry["_id"]: entry["title"] for entry in entries}
+    documents = {entry["_id"]: f"{entry['title']} {entry['text']}".strip() for entry in entries}
+    with _open(folder / "queries.jsonl") as file:
+        queries = {entry["_id"]: entry["text"] for entry in map(json.loads, file)}
+    relevant: dict[str, set[str]] = {}
+    with _open(folder / "qrels.tsv") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if int(row["score"]) > 0:
+                relevant.setdefault(row["query-id"], set()).add(row["corpus-id"])
+    return Retrieval(documents, queries, relevant, titles)
+
+
+def ndcg(best: Sequence[Sequence[int]], test: Retrieval) -> float:
+    """Return the mean nDCG@10 over the queries, relevance being yes or no.
+
+    best has, for each query of the test, the rows of the documents that were found, best first.
+    """
+    ids = list(test.documents)
+    relevant = (dict.fromkeys(test.relevant[query_id], 1) for query_id in test.queries)
+    found = zip(best, relevant, strict=True)
+    return float(np.mean([measure([ids[row] for row in rows], grades)[0] for rows, grades in found]))
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts, and their kind as a sentence names it."""
+
+    kind: str
+    texts: list[str]
+
+    def description(self) -> str:
+        """Return the number of texts and their kind, such as "30,000 headlines"."""
+        return f"{len(self.texts):,} {self.kind}"
+
+
+def read_texts(data: Path, count: int) -> Texts:
+    """Return the first `count` headlines, or texts of the documentation; the last HELD_OUT of all are left out."""
+    found = _all_texts(data)
+    return Texts(found.kind, found.texts[:-HELD_OUT][:count])
+
+
+def short_queries(data: Path) -> list[str]:
+    """Return the first words of the texts that `read_texts` leaves out."""
+    return [" ".join(text.split()[:QUERY_WORDS]) for text in _all_texts(data).texts[-HELD_OUT:]]
+
+
+@cache
+def _all_texts(data: Path) -> Texts:
+    """Return all headlines, or without them all texts of Python's own documentation, shuffled."""
+    if (data / HEADLINES).is_file():
+        return Texts("headlines", read_headlines(data))
+    print(f"{data} has no {HEADLINES}: measuring on Python's own documentation; docs/benchmarks.md says how to get it")
+    from semsearch.indexing.corpus.python_documentation import python_documentation
+
+    texts = list(python_documentation().texts)
+    random.Random(SEED).shuffle(texts)
+    return Texts("texts of Python's own documentation", texts)
 
 
 def made_from() -> str:
@@ -42,24 +157,28 @@ def is_current(mark: Path) -> bool:
     return mark.exists() and mark.read_text(encoding="utf-8") == made_from()
 
 
-def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
-    """Return the bundle of these texts in `work`, made unless today's code made it before.
+def make_bundle(work: Path, texts: "Texts | None", queries: Literal["model", "table"] = "model") -> Path:
+    """Return the bundle of these texts or of Python's own documentation in `work`, made unless today's code did."""
+    from semsearch.indexing.make import index
 
-    With `lots`, it has a column `lot` for filters, whose values are the numbers below `lots` in turn.
+    data: Any = "python" if texts is None else [{"text": text} for text in texts.texts]
+    name = "python" if texts is None else f"{texts.kind.split()[0]}-{len(texts.texts)}"
+    suffix = "-table" if queries == "table" else ""
+    return make_once(work / f"{name}{suffix}", lambda bundle: index(data, bundle, mode="replace", queries=queries))
+
+
+def make_once(bundle: Path, make: Callable[[Path], object], *, is_kept: bool = False) -> Path:
+    """Return a bundle, which `make` makes in this folder unless today's code made it before.
+
+    is_kept leaves a bundle of older code there, whose model and embeddings `make` then uses again.
     """
-    bundle = work / (f"{texts.file_name}-{len(texts.texts)}" + (f"-{lots}-lots" if lots else ""))
-    mark = work / f"{bundle.name}.made-from.txt"
+    mark = bundle.with_name(f"{bundle.name}.made-from.txt")
     if not is_current(mark):
-        from semsearch.indexing.make import index
-
-        shutil.rmtree(bundle, ignore_errors=True)
-        work.mkdir(parents=True, exist_ok=True)
-        corpus = bundle.with_name(f"{bundle.name}.csv")
-        with corpus.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["text", "lot"] if lots else ["text"])
-            writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts.texts))
-        index(corpus, bundle, column={"lot": "number"} if lots else None, mode="replace")
+        print(f"making the bundle {bundle.name} ...", flush=True)
+        bundle.parent.mkdir(parents=True, exist_ok=True)
+        if not is_kept:
+            shutil.rmtree(bundle, ignore_errors=True)
+        make(bundle)
         mark.write_text(made_from(), encoding="utf-8")
     return bundle
 
@@ -83,7 +202,7 @@ def make_models(work: Path) -> dict[str, Path]:
 
     logging.getLogger().setLevel(logging.ERROR)
     source = read_source(*find_model(None, None))
-    console.print(f"making the models of {source.name} ...")
+    print(f"making the models of {source.name} ...")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         graph = export_graph(source, Path(scratch))
@@ -107,6 +226,19 @@ def open_embedder(path: Path) -> Embedder:
     return Embedder(read_tokenizer(path.parent / TOKENIZER), open_session(path), model)
 
 
+def embed_once(work: Path, model: Path, texts: Sequence[str]) -> Embeddings:
+    """Return the embeddings of texts by the model of this file, (n, dim) float32, kept until the code changes."""
+    content = [made_from().encode(), model.read_bytes(), "\0".join(texts).encode()]
+    digest = hashlib.sha256(b"\0".join(content)).hexdigest()[:16]
+    path = work / "embeddings" / f"{digest}.npy"
+    if not path.exists():
+        print(f"embedding {len(texts):,} texts by {model.name} ...", flush=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, embed_texts(open_embedder(model), list(texts)))
+    embeddings: Embeddings = np.load(path)
+    return embeddings
+
+
 def _make_environment(folder: Path, marker: str, installs: Sequence[Sequence[str]]) -> Path:
     """Return the interpreter of a virtual environment, made by these pip installs unless it is there already.
 
@@ -116,7 +248,7 @@ def _make_environment(folder: Path, marker: str, installs: Sequence[Sequence[str
     made = folder / "made-from.txt"
     marker = sys.version + marker
     if not made.exists() or made.read_text() != marker:
-        console.print(f"making the environment {folder.name} ...")
+        print(f"making the environment {folder.name} ...")
         venv.create(folder, with_pip=True, clear=True)
         for words in installs:
             command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words]

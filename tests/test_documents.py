@@ -3,7 +3,6 @@
 import asyncio
 import re
 import shlex
-import sys
 from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from collections.abc import Callable
 from dataclasses import fields
@@ -17,8 +16,8 @@ import pytest
 from cfnlint.decode import cfn_yaml
 from starlette.routing import Route
 
-from bench import __main__ as bench_command
-from bench.report import RESULTS
+from bench import RESULTS
+from bench.__main__ import program as bench
 from bench.tables import TABLE, fill_page, pages
 from export.__main__ import program as export
 from semsearch.app.app import App
@@ -84,7 +83,7 @@ def test_each_marked_table_and_figure_is_what_was_measured() -> None:
 # Commands
 
 
-@pytest.mark.parametrize(("name", "program"), [("semsearch", app), (EXPORT, export)])
+@pytest.mark.parametrize(("name", "program"), [("semsearch", app), (EXPORT, export), ("python -m bench", bench)])
 def test_each_command_has_options_that_exist(name: str, program: cyclopts.App) -> None:
     assert commands(name)
     for command in commands(name):
@@ -99,15 +98,6 @@ def test_only_deployments_name_another_program() -> None:
     others = re.compile(r"-m (function|export)\b")
     deploying = {"docs/deploy.md", "docs/environments.md", "CHANGELOG.md"}
     assert {page for page, text in PAGES.items() if others.search(text)} <= deploying
-
-
-def test_each_bench_command_has_options_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
-    for command in commands("python -m bench"):
-        arguments = words(command, "python -m bench")
-        module = bench_command.command_module(arguments[0])
-        monkeypatch.setattr(module, "run", lambda options: 0)
-        monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-        assert bench_command.main() == 0, command
 
 
 def test_each_make_target_exists() -> None:

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from bench.texts import HEADLINES, read_headlines
+from bench.work import HEADLINES, read_headlines
 from semsearch.commands.main import dispatch
 from semsearch.conversion import convert
 from semsearch.engine.bundle import read_manifest

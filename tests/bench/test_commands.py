@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bench import SKIPPED
 from bench.__main__ import run_all
-from bench.report import SKIPPED
 from tests.project import ROOT
 
 FAIL = [sys.executable, "-c", "raise SystemExit('boom')"]
@@ -24,13 +24,6 @@ def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
 
 
-def test_without_docker_the_image_is_not_measured_and_one_line_says_why(tmp_path: Path) -> None:
-    done = bench("memory", "--work", str(tmp_path), PATH=str(tmp_path))
-    assert done.returncode == SKIPPED
-    assert done.stderr.startswith("docker is not installed on this machine; ")
-    assert len(done.stderr.splitlines()) == 1
-
-
 def test_without_data_accuracy_says_what_is_missing_before_it_makes_models(tmp_path: Path) -> None:
     done = bench("accuracy", "--work", str(tmp_path / "work"), "--data", str(tmp_path))
     assert done.returncode == SKIPPED
@@ -38,18 +31,18 @@ def test_without_data_accuracy_says_what_is_missing_before_it_makes_models(tmp_p
     assert not (tmp_path / "work").exists()
 
 
-def test_all_goes_on_after_what_is_skipped_and_what_fails(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run_all({"one": SKIP, "two": FAIL, "three": WORK}, tmp_path) == 1
+def test_all_goes_on_after_what_is_skipped_and_what_fails(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_all({"one": SKIP, "two": FAIL, "three": WORK}) == 1
     lines = capfd.readouterr().out.splitlines()
     assert "one: skipped: no such thing here" in lines
     assert "two: failed: exit 1" in lines
     assert any(line.startswith("three: measured in ") for line in lines)
-    assert run_all({"one": SKIP, "three": WORK}, tmp_path) == 0
+    assert run_all({"one": SKIP, "three": WORK}) == 0
 
 
 def test_the_demo_prints_questions_and_answers_and_nothing_for_machines(bundle: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(bundle, tmp_path / "[b] it's")
-    done = bench("demo", "--bundle", str(folder), "an old sailor", "[red] goose", COLUMNS="200")
+    done = bench("demo", "an old sailor", "[red] goose", "--bundle", str(folder))
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("200 texts of stories.csv, tests/mean-of-words, ready in ")

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.month import REVOKED_WITHIN, Month, Reply, row
+from bench.month import REVOKED_WITHIN, Operation, Reply, row
 
 REVOKED = 100.0  # when the key of team-b was revoked
 TEXTS = {"old": ["a", "b"], "new": ["a", "c"]}
 
 
 @pytest.fixture
-def month(tmp_path: Path) -> Month:
+def month(tmp_path: Path) -> Operation:
     """A month in which `new` replaced `old` at 10, was rolled back at 20, and came again at 30."""
-    month = Month(tmp_path, [], None, None)
+    month = Operation(tmp_path, [])
     month.published = TEXTS
     month.switches = [(0.0, "old"), (10.0, "new"), (20.0, "old"), (30.0, "new")]
     month.revoked_at = REVOKED
@@ -30,21 +30,21 @@ def reply(
     ("at", "version", "age"),
     [(5, "old", 0), (12, "old", 2), (12, "new", 0), (23, "new", 3), (23, "old", 0), (34, "old", 4), (9, "new", 0)],
 )
-def test_texts_age_from_the_switch_that_replaced_them(month: Month, at: float, version: str, age: float) -> None:
+def test_texts_age_from_the_switch_that_replaced_them(month: Operation, at: float, version: str, age: float) -> None:
     assert month.age_of(reply(at, version)) == age
 
 
-def test_a_reply_without_a_version_has_no_age(month: Month) -> None:
+def test_a_reply_without_a_version_has_no_age(month: Operation) -> None:
     assert month.age_of(reply(12, "", status="500")) == 0
 
 
-def test_a_reply_must_have_the_texts_of_its_version(month: Month) -> None:
+def test_a_reply_must_have_the_texts_of_its_version(month: Operation) -> None:
     assert month.failure_of(reply(1, "new", hits=((0, "a"), (1, "c")))) == ""
     assert month.failure_of(reply(1, "old", hits=((0, "a"), (1, "c")))) == "200 with a text of another version"
     assert month.failure_of(reply(1, status="503")) == "503"
 
 
-def test_a_revoked_key_must_be_refused_in_time_and_no_other_key(month: Month) -> None:
+def test_a_revoked_key_must_be_refused_in_time_and_no_other_key(month: Operation) -> None:
     late = REVOKED + REVOKED_WITHIN + 1
     assert month.failure_of(reply(late, key="team-b", status="401")) == ""
     assert month.failure_of(reply(REVOKED + 1, key="team-b")) == ""
@@ -54,8 +54,8 @@ def test_a_revoked_key_must_be_refused_in_time_and_no_other_key(month: Month) ->
     assert month.failure_of(reply(REVOKED - 2, key="team-b", status="401")) == "401"
 
 
-def test_nights_are_added_up(month: Month) -> None:
+def test_nights_are_added_up(month: Operation) -> None:
     night = {"number": 3, "title": "S3", "requests": 900, "oldest": 1.25, "server": 99.6, "function": 50.2}
     nights = [night | {"failures": {"503": 2}}, night | {"failures": {"503": 1}, "oldest": 2.0, "server": 120.0}]
     assert row(nights[:1]) == ("3", "S3", "900", "2 x 503", "1.2 s", "100 MB", "50 MB")
-    assert row(nights) == ("2 nights", "S3", "1,800", "3 x 503", "2.0 s", "100 to 120 MB", "50 to 50 MB")
+    assert row(nights) == ("2 nights", "S3", "1,800", "3 x 503", "2.0 s", "100 to 120 MB", "50 MB")

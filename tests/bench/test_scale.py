@@ -1,86 +1,57 @@
-"""The whole measurement over a tiny corpus, its bundles and its table."""
+"""The whole measurement over a tiny corpus."""
 
-import argparse
 import csv
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from bench import scale, scale_bundles, searches
+from bench import cold_start, scale
 from bench.cold_start import DROPPED, WARM, Starts
-from bench.scale_bundles import LOT, make_bundles, run_measured
-from bench.texts import Retrieval
-from semsearch.engine.bundle import INDEX
+from bench.work import Retrieval
 from semsearch.engine.loading import load_bundle
 from semsearch.indexing.corpus import Corpus
-
-EXPORT = {"seconds": 10.0, "processor_seconds": 18.0, "peak_megabytes": 700.0}
+from semsearch.indexing.make import index
 
 
 @pytest.fixture
-def work(tmp_path: Path, bundle: Path, corpus: Corpus) -> Path:
-    """A work folder with a "largest" bundle of 100 passages, and the figures of its export beside it."""
-    folder = tmp_path / "scale"
-    folder.mkdir()
-    with (folder / "passages-100.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["text", "lot"], *([text, row] for row, text in enumerate(corpus.texts[:100]))])
-    export: list[str | Path] = [sys.executable, "-m", "semsearch", "index", folder / "passages-100.csv", *LOT]
-    run_measured([*export, "--update", bundle, "--out", folder / "passages-100"])
-    (folder / "passages-100.export.json").write_text(json.dumps(EXPORT))
-    (folder / "passages-100.description.txt").write_text("100 stories")
+def work(tmp_path: Path, bundle: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A work folder whose bundle "with all embeddings" has the tiny model, and 100 passages."""
+    monkeypatch.setattr("bench.tables.RESULTS", tmp_path)
+    monkeypatch.setattr(scale, "QUERIES", 12)
+    monkeypatch.setattr(scale, "read_scifact", lambda data: Retrieval({}, {"1": "a goose at sea", "2": "a ferry"}, {}))
+    monkeypatch.setattr(scale, "read_headlines", lambda data: corpus.texts[:60])
+    papers = [{"title": text, "abstract": f"{text} indeed, it is so."} for text in corpus.texts[60:90]]
+    monkeypatch.setattr(scale, "read_papers", lambda data: papers)
+    monkeypatch.setattr(scale, "make_once", lambda embedded, make, is_kept: embedded)
+    rows = [{"text": text, "lot": number} for number, text in enumerate(corpus.texts[:60])]
+    (tmp_path / "scale").mkdir()
+    index(rows, tmp_path / "scale" / "embedded-100", update=bundle, column={"lot": "number"})
+    monkeypatch.setattr(cold_start, "make_function", lambda work, bundle: None)
+    monkeypatch.setattr(cold_start, "available_states", lambda: (WARM, DROPPED))
+    starts = Starts([300.0, 320.0], [310.0, 330.0])
+    monkeypatch.setattr(cold_start, "measure", lambda work, functions, count, cache: dict.fromkeys(functions, starts))
     return tmp_path
 
 
-def test_it_measures_every_size_and_writes_a_table(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims = Retrieval({}, {"1": "a goose at sea", "2": "a ferry"}, {})
-    monkeypatch.setattr(scale, "read_scifact", lambda data: claims)
-    monkeypatch.setattr("bench.report.RESULTS", work)
-    monkeypatch.setattr(scale, "make_functions", lambda work, bundles: dict.fromkeys(bundles))
-    monkeypatch.setattr(scale, "available_states", lambda: (WARM, DROPPED))
-    starts = {"100": Starts([300.0, 320.0], [310.0, 330.0])}
-    monkeypatch.setattr(scale, "measure", lambda functions, count, cache: starts)
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--work", type=Path)
-    scale.add_arguments(parser)
-    words = ["--work", str(work), "--keep", "--queries", "12", "--sizes", "100"]
-    assert scale.run(parser.parse_args(words)) == 0
+def test_it_measures_every_size_and_writes_a_table(work: Path) -> None:
+    scale.scale(sizes=(50, 100), work=work, data=work)
     found = json.loads((work / "scale.json").read_text())
-    assert found["texts"] == "100 stories"
-    seen = found["sizes"]["100"]["searches"]
-    assert all(
-        (seen[kind]["recall"], seen[kind]["first"]) == (1, 1)
-        for kind in (searches.WHOLE, searches.WORDS, searches.HALVES, searches.CLAIMS)
-    )
-    assert seen[searches.SEMANTIC]["resident_megabytes"] > seen[searches.SEMANTIC]["own_megabytes"] > 0
-    assert all(
-        0 < seen[kind]["p50"] <= seen[kind]["p99"]
-        for kind in (searches.EXACT, searches.HYBRID, *searches.FILTERS.values())
-    )
+    searches = found["sizes"]["100"]["searches"]
+    assert all((searches[kind]["recall"], searches[kind]["first"]) == (1, 1) for kind in (scale.WORDS, scale.CLAIMS))
+    assert searches[scale.WORDS]["resident_megabytes"] > searches[scale.WORDS]["own_megabytes"] > 0
+    kinds = (scale.EXACT, scale.HYBRID, *scale.FILTERS.values())
+    assert all(0 < searches[kind]["p50"] <= searches[kind]["p99"] for kind in kinds)
     table = (work / "scale.md").read_text()
-    assert "| passages | 100 |" in table
-    assert "| export (the smaller sizes with --update): seconds, peak MB, busy cores | 10, 700, 1.80 |" in table
-    assert "| INIT ms, page cache dropped | 310 |" in table
+    assert "| passages | 50 | 100 |" in table
+    assert "| INIT ms, page cache dropped | 310 | 310 |" in table
     assert "| a filter keeps 0.01 %: p50, p99 ms |" in table
+    assert len(load_bundle(work / "scale" / "passages-50").passages) == 50
 
 
-def test_a_smaller_bundle_holds_the_first_rows_of_the_largest_and_is_made_again_only_if_the_code_changed(
-    work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, description = make_bundles(work / "scale", work, [50, 100], keep=True)
-    assert description == "100 stories"
-    small, large = (load_bundle(made[size]) for size in (50, 100))
-    assert [small.passages[row] for row in range(50)] == [large.passages[row] for row in range(50)]
-    query = large.embedder.embed(large.embedder.tokenize([large.passages.text(30)], role="query"))[0]
-    kept = [(hit.row, hit.score) for hit in large.index.search(query, 100) if hit.row < 50]
-    assert [(hit.row, hit.score) for hit in small.index.search(query, 50)] == kept
-    assert small.manifest.index is not None
-    assert small.manifest.index.columns == {"lot": "number"}
-
-    written = (made[50] / INDEX).stat().st_mtime_ns
-    monkeypatch.setattr(scale_bundles, "is_current", lambda mark: mark.name != "passages-50.made-from.txt")
-    make_bundles(work / "scale", work, [50, 100], keep=True)
-    assert (made[50] / INDEX).stat().st_mtime_ns == written
-    make_bundles(work / "scale", work, [50, 100], keep=False)
-    assert (made[50] / INDEX).stat().st_mtime_ns > written
+def test_smaller_sizes_are_the_first_passages_and_none_comes_twice(work: Path) -> None:
+    scale.write_corpora(work, work, (50, 130))
+    files = ((work / f"passages-{size}.csv").read_text().splitlines() for size in (50, 130))
+    small, large = (list(csv.DictReader(lines)) for lines in files)
+    assert small == large[:50]
+    assert len({row["text"] for row in large}) == len(large) > 100

@@ -1,11 +1,13 @@
-"""Tables and figures in documents: what is written there, and what is said when nothing can be."""
+"""Results: what they are written with, what documents show of them, and which of them are outdated."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from bench import tables
+from bench.tables import Provenance, report
 
 
 @pytest.fixture
@@ -14,9 +16,8 @@ def results(tmp_path: Path) -> Path:
     folder = tmp_path / "results"
     folder.mkdir()
     (folder / "warm.md").write_text("| ms |\n| --- |\n| 4.3 |\n")
-    content = {"p50": {"whole handler": 4.336}, "init": [300.2, 290.0, 400.0]}
+    content = {"p50": {"whole handler": 4.336}, "init": [300.2, 290.0, 400.0], "share": 0.125}
     (folder / "warm.json").write_text(json.dumps(content))
-    (folder / "warm.avx2.json").write_text(json.dumps({"share": 0.125}))
     return folder
 
 
@@ -33,18 +34,11 @@ def test_a_document_shows_ten_rows_of_a_table_and_a_link_to_all(results: Path) -
     filled = tables.fill("<!-- long -->\n<!-- /long -->\n", results, "../").splitlines(keepends=True)
     assert filled[3:13] == rows[:10]
     assert "".join(filled[13:]) == "\n[All 25 rows](../bench/results/long.md)\n\n<sub>commit</sub>\n<!-- /long -->\n"
-    odd = tables.fill("<!-- long odd=1 -->\n<!-- /long -->\n", results)
-    assert odd.splitlines(keepends=True)[3:13] == rows[1:20:2]
-    assert "[All 25 rows](bench/results/long.md)" in odd
-    one = tables.fill("<!-- long odd=1 n=7 -->\n<!-- /long -->\n", results)
-    assert one.splitlines(keepends=True)[3:5] == [rows[7], "\n"]
-    with pytest.raises(tables.DocumentError, match=r"long: no row has \{'odd': '2'\}"):
-        tables.fill("<!-- long odd=2 -->\n<!-- /long -->", results)
 
 
 def test_the_numbers_behind_the_beginning_of_a_line_are_what_was_measured(results: Path) -> None:
     text = "8 tokens take 7 ms.\n| naive int8 (recall@10) | 9 ms, 1,234.5 with 8-bit, 20% of 3 |\n"
-    figures = {"| naive int8 (recall@10) |": ("warm/p50/whole handler .1f", "warm/init ,.0f", "warm.avx2/share .1%")}
+    figures = {"| naive int8 (recall@10) |": ("warm/p50/whole handler .1f", "warm/init ,.0f", "warm/share .1%")}
     expected = "8 tokens take 7 ms.\n| naive int8 (recall@10) | 4.3 ms, 300 with 8-bit, 12.5% of 3 |\n"
     assert tables.fill_figures(text, figures, results) == expected
     assert tables.fill_figures(expected, figures, results) == expected
@@ -74,3 +68,71 @@ def test_a_figure_that_cannot_be_filled_is_refused(results: Path, text: str, pat
 def test_a_marker_that_nothing_closes_is_refused(results: Path) -> None:
     with pytest.raises(tables.DocumentError, match="found '<!-- warm -->', expected a table's marker and the one that"):
         tables.fill("<!-- warm -->\n| 1 |\n", results)
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "shown"),
+    [
+        ("model name\t: A\nflags\t\t: avx2 avx512f avx512_vnni", "A (2 cores; avx2, avx512f, avx512_vnni)"),
+        ("model name\t: B\nFeatures\t: fp asimddp i8mm", "B (2 cores; asimddp, i8mm)"),
+    ],
+    ids=["x86-64", "Arm"],
+)
+def test_a_processor_is_named_with_its_instructions_for_products_of_bytes(
+    cpuinfo: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{cpuinfo}\n")
+    monkeypatch.setattr(tables, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert tables.cpu_name() == shown
+
+
+def git(folder: Path, *words: str) -> str:
+    settings = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_a_changed_tree_is_told_from_its_commit_but_measuring_changes_nothing(tmp_path: Path) -> None:
+    assert tables.current_commit(tmp_path) == "unknown"
+    (tmp_path / "app.py").write_text("1")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "A change")
+    clean = tables.current_commit(tmp_path)
+    (tmp_path / "README.md").write_text("a table")
+    assert tables.current_commit(tmp_path) == clean
+    (tmp_path / "app.py").write_text("2")
+    assert tables.current_commit(tmp_path) == f"{clean}+changes"
+
+
+def test_a_result_is_outdated_if_the_code_that_it_is_about_has_changed(tmp_path: Path, results: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "semsearch").mkdir()
+    (tmp_path / "semsearch" / "app.py").write_text("1")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "A change")
+    commit = git(tmp_path, "rev-parse", "--short", "HEAD")
+    (results / "warm.json").write_text(json.dumps({"commit": commit}))
+    (results / "cold.json").write_text(json.dumps({"commit": f"{commit}+changes"}))
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "Another file")
+    assert [line.partition(":")[0] for line in tables.outdated(results, tmp_path)] == ["cold.json"]
+    (tmp_path / "semsearch" / "app.py").write_text("2")
+    git(tmp_path, "commit", "--quiet", "--all", "-m", "Another change")
+    assert [line.partition(":")[0] for line in tables.outdated(results, tmp_path)] == ["cold.json", "warm.json"]
+
+
+SOURCE = Provenance("abc1234", "3.13.0", "Some CPU (2 cores; avx2)", "30,000 headlines", "2026-11-21T12:00:00+00:00")
+
+
+def test_a_table_ends_with_its_provenance_and_its_json_begins_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    report("speed", ("", "ms"), [("it", 1.5)], {"seen": [1.5]}, SOURCE)
+    small_print = "<sub>commit abc1234, Python 3.13.0, Some CPU (2 cores; avx2), 30,000 headlines, 2026-11-21</sub>"
+    assert (tmp_path / "speed.md").read_text() == f"|  | ms |\n| --- | --- |\n| it | 1.5 |\n\n{small_print}\n"
+    content = json.loads((tmp_path / "speed.json").read_text())
+    assert [*content][:5] == ["commit", "python", "machine", "texts", "measured"]
+    assert content["seen"] == [1.5]

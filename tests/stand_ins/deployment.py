@@ -17,8 +17,8 @@ from urllib.request import Request, urlopen
 
 from moto.server import ThreadedMotoServer
 
-from bench.emulator import Context, sample_event
-from bench.report import Missing
+from bench import Missing
+from bench.emulator import CONTEXT, sample_event
 
 Answer = tuple[str, str, str]  # status or error, version of the bundle, body
 
@@ -86,7 +86,7 @@ def _answer(events: Connection, variables: dict[str, str], log: Path) -> None:
     from function.handler import handler  # starts the function
 
     while True:
-        events.send(handler(events.recv(), Context()))  # type: ignore[arg-type]
+        events.send(handler(events.recv(), CONTEXT))
 
 
 def send_to_server(port: int, body: Mapping[str, object], key: str) -> Answer:

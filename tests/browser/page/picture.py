@@ -19,8 +19,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bench.browser import Rate, serving
 from tests.browser.page.browser import open_browser
+from tests.browser.page.static import Rate, serving
 from tests.project import ROOT
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.texts import HEADLINES, read_headlines
+from bench.work import HEADLINES, read_headlines
 from semsearch.engine.bundle import QUERY_TABLE, RRF, StagesInfo, check_bundle
 from semsearch.engine.embedder import Embedder, QueryTable
 from semsearch.engine.keyword.analyzer import find_stemmer, split_terms

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import texts
-from bench.texts import read_texts, short_queries
+from bench import work
+from bench.work import read_texts, short_queries
 from semsearch.indexing.corpus import Corpus, python_documentation
 
 
@@ -26,23 +26,23 @@ def documentation(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     found = [f"module.function_{number}: Return {number}." for number in range(1_600)]
     corpus = Corpus(found, found, ["{}"] * len(found), 0)
     monkeypatch.setattr(python_documentation, "python_documentation", lambda: corpus)
-    texts.documentation.cache_clear()
+    work._all_texts.cache_clear()
     yield found
-    texts.documentation.cache_clear()
+    work._all_texts.cache_clear()
 
 
 def test_headlines_are_read_where_they_are(headlines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "FIRST_HELD_OUT", 15)
+    monkeypatch.setattr(work, "HELD_OUT", 5)
     read = read_texts(headlines, 10)
     assert read.texts == [f"headline number {number} of many" for number in range(10)]
     assert read.description() == "10 headlines"
-    assert short_queries(headlines, 4) == [f"headline number {number} of" for number in range(15, 19)]
+    assert short_queries(headlines) == [f"headline number {number} of" for number in range(15, 20)]
 
 
 def test_without_headlines_the_documentation_is_read_and_its_queries_are_not_in_the_index(
     tmp_path: Path, documentation: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    read, asked = read_texts(tmp_path, 10**6), short_queries(tmp_path, 10**6)
+    read, asked = read_texts(tmp_path, 10**6), short_queries(tmp_path)
     assert read.description() == "600 texts of Python's own documentation"
     assert capsys.readouterr().out.startswith(
         f"{tmp_path} has no headlines.csv.gz: measuring on Python's own documentation"
