@@ -12,4 +12,5 @@ places=$(grep -l OWNER pyproject.toml CITATION.cff SECURITY.md || true)
 [ -z "$places" ] || fail "$(echo "$places" | tr '\n' ' ')still has the placeholder OWNER; see Releasing in CONTRIBUTING.md"
 notes=$(awk -v heading="## [$version]" '/^## \[/ { found = index($0, heading) == 1; next } found' CHANGELOG.md)
 [ -n "$notes" ] || fail "CHANGELOG.md has no text below ## [$version]; add what users notice"
+python3 -m bench.tables >&2 || fail "these results are not of this commit's code; see Releasing in CONTRIBUTING.md"
 printf '%s\n' "$notes"
