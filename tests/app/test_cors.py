@@ -1,13 +1,11 @@
 """Web pages on other origins: what the server answers to their browsers."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
 
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
-from tests.server.running import WAIT, address_of, started
 
 PAGE = "https://app.example"
 KEY = "0123456789abcdef"
@@ -82,19 +80,3 @@ NO_ORIGINS = ("example.com", "https://example.com/", "https://Example.com", "htt
 def test_what_no_browser_sends_as_an_origin_is_an_error(origin: str) -> None:
     with pytest.raises(SettingsError, match=r"^CORS_ORIGINS: '.*', expected .*; write https://example\.com, or \*"):
         read_settings({"CORS_ORIGINS": f"{PAGE} {origin}"})
-
-
-def test_in_lambda_the_rules_of_the_api_decide() -> None:
-    found = read_settings({"CORS_ORIGINS": "no origin", "AWS_LAMBDA_FUNCTION_NAME": "search"})
-    assert found.cors_origins == ()
-
-
-def test_the_server_takes_origins_as_an_option(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("API_KEYS", KEY)
-    with (
-        started(bundle, "--cors-origins", PAGE) as server,
-        httpx.Client(base_url=address_of(server), trust_env=False, timeout=WAIT) as client,
-    ):
-        assert client.options("/similar", headers=PREFLIGHT).headers["access-control-allow-origin"] == PAGE
-        assert ask(client, PAGE).headers["access-control-allow-origin"] == PAGE
-        assert client.post("/similar", json=GOOSE, headers={"origin": PAGE}).status_code == 401

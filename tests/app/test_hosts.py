@@ -1,14 +1,12 @@
 """A server of this machine alone answers only requests for this machine, or for hosts that its operator allows."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
 
 from semsearch.app.access.keys import accepted_hosts
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
-from tests.server.running import WAIT, address_of, started
 
 PATHS = ("/", "/health", "/info", "/similar", "/mcp", "/openapi.json", "/passages/story-007", "/v1/models", "/nothing")
 KEYS = Settings(api_keys=(ApiKey("test", hash_key("0123456789abcdef")),))
@@ -65,19 +63,3 @@ def test_a_server_for_other_machines_accepts_any_name_unless_one_is_allowed() ->
 def test_what_is_no_name_of_a_host_is_an_error(name: str) -> None:
     with pytest.raises(SettingsError, match=r"^ALLOWED_HOSTS: '.*', expected .*; write search\.example\.com$"):
         read_settings({"ALLOWED_HOSTS": f"example.com {name}"})
-
-
-def test_in_lambda_no_host_is_refused() -> None:
-    found = read_settings({"ALLOWED_HOSTS": "https://no.host", "AWS_LAMBDA_FUNCTION_NAME": "search"})
-    assert found.allowed_hosts == ()
-
-
-def test_the_server_takes_allowed_hosts_as_an_option(bundle: Path) -> None:
-    with (
-        started(bundle, "--allowed-host", "search.example.com", "--allowed-host", "search.example.org") as server,
-        httpx.Client(base_url=address_of(server), trust_env=False, timeout=WAIT) as client,
-    ):
-        for host, status in (("search.example.org", 200), ("search.example.com", 200), ("rebound.example", 421)):
-            assert client.get("/info", headers={"host": host}).status_code == status
-        assert client.get("/metrics", headers={"host": "rebound.example"}).status_code == 421
-        assert client.get("/info").status_code == 200

@@ -1,7 +1,5 @@
 """What the commands share: they end in order, whatever happens to their streams."""
 
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -37,25 +35,20 @@ def test_a_signal_ends_a_command_with_its_code(
     assert in_a_new_process(SIGNALLED.replace("{command}", command).replace("{name}", name)) == code
 
 
-@pytest.mark.parametrize("redirection", ["", ">&- <&-"])
-def test_a_server_needs_no_standard_output_and_writes_its_log_in_utf_8(bundle: Path, redirection: str) -> None:
-    command = f"exec {sys.executable} -m semsearch serve {bundle} --port 0 --workers 1 {redirection}"
+def test_a_server_needs_no_standard_output(bundle: Path) -> None:
+    command = f"exec {sys.executable} -m semsearch serve {bundle} --port 0 --workers 1 >&- <&-"
     with subprocess.Popen(
         ["bash", "-c", command],
         cwd=ROOT,
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
-        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as server:
         try:
             assert server.stderr is not None
             address = next(found[1] for line in server.stderr if (found := RUNNING.search(line.decode())))
-            assert httpx.get(f"{address}/żółw", timeout=60).status_code == 404
+            assert httpx.get(f"{address}/health", timeout=60).status_code == 200
             server.send_signal(signal.SIGINT)
-            out, err = server.communicate(timeout=60)
+            _, err = server.communicate(timeout=60)
         finally:
             server.kill()
     assert server.returncode == 0
     assert b"Traceback" not in err
-    lines = [json.loads(line) for line in out.decode().splitlines()]
-    assert [line["path"] for line in lines if line["message"] == "request"] == ([] if redirection else ["/żółw"])

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semsearch.server.workers import ServerApp
@@ -43,23 +42,10 @@ class Server:
         return ServerApp(app, self, patience=0.0)  # type: ignore[arg-type]
 
 
-async def reads_then_waits(scope: Scope, receive: Receive, send: Send) -> None:
-    await receive()
-    await asyncio.Event().wait()
-
-
 async def answers(scope: Scope, receive: Receive, send: Send) -> None:
     await receive()
     for message in REPLY:
         await send(message)
-
-
-async def test_a_request_is_cancelled_when_its_caller_hangs_up() -> None:
-    server = Server()
-    server.has_left.set()
-    async with asyncio.timeout(30):
-        await server.watched(reads_then_waits)(SCOPE, server.receive, server.send)
-    assert server.left == 1
 
 
 async def test_the_body_is_the_apps_until_it_is_whole() -> None:
@@ -95,18 +81,6 @@ async def test_a_request_that_was_answered_is_not_cancelled() -> None:
 
     await server.watched(lingers)(SCOPE, server.receive, server.send)
     assert (server.left, finished) == (0, [True])
-
-
-@pytest.mark.parametrize("is_stopping", [False, True])
-async def test_the_last_replies_before_a_stop_close_their_connections(is_stopping: bool) -> None:
-    server = Server()
-    app = server.watched(answers)
-    if is_stopping:
-        app.close_connections()
-    await app(SCOPE, server.receive, server.send)
-    start, body = server.sent
-    assert ((b"connection", b"close") in start["headers"]) == is_stopping
-    assert body == REPLY[1]
 
 
 async def test_the_polls_start_and_stop_with_the_worker() -> None:

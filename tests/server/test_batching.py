@@ -176,10 +176,9 @@ async def test_the_pairs_of_several_requests_share_a_batch_but_not_with_texts_or
     assert (gated.batches, other.batches) == ([[1], [2, 4], [3, 5]], [[2, 4]])
 
 
-@pytest.mark.parametrize("is_rerank", [False])
-async def test_small_requests_wait_for_one_piece_of_a_bulk_request(gated: GatedEmbedder, is_rerank: bool) -> None:
+async def test_small_requests_wait_for_one_piece_of_a_bulk_request(gated: GatedEmbedder) -> None:
     executor = execution_over(gated, max_queued_tokens=16_384)
-    (bulk,) = await started(executor, [text(1, 50)] * 2_000, reranker=gated if is_rerank else None)
+    (bulk,) = await started(executor, [text(1, 50)] * 2_000)
     waited = []
     for number in range(2, 10):
         await eventually(lambda: gated.begun > len(gated.batches))
@@ -310,7 +309,7 @@ def test_long_work_is_done_in_another_thread(embedder: Embedder, rows: int | Non
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
 def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
-    bundle: Path, embedder: Embedder, mode: str, monkeypatch: pytest.MonkeyPatch
+    bundle: Path, embedder: Embedder, mode: str
 ) -> None:
     search, rows_read = watched_search(bundle, embedder)
     asyncio.run(search(Query("an angry goose", mode=mode, filter={"chapter": 5})))
@@ -318,7 +317,3 @@ def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
     rows_read.clear()
     asyncio.run(search(Query("an angry goose", mode=mode)))
     assert rows_read == [200, 200]
-    executor = execution_over(embedder)
-    monkeypatch.setattr("semsearch.server.batching.FEW_ROWS", 199)
-    thread = asyncio.run(executor.run(threading.current_thread, rows=200))
-    assert thread is not threading.current_thread()

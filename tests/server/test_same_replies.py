@@ -1,6 +1,6 @@
 """Requests with all fields of /similar, right and wrong ones: the engine, the app, the handler and a server agree.
 
-`REQUESTS=10000 python -m pytest tests/server/test_same_replies.py` sends that number instead of 300.
+`REQUESTS=10000 python -m pytest tests/server/test_same_replies.py` sends that number instead of 150.
 """
 
 import json
@@ -105,7 +105,7 @@ def test_each_request_has_the_same_reply_everywhere(
         httpx.Client(transport=InProcess(handler), base_url="http://tests") as lambda_client,
     ):
         drain(server)
-        for request in requests(int(os.environ.get("REQUESTS", "300"))):
+        for request in requests(int(os.environ.get("REQUESTS", "150"))):
             expected = by_engine(loaded, request)
             for client in (local, lambda_client, remote):
                 assert by_http(client, request) == expected, request

@@ -1,10 +1,10 @@
 """semsearch serve: the same app over real HTTP, started and stopped as an operator would."""
 
+import json
+import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,65 +15,28 @@ from starlette.routing import Route
 from semsearch.app.app import App
 from semsearch.app.settings import Settings
 from semsearch.commands.main import dispatch
-from semsearch.indexing.corpus import Corpus
 from semsearch.server.workers import make_app
-from tests.project import ROOT
-from tests.server.running import WAIT, address_of, drain, started
+from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
 
-@pytest.fixture
-def server(bundle: Path) -> Iterator[subprocess.Popen[str]]:
-    """A server on a port that the system chooses; killed at the end if the test did not stop it."""
-    with started(bundle) as process:
-        yield process
-
-
-def test_it_answers_over_http_and_stops_when_told_to(
-    server: subprocess.Popen[str], client: httpx.Client, corpus: Corpus
-) -> None:
-    with httpx.Client(base_url=address_of(server), trust_env=False, timeout=WAIT) as over_http:
-        assert over_http.get("/health").json() == {"status": "ok"}
-        found = over_http.post("/similar", json={"text": corpus.texts[64]})
-        assert found.status_code == 200
-        assert found.json() == client.post("/similar", json={"text": corpus.texts[64]}).json()
-    server.send_signal(signal.SIGTERM)
-    assert server.wait(timeout=WAIT) == 0
-
-
-def test_it_searches_the_bundle_it_has_opened_after_the_folder_was_replaced(
-    bundle_copy: Path, client: httpx.Client
-) -> None:
+def test_it_answers_and_logs_in_utf_8_until_it_is_told_to_stop(bundle_copy: Path, client: httpx.Client) -> None:
     body = {"text": "an angry goose"} | {"filter": {"chapter": 5}}
-    with started(bundle_copy) as server:
-        address = address_of(server)
-        shutil.rmtree(bundle_copy)
-        reply = httpx.post(f"{address}/similar", json=body, trust_env=False, timeout=WAIT)
-    assert reply.status_code == 200
-    assert reply.json() == client.post("/similar", json=body).json()
-
-
-def test_it_logs_each_request_as_a_line_of_json_and_stops_without_a_trace(server: subprocess.Popen[str]) -> None:
-    assert server.stdout is not None
-    first = server.stdout.readline()
-    reply = httpx.get(f"{address_of(server)}/health", trust_env=False, timeout=WAIT)
-    server.send_signal(signal.SIGINT)
-    output, _ = server.communicate(timeout=WAIT)
+    with started(bundle_copy, environment=os.environ | {"PYTHONIOENCODING": "ascii"}) as server:
+        assert server.stdout is not None
+        first = server.stdout.readline()
+        with httpx.Client(base_url=address_of(server), trust_env=False, timeout=WAIT) as over_http:
+            shutil.rmtree(bundle_copy)  # what it has opened is enough
+            assert over_http.post("/similar", json=body).json() == client.post("/similar", json=body).json()
+            reply = over_http.get("/żółw")
+        server.send_signal(signal.SIGINT)
+        output, _ = server.communicate(timeout=WAIT)
     assert server.returncode == 0
     assert "Traceback" not in output
     assert '"message":"start"' in first
     assert '"message":"start"' not in output
     assert "init-" not in reply.headers["server-timing"]  # no request waited for the start
     assert '"message":"request"' in output
-    assert '"path":"/health"' in output
-
-
-def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "semsearch", "serve", str(tmp_path / "none")]
-    failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    reason = (
-        f"{tmp_path / 'none'}: is not a folder; make a bundle with `semsearch index PATH --out {tmp_path / 'none'}`"
-    )
-    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {reason}\n")
+    assert '"path":"/żółw"' in output
 
 
 def test_a_wrong_setting_ends_it_with_1_and_the_reason(
@@ -129,11 +92,30 @@ def test_all_routes_are_there_before_a_server_makes_workers(bundle: Path) -> Non
     assert "/mcp" in {route.path for route in app.fastapi.routes if isinstance(route, Route)}
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_is_sent_and_clients_read_the_reply(
-    server: subprocess.Popen[str],
-) -> None:
-    address = httpx.URL(address_of(server))
-    drain(server)
+PAGE = "https://app.example"
+
+
+@pytest.fixture(scope="module")
+def address(bundle: Path) -> Iterator[httpx.URL]:
+    """The address of a server with options for other pages and hosts."""
+    hosts = ("--allowed-host", "search.example.com", "--allowed-host", "search.example.org")
+    with started(bundle, "--cors-origins", PAGE, *hosts) as server:
+        address = httpx.URL(address_of(server))
+        drain(server)
+        yield address
+
+
+def test_it_takes_origins_and_hosts_as_options(address: httpx.URL) -> None:
+    with httpx.Client(base_url=address, trust_env=False, timeout=WAIT) as client:
+        for host, status in (("search.example.org", 200), ("search.example.com", 200), ("rebound.example", 421)):
+            assert client.get("/info", headers={"host": host}).status_code == status
+        assert client.get("/metrics", headers={"host": "rebound.example"}).status_code == 421
+        asking = {"origin": PAGE, "access-control-request-method": "POST"}
+        assert client.options("/similar", headers=asking).headers["access-control-allow-origin"] == PAGE
+        assert client.get("/info", headers={"origin": PAGE}).headers["access-control-allow-origin"] == PAGE
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_sent_and_clients_read_the_reply(address: httpx.URL) -> None:
     with socket.create_connection((address.host, address.port), WAIT) as caller:
         caller.sendall(
             b"POST /similar HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -144,3 +126,15 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_sent_and_clients_read_
     for content in (large, iter([large[:1_000_000]] * 30)):  # with its length, and in chunks
         reply = httpx.post(f"{address}/similar", content=content, trust_env=False, timeout=WAIT)
         assert reply.status_code == 413
+
+
+def test_a_caller_that_hangs_up_is_dropped_and_counted(address: httpx.URL) -> None:
+    body = json.dumps({"text": ["an angry goose sold forty apples at the market"] * 2_000}).encode()
+    head = f"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+
+    def is_counted_after_hanging_up() -> bool:
+        with socket.create_connection((address.host, address.port), WAIT) as caller:
+            caller.sendall(head.encode() + b"\r\n\r\n" + body)
+        return metrics_of(str(address))["callers_left_total",] >= 1
+
+    assert eventually(is_counted_after_hanging_up)
