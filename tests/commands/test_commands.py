@@ -20,6 +20,7 @@ from semsearch.commands.watching import IndexProcess, main
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.make import index
+from tests.command_line import run
 from tests.server.running import eventually
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
@@ -38,7 +39,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: str) -> str:
+@pytest.fixture
+def documents(folder: Path, bundle: Path) -> Path:
+    """A folder with a document, and a kept index so that the tests' model embeds it."""
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
+    shutil.copytree(bundle, kept_index(folder / "notes"))
+    return folder / "notes"
+
+
+def run_console_script(*words: str) -> str:
     done = subprocess.run([*SEMSEARCH, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -47,8 +57,8 @@ def run(*words: str) -> str:
 def test_an_index_that_is_there_is_updated_with_its_model_and_then_searched(folder: Path, bundle: Path) -> None:
     shutil.copytree(bundle, folder / "b")
     (folder / "texts.jsonl").write_text('{"text": "An angry goose"}\n{"text": "The ferry"}\n', encoding="utf-8")
-    assert "texts     2 from texts.jsonl" in run("index", "texts.jsonl", "--out", "b", "--replace")
-    (hit,) = json.loads(run("query", "b", "angry goose", "--num-results", "1", "--json"))["results"]
+    assert "texts     2 from texts.jsonl" in run_console_script("index", "texts.jsonl", "--out", "b", "--replace")
+    (hit,) = json.loads(run_console_script("query", "b", "angry goose", "--num-results", "1", "--json"))["results"]
     assert hit["text"] == "An angry goose"
 
 
@@ -81,6 +91,9 @@ def test_the_help_lists_each_command(capsys: pytest.CaptureFixture[str]) -> None
         (["publish", "bundle", "ftp://x"], "expected s3://BUCKET/PREFIX or s3vectors://BUCKET/INDEX"),
         (["publish", "bundle", "s3://b/p", "--keep-texts"], "--keep-texts: is for s3vectors://"),
         (["remove", "s3://b/p"], "found no ids; write them after the address"),
+        (["query", "bundle"], "expected a text, --file or --like"),
+        (["query", "bundle", "goose", "--num-results", "101"], "--num-results. Must be <= 100"),
+        (["query", "bundle", "goose", "--filter", "{"], "--filter: not JSON"),
     ],
 )
 def test_wrong_words_are_an_error_in_one_line(
@@ -118,11 +131,7 @@ class Agent:
         return self.process.returncode
 
 
-def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: Path) -> None:
-    documents = folder / "notes"
-    documents.mkdir()
-    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
-    shutil.copytree(bundle, kept_index(documents))  # so that the tests' model embeds them
+def test_an_agent_searches_the_documents_as_they_are_now(documents: Path) -> None:
     agent = Agent("notes", "--watch")
     assert agent.ask("initialize", protocolVersion="2025-06-18")["capabilities"] == {"tools": {"listChanged": True}}
     for written in ("An angry goose won", "The night nurse told a joke"):
@@ -136,12 +145,8 @@ def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: P
     assert agent.end() == 0
 
 
-def test_an_agent_learns_how_old_an_index_is_that_nobody_watches(folder: Path, bundle: Path) -> None:
-    documents = folder / "notes"
-    documents.mkdir()
-    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
-    shutil.copytree(bundle, kept_index(documents))  # so that the tests' model embeds them
-    subprocess.run([*SEMSEARCH, "query", "notes", "goose"], check=True)
+def test_an_agent_learns_how_old_an_index_is_that_nobody_watches(documents: Path) -> None:
+    assert dispatch(["query", "notes", "goose"]) == 0
     agent = Agent("notes")
     made = r"made \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; files changed since: "
     assert re.fullmatch(f"{made}0", json.loads(agent.search("goose"))["index"])
@@ -151,30 +156,18 @@ def test_an_agent_learns_how_old_an_index_is_that_nobody_watches(folder: Path, b
     assert agent.end() == 0
 
 
-def test_the_process_that_watches_documents_is_started_again_when_it_dies(
-    folder: Path, bundle: Path, capsys: pytest.CaptureFixture[str]
+def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_it_dies(
+    documents: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    documents = folder / "notes"
-    documents.mkdir()
-    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
-    shutil.copytree(bundle, kept_index(documents))
-    with closing(IndexProcess(documents, kept_index(documents), watch=True)) as process:
-        assert process.error_of_first() == ""
-        os.kill(process.number, signal.SIGKILL)
-        assert eventually(lambda: process.updates.failures == 1)
-        assert eventually(lambda: process.updates.error is None)  # the new process found that the index is current
-    assert "the process that makes its index was ended by the signal SIGKILL" in capsys.readouterr().err
-
-
-def test_an_update_that_fails_is_reported_and_the_next_change_is_indexed(folder: Path, bundle: Path) -> None:
-    documents = folder / "notes"
-    documents.mkdir()
-    shutil.copytree(bundle, kept_index(documents))
+    (documents / "a.md").rename(documents.parent / "a.md")
     with closing(IndexProcess(documents, kept_index(documents), watch=True)) as process:
         assert "a folder without files" in str(process.error_of_first())
-        (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
+        (documents.parent / "a.md").rename(documents / "a.md")
         assert eventually(lambda: process.updates.error is None)
-        assert process.updates.failures == 1
+        os.kill(process.number, signal.SIGKILL)
+        assert eventually(lambda: process.updates.failures == 2)
+        assert eventually(lambda: process.updates.error is None)  # the new process found that the index is current
+    assert "the process that makes its index was ended by the signal SIGKILL" in capsys.readouterr().err
 
 
 def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
@@ -189,21 +182,16 @@ def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
 
 @pytest.mark.parametrize("command", [("query", "An angry goose"), ("verify",), ("evaluate", "--make-questions", "1")])
 def test_a_command_takes_a_folder_of_documents_and_follows_its_changes(
-    folder: Path, bundle: Path, command: tuple[str, ...]
+    documents: Path, command: tuple[str, ...]
 ) -> None:
-    documents = folder / "notes"
-    documents.mkdir()
-    (documents / "a.md").write_text("# Goose\n\nAn angry goose won first prize.\n", encoding="utf-8")
-    shutil.copytree(bundle, kept_index(documents))  # so that the tests' model embeds them
     name, *options = command
-    words = [*SEMSEARCH, name, "notes", *options]
-    first, again = (subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2))
-    assert "notes: making the index" in first.stderr
-    assert "making the index" not in again.stderr
-    assert "updating the index" not in again.stderr
+    first, again = (run(name, "notes", *options) for _ in range(2))
+    assert "notes: making the index" in first.err
+    assert "the index" not in again.err
     (documents / "b.md").write_text("# Ferry\n\nThe last ferry of the year.\n", encoding="utf-8")
-    changed = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "notes: 1 files are new or have changed, 0 are gone; updating the index\n" in changed.stderr
+    changed = run(name, "notes", *options)
+    assert "notes: 1 files are new or have changed, 0 are gone; updating the index\n" in changed.err
+    assert {first.code, again.code, changed.code} == {0}
 
 
 def test_messages_can_come_from_a_file(folder: Path, bundle: Path) -> None:
@@ -214,19 +202,13 @@ def test_messages_can_come_from_a_file(folder: Path, bundle: Path) -> None:
     assert len(json.loads(done.stdout)["result"]["tools"]) == 3
 
 
-def test_an_index_that_cannot_be_made_is_the_error_of_each_call(folder: Path) -> None:
+def test_an_index_that_cannot_be_made_is_the_error_of_each_call_until_the_agent_is_terminated(folder: Path) -> None:
     (folder / "empty").mkdir()
     agent = Agent("empty")
     names = [tool["name"] for tool in agent.ask("tools/list")["tools"]]
     assert names == ["search", "fetch", "list_documents"]
     assert "found a folder without files" in agent.search("goose")
     assert agent.ask("resources/list")["error"]["code"] == -32601
-    assert agent.end() == 0
-
-
-def test_an_agent_that_is_terminated_ends_at_once(folder: Path, bundle: Path) -> None:
-    agent = Agent(str(bundle))
-    assert len(agent.ask("tools/list")["tools"]) == 3
     agent.process.terminate()
     assert agent.process.wait(timeout=30) == 143
     agent.end()

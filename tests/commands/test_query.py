@@ -189,9 +189,6 @@ def test_a_misspelled_word_is_shown_with_what_replaces_it(ask: Callable[..., str
     assert [hit.split()[1] for hit in hits] == [
         hit.split()[1] for hit in ask("the goose", "--mode", "keyword").splitlines()
     ]
-    assert json.loads(ask("the gooze", "--mode", "keyword", "--json"))["corrected"] == {"gooze": ["goose"]}
-    reply = json.loads(ask("gooze", "--mode", "keyword", "--json", "--no-correct"))
-    assert reply == {"query": "gooze", "results": [], "truncated": False}
 
 
 def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> None:
@@ -210,21 +207,6 @@ def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(capsys: pytest.Captur
         "error: s3://tests/prefix: found an address, expected a folder; `semsearch serve s3://tests/prefix` serves"
     )
     assert capsys.readouterr().err.startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], "expected a text, --file or --like"),
-        (["goose", "--num-results", "101"], "--num-results. Must be <= 100"),
-        (["goose", "--filter", "{"], "--filter: not JSON"),
-    ],
-)
-def test_unusable_arguments_end_it_with_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
-) -> None:
-    assert dispatch(["query", "bundle", *arguments]) == 2
-    assert expected in capsys.readouterr().err
 
 
 def test_a_query_imports_no_server_and_nothing_that_makes_an_index(
@@ -254,23 +236,13 @@ def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path
     assert err == "141\n"
 
 
-def test_help_whose_reader_stops_early_is_no_interruption() -> None:
-    _, out, err = run_in_a_shell(f"{sys.executable} -m semsearch index --help | head -1")
-    assert out.startswith("Usage: semsearch index")
-    assert err == ""
-
-
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("query {} goose >/dev/full", (1, "", "error: standard output: No space left on device\n")),
-        ("query {} --file /none.txt", (1, "", "error: /none.txt: No such file or directory\n")),
-    ],
-)
 def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(
-    bundle: Path, command: str, expected: tuple[int, str, str]
+    bundle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_query_in_a_shell(command.format(bundle)) == expected
+    full = (1, "", "error: standard output: No space left on device\n")
+    assert run_query_in_a_shell(f"query {bundle} goose >/dev/full") == full
+    assert dispatch(["query", str(bundle), "--file", "/none.txt"]) == 1
+    assert capsys.readouterr().err == "error: /none.txt: No such file or directory\n"
 
 
 def test_ctrl_c_ends_it_without_a_trace(bundle: Path, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from semsearch.commands.main import app
 from tests.project import ROOT
 
 QUOTED = re.compile(r"`(semsearch [a-z][^`]*)`")
-OTHER = re.compile(r"python3?(?:\.\d+)? -m (?:function|export)\b")
 PLACEHOLDER = "PLACE"  # in place of a value that the code inserts
 
 
@@ -57,13 +56,3 @@ def test_a_command_that_is_named_can_be_parsed(command: str) -> None:
 def lacks_value(error: cyclopts.MissingArgumentError) -> bool:
     """Return whether an option has no value; a place can be left out in a sentence."""
     return error.argument is None or any(name.startswith("--") for name in error.argument.names)
-
-
-def test_no_message_names_another_program() -> None:
-    found = [
-        (str(path.relative_to(ROOT)), text)
-        for path in (ROOT / "semsearch").rglob("*.py")
-        for text in texts_of(ast.parse(path.read_text(encoding="utf-8")))
-        if OTHER.search(text)
-    ]
-    assert found == []
