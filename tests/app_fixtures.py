@@ -1,6 +1,7 @@
 """A process that has not imported anything yet, to look at imports; and the app behind Lambda's events, in this one."""
 
 import asyncio
+import fcntl
 import json
 import os
 import re
@@ -40,7 +41,7 @@ def rerank_bundle(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return add_reranker(Path(shutil.copytree(bundle, tmp_path_factory.mktemp("reranker") / "bundle")))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def in_a_new_process() -> Callable[..., Any]:
     """Return what runs a script in a new process, where warnings are errors, and reads its last line as JSON."""
 
@@ -69,12 +70,22 @@ def image_environment() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The function as an image has it: a folder with a copy of it, and the archive of its imports."""
-    folder = tmp_path_factory.mktemp("task")
-    copy_function(folder)
-    subprocess.run([sys.executable, "-m", "function.image.build_archive"], cwd=folder, check=True, timeout=120)
-    packages = ("function", "semsearch")
-    subprocess.run([sys.executable, "-m", "compileall", "-q", *packages], cwd=folder, check=True, timeout=60)
+    """The function as an image has it: a folder with a copy of it, and the archive of its imports.
+
+    It takes seconds, so all processes of a run share it. Tests do not change it.
+    """
+    folder: Path = tmp_path_factory.getbasetemp() / "task"
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parents[1] / "task"
+    with folder.with_name("task.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "is-whole").exists():
+            copy_function(folder)
+            subprocess.run([sys.executable, "-m", "function.image.build_archive"], cwd=folder, check=True, timeout=120)
+            packages = ("function", "semsearch")
+            compile_all = [sys.executable, "-m", "compileall", "-q", *packages]
+            subprocess.run(compile_all, cwd=folder, check=True, timeout=60)
+            (folder / "is-whole").touch()
     return folder
 
 

@@ -47,10 +47,3 @@ def test_the_digest_of_the_tag_is_written_and_printed_and_a_newer_one_replaces_i
         assert (done.returncode, done.stdout, done.stderr) == (0, f"ARG BASE_IMAGE={TAG}@{digest}\n", "")
         pinned = f"ARG BASE_IMAGE={TAG}@{digest}\n"
         assert dockerfile.read_text(encoding="utf-8") == before.replace(f"ARG BASE_IMAGE={TAG}\n", pinned)
-
-
-def test_make_check_installs_neither_torch_nor_the_export(tmp_path: Path) -> None:
-    command = ["make", "--dry-run", "--always-make", f"VENV={tmp_path / 'venv'}", "check"]
-    commands = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "--extra dev" in commands
-    assert not re.search(r"torch|export,|minilm", commands)

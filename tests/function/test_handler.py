@@ -65,11 +65,6 @@ def test_a_reply_has_the_headers_of_the_app_and_fits_in_the_limit(ask: Answer, m
     assert phases == ["parse", "keyword", "embed", "search", "reply", "total"]
 
 
-def test_an_event_over_the_body_limit_is_refused(ask: Answer) -> None:
-    reply = ask(http_api("POST", "/similar", json.dumps({"text": "a" * 1024 * 1024})))
-    assert (reply["statusCode"], json.loads(reply["body"])["error_type"]) == (413, "too_large")
-
-
 def run(script: str, bundle: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a script in a new process, where warnings are errors, as a cold start does."""
     mangum = "ignore:There is no current event loop:DeprecationWarning"  # since Python 3.12; Mangum creates one
@@ -94,7 +89,6 @@ semsearch.engine.semantic.index.Index.search = search
             {"BUNDLE_DIR": "/none"},
             "BundleError: /none: is not a folder; make a bundle with `semsearch index PATH --out ",
         ),
-        ("", {"MAX_TEXTS": "many"}, "SettingsError: MAX_TEXTS: 'many', expected a whole number from 1 to 10000"),
         (BROKEN_SEARCH, {}, "OSError: the disk is gone"),
     ],
 )

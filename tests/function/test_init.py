@@ -47,11 +47,7 @@ sys.addaudithook(watch)
 import function.handler
 seen["bytes"] = read() - before
 seen["modules"] = sorted(set(sys.modules) - modules)
-"""
-TELL = """
-print(json.dumps(seen))
-"""
-ASK = """
+seen["opened_by_init"] = list(seen["opened"])
 event = {"version": "2.0", "routeKey": "", "rawPath": "/similar", "rawQueryString": "",
          "headers": {"content-type": "application/json"}, "isBase64Encoded": False, "body": '{"text": "angry goose"}',
          "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}}}
@@ -59,18 +55,14 @@ seen["init"] = list(sys.modules)
 reply = function.handler.handler(event, None)
 assert reply["statusCode"] == 200, reply
 seen["later"] = sorted(set(sys.modules) - set(seen["init"]))
+print(json.dumps(seen))
 """
 
 # modules that only some functions or some requests need
 LATE = (
-    *(
-        "semsearch.aws.requests",
-        "semsearch.aws.s3",
-        "semsearch.server",
-        "semsearch.app.fastapi_app",
-        "semsearch.app.routes.clients",
-    ),
-    *("semsearch.app.mcp", "semsearch.app.access", "semsearch.app.routes.page", "semsearch.app.routes.documents"),
+    *("semsearch.aws.requests", "semsearch.aws.s3", "semsearch.server", "semsearch.app.fastapi_app"),
+    *("semsearch.app.routes.clients", "semsearch.app.mcp", "semsearch.app.access", "semsearch.app.routes.page"),
+    "semsearch.app.routes.documents",
     *("semsearch.engine.metadata", "semsearch.engine.pages", "semsearch.engine.rerank"),
     *("semsearch.engine.keyword.corrections", "semsearch.engine.keyword.highlights", "semsearch.search.refinements"),
     "numpy.ma.",
@@ -78,23 +70,28 @@ LATE = (
 Seen = dict[str, Any]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def start(
     in_a_new_process: Callable[..., Any], bundle: Path, shipped: Path, image_environment: dict[str, str]
 ) -> Callable[..., Seen]:
-    """Return what starts the function as it ships and returns what was seen of it."""
+    """Return what starts the function as it ships, sends it a request and returns what was seen of both."""
+    all_variables = {"BUNDLE_DIR": str(bundle)} | image_environment
+    in_a_new_process(WATCH, shipped, **all_variables)  # compiles what pip has not
 
-    def start_and_watch(more: str = "", **environment: str) -> Seen:
-        all_variables = {"BUNDLE_DIR": str(bundle)} | image_environment | environment
-        in_a_new_process(WATCH + TELL, shipped, **all_variables)  # compiles what pip has not
-        found: Seen = in_a_new_process(WATCH + more + TELL, shipped, **all_variables)
+    def start_and_watch(**environment: str) -> Seen:
+        found: Seen = in_a_new_process(WATCH, shipped, **all_variables | environment)
         return found
 
     return start_and_watch
 
 
-def test_init_imports_the_packages_of_the_list_and_no_other(start: Callable[..., Seen]) -> None:
-    modules = start()["modules"]
+@pytest.fixture(scope="module")
+def seen(start: Callable[..., Seen]) -> Seen:
+    return start()
+
+
+def test_init_imports_the_packages_of_the_list_and_no_other(seen: Seen) -> None:
+    modules = seen["modules"]
     tops = {name.partition(".")[0] for name in modules}
     installed = tops & packages_distributions().keys()
     assert installed - {"snapshot_restore_py", "function", "semsearch"} <= PACKAGES
@@ -106,9 +103,8 @@ def test_init_imports_the_packages_of_the_list_and_no_other(start: Callable[...,
     assert sum(name.partition(".")[0] in installed for name in modules) <= LIBRARIES_MODULES
 
 
-def test_init_opens_few_files_and_reads_little(start: Callable[..., Seen], bundle: Path) -> None:
-    seen = start()
-    opened = [Path(name) for name in seen["opened"]]
+def test_init_opens_few_files_and_reads_little(seen: Seen, bundle: Path) -> None:
+    opened = [Path(name) for name in seen["opened_by_init"]]
     of_the_bundle = [path.name for path in opened if path.parent == bundle]
     names = ["index.safetensors", "keywords.safetensors", "manifest.json", "manifest.json", "passages.safetensors"]
     assert sorted(of_the_bundle) == [*names, "tokenizer.txt"]
@@ -117,22 +113,22 @@ def test_init_opens_few_files_and_reads_little(start: Callable[..., Seen], bundl
     assert seen["bytes"] <= 3_000_000
 
 
-def test_init_compiles_nothing(start: Callable[..., Seen]) -> None:
+def test_init_and_a_request_compile_nothing(seen: Seen) -> None:
     by_anyio = ("anyio/__init__.py", "anyio/abc/__init__.py")  # it reads its own imports, to make them lazily
-    assert [name for name in start()["compiled"] if not name.endswith(by_anyio)] == []
+    assert [name for name in seen["compiled"] if not name.endswith(by_anyio)] == []
 
 
-def test_init_and_a_request_ask_nothing_of_the_network_and_start_no_program(start: Callable[..., Seen]) -> None:
-    assert start(ASK)["network"] == []
+def test_init_and_a_request_ask_nothing_of_the_network_and_start_no_program(seen: Seen) -> None:
+    assert seen["network"] == []
 
 
-def test_the_telemetry_of_onnxruntime_is_off_before_it_is_imported(start: Callable[..., Seen]) -> None:
-    assert start()["telemetry"] == ["1"]
+def test_the_telemetry_of_onnxruntime_is_off_before_it_is_imported(seen: Seen, start: Callable[..., Seen]) -> None:
+    assert seen["telemetry"] == ["1"]
     assert start(ORT_DISABLE_TELEMETRY="0")["telemetry"] == ["1"]
 
 
-def test_a_request_after_init_imports_nothing(start: Callable[..., Seen]) -> None:
-    assert start(ASK)["later"] == []
+def test_a_request_after_init_imports_nothing(seen: Seen) -> None:
+    assert seen["later"] == []
 
 
 def test_a_search_with_a_query_table_imports_no_onnxruntime_and_reads_no_byte_of_the_model(
@@ -141,7 +137,7 @@ def test_a_search_with_a_query_table_imports_no_onnxruntime_and_reads_no_byte_of
     add_table(bundle_copy)
     model = bundle_copy / MODEL
     model.write_bytes(bytes(model.stat().st_size))  # zeros: whoever reads them fails
-    seen = start(ASK, BUNDLE_DIR=str(bundle_copy))
+    seen = start(BUNDLE_DIR=str(bundle_copy))
     assert not [name for name in seen["init"] if name.startswith("onnxruntime")]
     assert seen["later"] == []
 
@@ -152,7 +148,7 @@ def test_init_and_a_request_write_no_file(
     before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
     for path in [*bundle_copy.iterdir(), bundle_copy]:
         path.chmod(path.stat().st_mode & ~0o222)
-    seen = in_a_new_process(WATCH + ASK + TELL, shipped, BUNDLE_DIR=str(bundle_copy), PYTHONDONTWRITEBYTECODE="1")
+    seen = in_a_new_process(WATCH, shipped, BUNDLE_DIR=str(bundle_copy), PYTHONDONTWRITEBYTECODE="1")
     bundle_copy.chmod(0o755)
     assert seen["written"] == []
     assert {path.name: path.read_bytes() for path in bundle_copy.iterdir()} == before

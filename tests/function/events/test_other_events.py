@@ -86,6 +86,7 @@ OTHERS: list[tuple[str, object]] = [
     ("NoneType", None),
     ("['type', 'authorizationToken', 'methodArn']", {"type": 1, "authorizationToken": "secret", "methodArn": 1}),
     ("['a', 'b', 'c', 'd', 'e', 'f', ...]", dict.fromkeys("abcdefg", "secret")),
+    ("['a\\nb']", {"a\nb": "secret"}),
     ("['httpMethod', 'path', 'requestContext']", {"httpMethod": "GET", "path": "/health", "requestContext": {}}),
     ("['text']", {"text": nested}),
 ]
@@ -103,3 +104,4 @@ def test_any_other_event_is_refused_with_its_fields_and_the_expected_events(
     assert "secret" not in message
     line = only_line(caplog)
     assert (line["message"], line["status"], line["error"]) == ("event refused", 400, message)
+    assert (line["request_id"], "secret" in repr(line)) == ("c6af9ac6", False)
