@@ -16,8 +16,6 @@ from semsearch.indexing.questions import read_log
 from tests.app_fixtures import BrokenEmbedder
 from tests.function.events.event_makers import http_api
 
-PHASES = re.compile(r"([a-z-]+);dur=(\d+\.\d\d)")
-
 
 @pytest.fixture(autouse=True)
 def listening(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
@@ -31,21 +29,6 @@ def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, object]:
     (record,) = [record for record in caplog.records if record.name == "tests"]
     assert (record.levelname, record.message) == ("INFO", "request")
     return vars(record)
-
-
-@pytest.mark.parametrize(
-    ("path", "phases"),
-    [
-        ("/similar", ["parse", "keyword", "embed", "search", "reply", "total"]),
-        ("/predict", ["parse", "embed", "reply", "total"]),
-    ],
-)
-def test_server_timing_tells_the_milliseconds_of_each_phase(client: httpx.Client, path: str, phases: list[str]) -> None:
-    header = client.post(path, json={"text": "goose"}).headers["server-timing"]
-    found = {name: float(milliseconds) for name, milliseconds in PHASES.findall(header)}
-    assert list(found) == phases
-    assert ", ".join(f"{name};dur={milliseconds:.2f}" for name, milliseconds in found.items()) == header
-    assert sum(found.values()) - found["total"] <= found["total"] + 0.05  # each was rounded
 
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -114,11 +97,6 @@ def test_a_path_of_any_length_makes_a_short_line(client: httpx.Client, caplog: p
     assert all(len(repr(vars(record))) < 5_000 for record in caplog.records if record.name == "tests")
 
 
-def test_the_text_of_a_request_is_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    client.post("/similar", json={"text": "a private matter"})
-    assert "private" not in repr(only_line(caplog))
-
-
 def test_the_cold_start_is_logged_once(connect: Callable[..., httpx.Client], caplog: pytest.LogCaptureFixture) -> None:
     client = connect()
     for _ in range(3):
@@ -135,26 +113,20 @@ def broken_client(connect: Callable[..., httpx.Client], embedder: Embedder) -> h
     return connect(embedder=BrokenEmbedder(embedder))
 
 
-@pytest.mark.parametrize("path", ["/similar"])
-def test_a_crash_is_a_500_that_gives_nothing_away_but_the_request_id(broken_client: httpx.Client, path: str) -> None:
-    reply = broken_client.post(path, json={"text": "goose"})
+def test_a_crash_is_a_500_that_tells_its_id_alone_and_is_logged_once_with_its_trace_under_it(
+    broken_client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    reply = broken_client.post("/similar", json={"text": "goose"})
     request_id = reply.headers["x-request-id"]
     error = f"the request failed; its trace is in the log under the request id {request_id}"
     assert (reply.status_code, reply.json()) == (500, {"error": error, "error_type": "internal"})
     assert "total" in reply.headers["server-timing"]
-
-
-def test_a_crash_is_logged_once_with_its_trace_under_the_request_id(
-    broken_client: httpx.Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    reply = broken_client.post("/similar", json={"text": "goose"})
-    failures = [record for record in caplog.records if record.exc_info]
-    assert [record.message for record in failures] == ["request failed"]
+    (failure,) = [record for record in caplog.records if record.exc_info]
+    assert (failure.message, vars(failure)["request_id"]) == ("request failed", request_id)
     assert "the model is gone" in caplog.text
     assert "in tokenize" in caplog.text
     assert [vars(record)["status"] for record in caplog.records if record.message == "request"] == [500]
     assert broken_client.get("/health").status_code == 200
-    assert {vars(record)["request_id"] for record in failures} == {reply.headers["x-request-id"]}
 
 
 def test_a_refusal_of_head_has_no_body_either(answer: Callable[[Any], dict[str, Any]]) -> None:

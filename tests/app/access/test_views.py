@@ -42,7 +42,7 @@ OWN = ["baker", "sailor", "judge", "driver", "opened", "wooden", "door", "silver
 OTHER = ["ferry", "goose", "violinist", "mayor", "spoon", "kitchen", "joke", "radio", "sister", "sisters", "silly"]
 SHARED = ["the", "market", "river"]
 ROUTES = [
-    *("/similar", "/similar", "/mcp", "/mcp", "/passages/", "/documents/", "/info", "/openapi.json", "/", "/health"),
+    *("/similar", "/similar", "/mcp", "/mcp", "/passages/", "/documents/", "/info", "/", "/health"),
     *("/v1/models", "/v1/models/any", "/predict", "/v1/embeddings", "/embed", "/similarity", "/tokenize", "/rerank"),
     *("/v1/rerank", "/v2/rerank", OAUTH_METADATA, "/nothing"),
 ]
@@ -233,7 +233,7 @@ def assert_alike(found: Any, expected: Any, where: str) -> None:
 def test_every_reply_is_that_of_a_bundle_with_only_the_tenants_texts(clients: list[httpx.Client]) -> None:
     chosen = random.Random(36)
     for number in range(5 * hypothesis.settings().max_examples):
-        method, path, body = random_request(chosen)
+        method, path, body = random_request(chosen) if number else ("GET", "/openapi.json", None)
         asked = f"{number}: {method} {path} {json.dumps(body)}"
         limited, alone = (client.request(method, path, json=body) for client in clients)
         sent = {*re.findall(r"[\w-]+", asked.lower())}

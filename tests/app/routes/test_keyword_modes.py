@@ -60,12 +60,6 @@ def test_a_misspelled_word_is_replaced_and_the_reply_says_so(
     assert [hit["id"] for hit in right["results"]] == ["c"]
 
 
-@pytest.mark.parametrize("more", [{}, {"highlights": True}])
-def test_a_request_can_search_for_misspelled_words_as_they_are(codes: httpx.Client, more: dict[str, Any]) -> None:
-    body = {"text": "gooes", "mode": "keyword", "correct": False, **more}
-    assert codes.post("/similar", json=body).json() == {"results": [], "truncated": False}
-
-
 def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client, bundle: Path) -> None:
     text = "the angry goose on the ferry"
     semantic = {hit["index"]: hit["score"] for hit in ask(client, text, "semantic", num_results=100)}
@@ -98,15 +92,6 @@ def test_a_request_can_weigh_the_two_scores(client: httpx.Client, weight: float,
     assert in_bundle == ask(client, "the angry goose", "hybrid")
 
 
-@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
-def test_an_unfinished_word_finds_and_marks_longer_ones(client: httpx.Client, mode: str) -> None:
-    hits = ask(client, "sail", mode, prefix=True, highlights=True)
-    marked = {hit["text"][start:end] for hit in hits for start, end in hit["highlights"]}
-    assert "sailor" in {word.lower().rstrip("s") for word in marked}
-    assert hits != ask(client, "sail", mode, highlights=True)
-    assert ask(client, "sail ", mode, prefix=True) == ask(client, "sail ", mode)
-
-
 def test_ranks_have_no_weight(connect: Callable[..., httpx.Client], corpus: Corpus, tmp_path: Path) -> None:
     client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=KeywordOptions(fusion=RRF)))
     reply = client.post("/similar", json={"text": "goose", "mode": "hybrid", "fusion_weight": 0.5})
@@ -137,6 +122,8 @@ def test_each_mode_tells_the_phases_that_it_has(client: httpx.Client) -> None:
     assert phases(client, mode="semantic") == ["parse", "embed", "search", "reply", "total"]
     assert phases(client, mode="keyword") == ["parse", "keyword", "reply", "total"]
     assert phases(client, mode="hybrid") == ["parse", "keyword", "embed", "search", "reply", "total"]
+    filtered = ["parse", "filter", "keyword", "embed", "search", "reply", "total"]
+    assert phases(client, filter={"chapter": 5}) == filtered
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])

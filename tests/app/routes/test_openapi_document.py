@@ -80,7 +80,7 @@ def check_conformance(schema: OpenApiSchema) -> None:
 
 def test_the_app_answers_as_its_document_says(make_app: Callable[..., App], rerank_bundle: Path) -> None:
     app = make_app(bundle=rerank_bundle)
-    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", app, config=configured(15)))
+    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", app, config=configured(5)))
 
 
 @pytest.mark.slow
@@ -112,26 +112,6 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert schemas["Result"]["properties"].keys() - always == {
         *("scores", "text", "metadata", "source", "highlights", "snippet")
     }
-
-
-def test_each_operation_has_a_name_a_group_and_a_schema_for_each_reply_in_json(
-    make_app: Callable[..., App], rerank_bundle: Path
-) -> None:
-    document = make_app(bundle=rerank_bundle).fastapi.openapi()
-    operations = [each for methods in document["paths"].values() for each in methods.values()]
-    names = [operation["operationId"] for operation in operations]
-    assert len(set(names)) == len(names)
-    assert {"similar", "predict", "health", "info", "passage", "document", "embeddings", "rerank", "mcp"} <= set(names)
-    assert [name for name in names if not re.fullmatch("[a-z]+(_[a-z]+)*", name)] == []
-    groups = {tag["name"] for tag in document["tags"]}
-    for operation in operations:
-        assert len(operation["tags"]) == 1
-        assert set(operation["tags"]) <= groups
-        for status, reply in operation["responses"].items():
-            if status not in ("202", "304"):  # without a body
-                (content,) = reply["content"].values()
-                assert content["schema"], (operation["operationId"], status)
-    assert document["info"]["license"]["identifier"] == "MIT"
 
 
 @pytest.mark.parametrize("has_reranker", [False, True])

@@ -18,7 +18,6 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query
 from semsearch.search.request import SimilarRequest
 
-COLUMNS = "; the columns are: id (string), chapter (number), places (list), told (date), true (boolean), who (string)"
 WORDS = "The judge lost her yellow radio on the ferry"
 
 
@@ -33,14 +32,8 @@ def similar(client: httpx.Client, text: str, **more: object) -> dict[str, Any]:
 def test_a_text_of_the_corpus_finds_itself_first(client: httpx.Client, corpus: Corpus, row: int) -> None:
     first = similar(client, corpus.texts[row])["results"][0]
     assert (first["index"], first["id"], first["text"]) == (row, corpus.ids[row], corpus.texts[row])
+    assert first["metadata"] == json.loads(corpus.metadata[row])
     assert first["score"] == pytest.approx(1, abs=1e-4)
-
-
-def test_a_result_carries_the_metadata_of_its_row(client: httpx.Client, corpus: Corpus) -> None:
-    metadata = similar(client, corpus.texts[64])["results"][0]["metadata"]
-    assert metadata == json.loads(corpus.metadata[64])
-    assert metadata["who"] == "a young violinist"
-    assert similar(client, corpus.texts[60])["results"][0]["metadata"] == {}
 
 
 def test_the_results_are_those_of_scoring_every_text(client: httpx.Client, embedder: Embedder, corpus: Corpus) -> None:
@@ -121,36 +114,8 @@ def test_the_fields_of_a_request_are_those_of_a_query() -> None:
     assert SimilarRequest.model_fields.keys() == {field.name for field in fields(Query)} - {"rerank_weight"}
 
 
-@pytest.mark.parametrize(
-    ("condition", "message"),
-    [
-        ({"year": 5}, "filter: expected the name of a column, $and, $or or $not, found 'year'"),
-        ({"\ud800": 1}, "filter: expected the name of a column, $and, $or or $not, found '\\ud800'"),
-    ],
-    ids=ascii,
-)
-def test_a_wrong_filter_is_refused_with_the_place_and_the_columns(
-    client: httpx.Client, condition: dict[str, Any], message: str
-) -> None:
-    reply = client.post(
-        "/similar",
-        content=json.dumps({"text": WORDS, "filter": condition}),
-        headers={"content-type": "application/json"},
-    )
-    assert reply.status_code == 422
-    assert reply.json() == {"error": message + COLUMNS, "error_type": "invalid"}
-
-
 def test_a_result_has_its_row_its_id_its_score_and_the_parts_that_were_asked_for(client: httpx.Client) -> None:
     for parts in ([], ["text"]):
         keys = {"index", "id", "score", "scores", *parts}
         expected = [{key: hit[key] for key in keys} for hit in similar(client, WORDS)["results"]]
         assert similar(client, WORDS, include=parts)["results"] == expected
-
-
-def test_only_a_request_with_a_filter_has_that_phase(client: httpx.Client) -> None:
-    assert "filter;dur=" not in client.post("/similar", json={"text": WORDS}).headers["server-timing"]
-    timing = client.post("/similar", json={"text": WORDS, "filter": {"chapter": 5}}).headers["server-timing"]
-    assert [phase.partition(";")[0] for phase in timing.split(", ")] == [
-        *("parse", "filter", "keyword", "embed", "search", "reply", "total")
-    ]
