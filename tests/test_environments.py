@@ -1,6 +1,5 @@
 """docs/environments.md and deploy/github.yaml: what is shown can be deployed, by roles that may do that and no more."""
 
-import json
 import re
 import tomllib
 from fnmatch import fnmatchcase
@@ -12,12 +11,10 @@ from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from tests.project import ROOT
 from tests.test_documents import BLOCK
-from tests.test_samconfig import SETTINGS
 
 PAGE = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
 TEMPLATE: dict[str, Any] = cfn_yaml.load(str(ROOT / "template.yaml"))
 ROLES: dict[str, Any] = cfn_yaml.load(str(ROOT / "deploy" / "github.yaml"))
-WORKFLOW = next(block for block in BLOCK.findall(PAGE) if "runs-on:" in block)
 SHOWN: dict[str, Any] = tomllib.loads(next(block for block in BLOCK.findall(PAGE) if "[dev." in block))
 
 each_environment = pytest.mark.parametrize("environment", SHOWN)
@@ -43,17 +40,6 @@ def test_each_parameter_that_is_shown_can_be_deployed(environment: str) -> None:
     parameters = shown_parameters(environment)
     for name, value in parameters.items():
         assert re.fullmatch(TEMPLATE["Parameters"][name].get("AllowedPattern", ".*"), value), name
-
-
-@each_environment
-def test_each_environment_that_is_shown_has_the_settings_of_ci_with_its_own_names(environment: str) -> None:
-    own, ci = SHOWN[environment], SETTINGS["ci"]
-    name = own["global"]["parameters"]["stack_name"]
-    assert name == f"semantic-search-{environment}"
-    assert own["build"]["parameters"] == {"build_dir": f".aws-sam/{environment}"}
-    expected = {key: value for key, value in ci["deploy"]["parameters"].items() if not key.startswith("resolve_")}
-    expected["template_file"] = f".aws-sam/{environment}/template.yaml"
-    assert expected.items() <= own["deploy"]["parameters"].items()
 
 
 @each_environment
@@ -200,39 +186,3 @@ def test_the_boundary_allows_to_read_and_to_change_nothing_of_another_stack() ->
             assert "kms:ViaService" in one["Condition"]["StringEquals"]
         else:
             assert {action.partition(":")[0] for action in one["Action"]} == {"xray", "ec2", "cloudwatch"}
-
-
-@pytest.mark.parametrize("name", ["HostedZoneId", "BundleBucket", "VectorBucket", "ApiKeysArn"])
-def test_a_parameter_of_the_stack_has_the_same_values_for_the_roles(name: str) -> None:
-    assert ROLES["Parameters"][name]["AllowedPattern"] == TEMPLATE["Parameters"][name]["AllowedPattern"]
-
-
-def test_names_that_the_template_gives_are_those_that_cloudformations_role_may_change() -> None:
-    resources = [one["Resource"] for one in statements("Executor")]
-    flat = [json.dumps(arn) for one in resources for arn in (one if isinstance(one, list) else [one])]
-    for name, kind in (("FunctionLogs", "log-group:"), ("AccessLogs", "log-group:")):
-        group = TEMPLATE["Resources"][name]["Properties"]["LogGroupName"]["Fn::Sub"]
-        assert any(arn.endswith(f':{kind}{group.replace("AWS::StackName", "Stack")}"}}') for arn in flat), name
-    assert TEMPLATE["Resources"]["Dashboard"]["Properties"]["DashboardName"] == {"Ref": "AWS::StackName"}
-    assert any(arn.endswith(':dashboard/${Stack}"}') for arn in flat)
-
-
-def test_what_cloudformation_replaces_for_another_address_has_no_name_of_its_own() -> None:
-    """The new one is created before the old one is deleted, so one name for both would fail the deployment."""
-    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-central-1", "AWS::Budgets::Budget").schema
-    replacing = {"/properties/Budget/BudgetName", "/properties/NotificationsWithSubscribers"}
-    assert replacing <= set(schema["createOnlyProperties"])
-    assert "BudgetName" not in TEMPLATE["Resources"]["Budget"]["Properties"]["Budget"]
-    (rights,) = [one for one in statements("Executor") if one["Action"] == ["budgets:*"]]
-    assert rights["Resource"]["Fn::Sub"].endswith(":budget/*")
-
-
-# The workflows
-
-
-def test_every_action_is_pinned_by_its_commit() -> None:
-    others = (ROOT / ".github" / "workflows" / "ci.yml", ROOT / "deploy" / "nightly.yaml")
-    for workflow in (WORKFLOW, *(path.read_text(encoding="utf-8") for path in others)):
-        used = re.findall(r"uses: (\S+)", workflow)
-        assert used
-        assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", one) for one in used)

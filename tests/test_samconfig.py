@@ -46,12 +46,3 @@ def test_what_is_deployed_is_what_the_same_environment_has_built(environment: st
     assert settings(environment, "build").get("template_file", "template.yaml") == "template.yaml"
     folder = settings(environment, "build")["build_dir"]
     assert settings(environment, "deploy")["template_file"] == f"{folder}/template.yaml"
-
-
-def test_the_environments_share_neither_folder_nor_stack_but_ci_which_deploys_the_default_stack() -> None:
-    for key, command in (("build_dir", "build"), ("template_file", "deploy")):
-        values = [settings(environment, command)[key] for environment in ARCHITECTURES]
-        assert len(set(values)) == len(values), key
-    stacks = {environment: settings(environment, "deploy")["stack_name"] for environment in ARCHITECTURES}
-    assert stacks.pop("ci") == stacks["default"]
-    assert len(set(stacks.values())) == len(stacks)
