@@ -212,13 +212,6 @@ def test_a_saved_pipeline_holds_the_name_of_the_key(closed: str, monkeypatch: py
     assert len(loaded.run({"retriever": {"query": WORDS}})["retriever"]["documents"]) == 3
 
 
-def test_a_pipeline_with_a_key_that_is_no_variable_is_not_saved(closed: str) -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("retriever", HaystackRetriever(closed, Secret.from_token(KEY)))
-    with pytest.raises(ValueError, match="Cannot serialize token-based secret"):
-        pipeline.dumps()
-
-
 def test_haystack_loads_the_retriever_where_its_module_is_allowed(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,16 +86,3 @@ def test_an_event_is_answered_as_outside(sam: Callable[..., str], built: Path, a
     (wanted,) = answer([json.loads(path.read_text(encoding="utf-8"))])
     assert found["statusCode"] == wanted["statusCode"] == 200
     assert found["body"] == wanted["body"]
-
-
-def test_keys_of_env_vars_are_needed(sam: Callable[..., str], built: Path, tmp_path: Path) -> None:
-    key = "0123456789abcdef" * 2
-    event = json.loads((ROOT / "function" / "sample_events" / "http-api.json").read_text(encoding="utf-8"))
-    variables, without, path = (tmp_path / name for name in ("env.json", "without.json", "with.json"))
-    variables.write_text(json.dumps({"Function": {"API_KEYS": key}}), encoding="utf-8")
-    without.write_text(json.dumps(event), encoding="utf-8")
-    event["headers"]["authorization"] = f"Bearer {key}"
-    path.write_text(json.dumps(event), encoding="utf-8")
-    options = ("--template", str(built), "--env-vars", str(variables), "--event")
-    replies = [json.loads(sam("local", "invoke", *options, str(each))) for each in (without, path)]
-    assert [reply["statusCode"] for reply in replies] == [401, 200]

@@ -28,9 +28,8 @@ def test_results_appear_as_one_types_best_first_and_their_number_is_announced(pa
     assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize("label", ["Words"])
-def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: "Page", label: str) -> None:
-    page.get_by_label(label).check()
+def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: "Page") -> None:
+    page.get_by_label("Words").check()
     page.get_by_label("Number of results").select_option("50")
     with page.expect_response(lambda reply: requested(reply).get("text") == DUCKS) as seen:
         page.locator("#query").fill(DUCKS)
@@ -38,7 +37,7 @@ def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: "P
     result = next(one for one in seen.value.json()["results"] if one["id"] == "ducks")
     text, (begin, end) = result["text"], [result["snippet"][name] for name in ("start", "end")]
     marked = [text[start:stop] for start, stop in result["highlights"]]
-    assert {"Meaning": ["Forty ducks 🦆🦆 crossed the frozen river."], "Words": ["Forty", "ducks"]}[label] == marked
+    assert marked == ["Forty", "ducks"]
     hit = page.locator("li.hit", has_text="Forty ducks")
     assert hit.locator(".text").text_content() == text[begin:end]
     assert hit.locator("mark").all_text_contents() == marked

@@ -26,7 +26,6 @@ from tests.browser.page.test_accessibility import axe, violations
 from tests.browser.site.conftest import Connect, Host, StaticHost
 from tests.browser.site.test_equal import assert_equal
 from tests.browser.site.world import PACKAGES, make_wordpiece, write_site_bundle
-from tests.project import ROOT
 from tests.world import DIM, MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -420,41 +419,6 @@ def test_attributes_events_and_texts(project: Path, host: Host, open_box: OpenBo
     assert told[0] == f"{QUESTION} forty"
     assert re.search(r"/project/(market|river)\.html#\w+$", told[-2])
     assert told[-1] is True  # the link is not followed
-
-
-MKDOCS = ROOT / "build" / "docs-tools" / "bin" / "mkdocs"
-MATERIAL = """\
-site_name: Archive tool
-theme: {name: material, font: false, custom_dir: theme}
-extra_javascript: [{path: find/search.js, type: module}]
-"""
-HEADER = """\
-{% extends "base.html" %}
-{% block header %}{{ super() | replace("</nav>", "<semantic-search></semantic-search></nav>", 1) }}{% endblock %}
-"""
-
-
-@pytest.mark.skipif(not MKDOCS.is_file(), reason="run `make docs`, which installs MkDocs and Material for it")
-def test_three_lines_put_the_box_into_the_header_of_material_for_mkdocs(
-    tmp_path: Path, host: Host, browser: "Browser"
-) -> None:
-    files = {"mkdocs.yml": MATERIAL, "theme/main.html": HEADER, "docs/index.md": "# Doors\n\nAn old sailor sang."}
-    files["docs/kitchen.md"] = "# Kitchen\n\n## Doors\n\nA goose slept.\n\n## Walls\n\nThe baker painted the kitchen."
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
-    built = tmp_path / "served" / "project"
-    subprocess.run([MKDOCS, "build", "-q", "-d", built], cwd=tmp_path, check=True, env={"NO_MKDOCS_2_WARNING": "1"})
-    own = host(write_search(built, "find"))
-    with browser.new_context(viewport={"width": 360, "height": 640}) as context:
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{own.place.partition('/')[0]}/project/")
-        page.locator("header semantic-search button").first.wait_for()
-        assert ask(page)[0] == "Kitchen"
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-        assert page.url.endswith("/project/kitchen/#walls")
-        assert page.locator("h2#walls").is_visible()
 
 
 __all__ = ["axe", "serve"]

@@ -1,6 +1,7 @@
 """Visits of a site in a real browser: what can be searched when, what is kept, and what happens without a network."""
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -13,9 +14,10 @@ from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import Reading, read_documents
+from semsearch.site.site import write_site
 from tests.browser.page.browser import INSECURE
 from tests.browser.site.conftest import Connect, Function, Host, Visit, make_site, wait_until
-from tests.browser.site.world import make_wordpiece, write_site_bundle
+from tests.browser.site.world import PACKAGES, make_wordpiece, write_site_bundle
 from tests.world import DIM, MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -79,21 +81,6 @@ def test_a_query_with_a_token_that_the_corpus_lacks_waits_for_the_other_vectors(
     assert found(page, "silver -9-") == expected(function, "semantic", "silver -9-")
 
 
-def test_filters_facets_and_similar_texts_work_as_with_the_function(site: Path, host: Host, visit: Visit) -> None:
-    page = visit(host(site))
-    wait_until(page, "semantic")
-    found(page)
-    page.get_by_role("button", name="Filters").click()
-    chip = page.locator("#facets fieldset", has_text="who").locator("button").first
-    who = str(chip.inner_text()).rsplit(" ", 1)[0]
-    chip.click()
-    page.wait_for_function("who => shown.request.filter?.who === who && !hits.hasAttribute('aria-busy')", arg=who)
-    assert all(f"who {who}" in metadata for metadata in page.locator("li.hit .metadata").all_inner_texts())
-    page.get_by_role("button", name="More like this").first.click()
-    page.wait_for_function("() => 'id' in shown.request")
-    assert page.locator("li.hit").count() > 0
-
-
 def test_after_one_visit_everything_works_without_a_network(
     site: Path, host: Host, visit: Visit, function: Function
 ) -> None:
@@ -115,25 +102,10 @@ def test_after_one_visit_everything_works_without_a_network(
     assert page.locator("#problem").is_hidden()
 
 
-def test_a_second_visit_loads_no_data_again(site: Path, host: Host, visit: Visit) -> None:
-    own = host(site)
-    page = visit(own)
-    wait_until(page, "offline")
-    before = len(own.asked)
-    page.reload()
-    wait_until(page, "semantic")
-    assert not [address for address in own.asked[before:] if "/data/" in address]
-
-
 def test_a_new_site_replaces_the_code_and_the_data_that_the_browser_keeps(
     site: Path, documents_bundle: Path, host: Host, visit: Visit, tmp_path: Path
 ) -> None:
-    from shutil import copytree
-
-    from semsearch.site.site import write_site
-    from tests.browser.site.world import PACKAGES
-
-    own = copytree(site, tmp_path / "project" / "search")
+    own = shutil.copytree(site, tmp_path / "project" / "search")
     page = visit(host(own))
     wait_until(page, "offline")
     page.evaluate("navigator.serviceWorker.ready.then(() => null)")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,12 +33,3 @@ def test_the_stack_of_cdk_has_the_resources_and_rules_of_the_template(tmp_path: 
     expected: dict[str, Any] = json.loads(json.dumps(cfn_yaml.load(str(ROOT / "template.yaml"))))
     expected["Resources"]["Function"]["Properties"]["ImageUri"] = IMAGE
     assert json.loads(asset.read_bytes()) == expected
-
-
-def test_the_stack_of_terraform_is_what_sam_has_packaged() -> None:
-    text = (ROOT / "deploy" / "terraform" / "main.tf").read_text(encoding="utf-8")
-    assert re.findall(r'^resource "(\w+)"', text, re.MULTILINE) == ["aws_s3_object", "aws_cloudformation_stack"]
-    capabilities = {"CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"}  # no role has a name of its own, and SAM is a macro
-    assert {*re.findall(r'"(CAPABILITY_\w+)"', text)} == capabilities
-    resources = cfn_yaml.load(str(ROOT / "template.yaml"))["Resources"].values()
-    assert not [one for one in resources if one["Type"] == "AWS::IAM::Role" and "RoleName" in one["Properties"]]

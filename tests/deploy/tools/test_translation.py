@@ -19,20 +19,9 @@ CERTIFICATE = "arn:aws:acm:eu-central-1:123456789012:certificate/1234abcd-12ab-3
 CASES = [
     (),
     (
-        *("Authorization=JWT", "JwtIssuer=https://issuer.example.com", "JwtAudience=one,two"),
-        *(
-            "CorsOrigins=https://example.com",
-            "LogAddresses=false",
-            "AlarmEmail=someone@example.com",
-            "MonthlyBudget=20",
-        ),
-        *(
-            "ProvisionedConcurrency=2",
-            "ReservedConcurrency=4",
-            "Tracing=Active",
-            "SilenceAlarm=true",
-            "Release=3f2a9c1",
-        ),
+        *("Authorization=JWT", "JwtIssuer=https://issuer.example.com", "JwtAudience=one,two", "SilenceAlarm=true"),
+        *("CorsOrigins=https://example.com", "LogAddresses=false", "AlarmEmail=someone@example.com"),
+        *("MonthlyBudget=20", "ProvisionedConcurrency=2", "ReservedConcurrency=4", "Tracing=Active", "Release=3f2a9c1"),
     ),
     (
         *("Canary=true", "SnapStart=PublishedVersions", "SecurityGroupIds=sg-0a1b2c3d4e5f60718"),
