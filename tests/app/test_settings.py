@@ -36,8 +36,7 @@ def test_an_empty_variable_counts_as_not_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "bundle"),
-    [("/var/task", "/var/task/bundle"), ("/venv/lib/python3.13/site-packages", "bundle")],
+    ("code", "bundle"), [("/var/task", "/var/task/bundle"), ("/venv/lib/python3.13/site-packages", "bundle")]
 )
 def test_the_default_bundle_is_beside_the_code_unless_pip_installed_a_wheel(code: str, bundle: str) -> None:
     assert default_bundle(Path(code)) == Path(bundle)
@@ -51,9 +50,7 @@ def test_a_number_may_be_the_largest_there_is_and_no_larger(name: str, largest: 
 
 
 @pytest.mark.parametrize("value", ["0", "1.5", "many", "1e3", "٣"])
-def test_a_wrong_number_is_refused_by_name_with_what_was_found_and_expected(
-    value: str,
-) -> None:
+def test_a_wrong_number_is_refused_by_name_with_what_was_found_and_expected(value: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read_settings({"MAX_TEXTS": value})
     assert str(caught.value) == f"MAX_TEXTS: {value!r}, expected a whole number from 1 to 10000"

@@ -37,11 +37,7 @@ def test_a_signal_ends_a_command_with_its_code(
 
 def test_a_server_needs_no_standard_output(bundle: Path) -> None:
     command = f"exec {sys.executable} -m semsearch serve {bundle} --port 0 --workers 1 >&- <&-"
-    with subprocess.Popen(
-        ["bash", "-c", command],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    ) as server:
+    with subprocess.Popen(["bash", "-c", command], cwd=ROOT, stderr=subprocess.PIPE) as server:
         try:
             assert server.stderr is not None
             address = next(found[1] for line in server.stderr if (found := RUNNING.search(line.decode())))

@@ -290,13 +290,6 @@ def test_search_says_when_the_best_hit_is_below_the_floor_and_returns_the_rest(
     assert content_of(call(client, "search", query="the baker sold apples")).keys() == {"results"}
 
 
-def test_an_index_with_a_floor_offers_it(connect: Callable[..., httpx.Client], tmp_path: Path) -> None:
-    client = connect(bundle=add_floor(write_bundle(tmp_path / "bundle", DOCUMENTS), {"hybrid": 0.5}))
-    properties = tools_of(client)[0]["inputSchema"]["properties"]
-    assert properties["min_score"]["enum"] == ["floor"]
-    assert content_of(call(client, OWN, text="mortgage", min_score="floor"))["results"] == []
-
-
 def test_documents_are_listed_with_their_paths_and_titles_page_by_page(library: httpx.Client) -> None:
     found = content_of(call(library, "list_documents"))
     assert found == {"total": 1, "documents": [{"path": "a", "title": "About"}]}

@@ -27,7 +27,7 @@ from semsearch.app.app import App
 from semsearch.app.routes.schemas import describe_app
 from semsearch.engine.metadata.filters import OPERATORS
 from tests.function.events.through_events import ThroughEvents
-from tests.world import DIM, STORY_COLUMNS, add_floor
+from tests.world import STORY_COLUMNS, add_floor
 
 
 def configured(examples: int) -> SchemathesisConfig:
@@ -122,29 +122,6 @@ def test_no_schema_is_left_that_no_route_uses(make_app: Callable[..., App], has_
     assert used == schemas.keys()
     assert ("RerankOptions" in used) == has_reranker
     assert "StringOperators" not in used
-
-
-def test_the_errors_of_a_path_are_described_as_its_clients_read_them(
-    make_app: Callable[..., App], rerank_bundle: Path
-) -> None:
-    app = make_app(bundle=rerank_bundle)
-    paths = app.fastapi.openapi()["paths"]
-    errors = {
-        path: methods["post"]["responses"]["413"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-        for path, methods in paths.items()
-        if "post" in methods
-    }
-    assert errors.pop("/v1/embeddings") == "OpenAIErrorReply"
-    assert errors.pop("/v1/rerank") == "JinaErrorReply"
-    assert errors.pop("/v2/rerank") == "CohereErrorReply"
-    assert set(errors.values()) == {"ErrorReply"}
-    assert "422" not in paths["/v1/embeddings"]["post"]["responses"]  # OpenAI's clients get a 400
-
-
-def test_dimensions_have_the_maximum_of_the_model(make_app: Callable[..., App]) -> None:
-    schemas = make_app().fastapi.openapi()["components"]["schemas"]
-    for name in ("EmbedRequest", "EmbeddingsRequest"):
-        assert schemas[name]["properties"]["dimensions"]["anyOf"][0]["maximum"] == DIM
 
 
 VALUES: dict[str, list[Any]] = {  # example values of the fields that exclude or need each other

@@ -28,10 +28,7 @@ export const matchPath = (path, { path: route, exact }) =>
     "@generated/routes": "export default routes;",
 }
 # Docusaurus has a page for one of the three files, and one for all addresses that it does not know.
-ROUTES = [
-    {"path": "/project", "routes": [{"path": "/project/guide/kitchen.html", "exact": True}]},
-    {"path": "*"},
-]
+ROUTES = [{"path": "/project", "routes": [{"path": "/project/guide/kitchen.html", "exact": True}]}, {"path": "*"}]
 LOCALES = {"en": {"path": "en"}, "fr": {"path": "fr"}}
 MOUNT = """
 import SearchBar from "./SearchBar.js";
