@@ -114,23 +114,33 @@ def open_page(browser: "Browser", address: str) -> Iterator[Open]:
 
     At the end it fails for any script that did, for a broken policy, and for a request to another server.
     """
-    wrong: list[str] = []
     with ExitStack() as contexts:
 
         def open_one(
             path: str = "/", server: str = address, ready: str = "#corpus:not(:empty)", **options: Any
         ) -> "Page":
-            context = contexts.enter_context(browser.new_context(**options))
-            page = context.new_page()
-            page.set_default_timeout(120_000)  # milliseconds; only a test that fails waits so long
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
-            page.on("request", lambda one: None if one.url.startswith((server, "data:")) else wrong.append(one.url))
+            page = contexts.enter_context(watched_page(browser, server, **options))
             page.goto(server + path)
             page.wait_for_selector(ready)
             return page
 
         yield open_one
+
+
+@contextmanager
+def watched_page(browser: "Browser", address: str = "", **options: Any) -> "Iterator[Page]":
+    """Open a window of its own. At the end, fail for any error of a script and for a broken policy.
+
+    With an address, fail for a request to another place too.
+    """
+    wrong: list[str] = []
+    with browser.new_context(**options) as context:
+        page = context.new_page()
+        page.set_default_timeout(120_000)  # milliseconds; only a test that fails waits so long
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
+        page.on("request", lambda one: None if one.url.startswith((address, "data:")) else wrong.append(one.url))
+        yield page
     assert wrong == []
 
 

@@ -10,9 +10,6 @@ SITE is a built site with the search in its folder find/.
 """
 
 import argparse
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -22,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from tests.browser.page.browser import open_browser
 from tests.browser.page.static import Rate, serving
 from tests.project import ROOT
+from tests.server.running import address_of, started
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -104,20 +102,9 @@ def _search_box(page: "Page", address: str, question: str) -> None:
 
 @contextmanager
 def serve(bundle: Path) -> Iterator[str]:
-    """Serve a bundle with `semsearch serve` and yield its address. Raises SystemExit if it does not start."""
-    command = [sys.executable, "-m", "semsearch", "serve", str(bundle.absolute()), "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        printed = ""
-        for line in server.stderr:
-            printed += line
-            if found := re.search(r"running on (\S+)", line):
-                try:
-                    yield found[1]
-                finally:
-                    server.terminate()
-                return
-    raise SystemExit(printed.strip())
+    """Serve a bundle with `semsearch serve` and yield its address."""
+    with started(bundle.absolute()) as server:
+        yield address_of(server)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.site.site import write_site
 
 # ruff: noqa: RUF001 # the texts are in several scripts
-from tests.browser.page.conftest import DOCUMENT_COLUMNS, browser, is_wrong, passage
+from tests.browser.page.conftest import DOCUMENT_COLUMNS, browser, passage, watched_page
 from tests.browser.site.world import PACKAGES, packages_problem, write_site_bundle
 from tests.world import STORY_COLUMNS, WHAT, WHO, InProcess, add_floor, story_metadata
 
@@ -178,23 +178,16 @@ def visit(browser: "Browser") -> Iterator[Visit]:
 
     At the end it fails for any error of a script, for a broken policy, and for a request to another host.
     """
-    wrong: list[str] = []
     with ExitStack() as contexts:
 
         def open_one(host: StaticHost, name: str = "127.0.0.1", query: str = "", **options: Any) -> "Page":
-            context = contexts.enter_context(browser.new_context(**options))
-            page = context.new_page()
-            page.set_default_timeout(60_000)
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
             address = f"http://{name}:{host.place}"
-            page.on("request", lambda one: None if one.url.startswith((address, "data:")) else wrong.append(one.url))
+            page = contexts.enter_context(watched_page(browser, address, **options))
             page.goto(address + query)
             page.wait_for_selector("#corpus:not(:empty)")
             return page
 
         yield open_one
-    assert wrong == []
 
 
 def wait_until(page: "Page", part: str) -> None:

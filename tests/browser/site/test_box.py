@@ -21,7 +21,7 @@ from semsearch.indexing.columns import choose_types
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import Reading, read_documents
 from semsearch.site.site import write_site
-from tests.browser.page.conftest import Serve, is_wrong, serve
+from tests.browser.page.conftest import Serve, serve, watched_page
 from tests.browser.page.test_accessibility import axe, violations
 from tests.browser.site.conftest import Connect, Host, StaticHost
 from tests.browser.site.test_equal import assert_equal
@@ -81,7 +81,6 @@ def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
 
     element is the HTML that makes the element, if the page does not have it from the start.
     """
-    wrong: list[str] = []
     numbers = count()
     with ExitStack() as contexts:
 
@@ -95,11 +94,7 @@ def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
             **options: Any,
         ) -> "Page":
             if page is None:
-                context = contexts.enter_context(browser.new_context(**options))
-                page = context.new_page()
-                page.set_default_timeout(60_000)
-                page.on("pageerror", lambda error: wrong.append(str(error)))
-                page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
+                page = contexts.enter_context(watched_page(browser, **options))
                 if script:
                     page.add_init_script(script)
             name = f"page-{next(numbers)}.html"
@@ -116,7 +111,6 @@ def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
             return page
 
         yield open_one
-    assert wrong == []
 
 
 def ask(page: "Page", text: str = QUESTION) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.corpus import Corpus
-from tests.browser.page.conftest import is_wrong
+from tests.browser.page.conftest import watched_page
 from tests.browser.site.conftest import Host
 from tests.browser.site.world import PACKAGES, write_site_bundle
 from tests.project import ROOT
@@ -76,15 +76,10 @@ def furo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def page(furo: Path, host: Host, browser: "Browser") -> Iterator["Page"]:
     """A page of the documentation on a phone. At the end it fails for any error of a script."""
-    wrong: list[str] = []
     address = f"http://127.0.0.1:{host(furo / 'project' / 'search').place}".removesuffix("search/")
-    with browser.new_context(viewport={"width": 390, "height": 800}, base_url=address) as context:
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
+    with watched_page(browser, viewport={"width": 390, "height": 800}, base_url=address) as page:
         page.goto("guide/kitchen.html")
         yield page
-    assert wrong == []
 
 
 def test_a_build_indexes_the_pages_and_puts_the_box_into_furos_sidebar(furo: Path) -> None:
