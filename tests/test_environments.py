@@ -1,5 +1,6 @@
 """docs/environments.md and deploy/github.yaml: what is shown can be deployed, by roles that may do that and no more."""
 
+import json
 import re
 import tomllib
 from fnmatch import fnmatchcase
@@ -186,3 +187,23 @@ def test_the_boundary_allows_to_read_and_to_change_nothing_of_another_stack() ->
             assert "kms:ViaService" in one["Condition"]["StringEquals"]
         else:
             assert {action.partition(":")[0] for action in one["Action"]} == {"xray", "ec2", "cloudwatch"}
+
+
+def test_names_that_the_template_gives_are_those_that_cloudformations_role_may_change() -> None:
+    resources = [one["Resource"] for one in statements("Executor")]
+    flat = [json.dumps(arn) for one in resources for arn in (one if isinstance(one, list) else [one])]
+    for name, kind in (("FunctionLogs", "log-group:"), ("AccessLogs", "log-group:")):
+        group = TEMPLATE["Resources"][name]["Properties"]["LogGroupName"]["Fn::Sub"]
+        assert any(arn.endswith(f':{kind}{group.replace("AWS::StackName", "Stack")}"}}') for arn in flat), name
+    assert TEMPLATE["Resources"]["Dashboard"]["Properties"]["DashboardName"] == {"Ref": "AWS::StackName"}
+    assert any(arn.endswith(':dashboard/${Stack}"}') for arn in flat)
+
+
+def test_what_cloudformation_replaces_for_another_address_has_no_name_of_its_own() -> None:
+    """The new one is created before the old one is deleted, so one name for both would fail the deployment."""
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-central-1", "AWS::Budgets::Budget").schema
+    replacing = {"/properties/Budget/BudgetName", "/properties/NotificationsWithSubscribers"}
+    assert replacing <= set(schema["createOnlyProperties"])
+    assert "BudgetName" not in TEMPLATE["Resources"]["Budget"]["Properties"]["Budget"]
+    (rights,) = [one for one in statements("Executor") if one["Action"] == ["budgets:*"]]
+    assert rights["Resource"]["Fn::Sub"].endswith(":budget/*")

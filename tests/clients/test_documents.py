@@ -17,8 +17,6 @@ GENERATED = "Generated clients"
 (GENERATE,) = re.findall(r"^openapi-python-client generate .*$", PAGE, re.MULTILINE)
 
 
-
-
 @pytest.mark.parametrize("client", SNIPPETS)
 def test_each_snippet_runs(client: str, address: str, tmp_path: Path) -> None:
     code, folder = SNIPPETS[client], ROOT

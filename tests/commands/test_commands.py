@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.make import index
 from tests.command_line import run
+from tests.project import ROOT
 from tests.server.running import eventually
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
@@ -71,6 +73,12 @@ def test_the_help_of_a_command_has_its_options_and_an_example(
     found = capsys.readouterr().out
     assert found.startswith(f"Usage: semsearch {command}")
     assert f"semsearch {command.partition(' ')[0]}" in found.partition("Examples:")[2] or command == "model pack"
+
+
+def test_the_version_is_that_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert dispatch(["--version"]) == 0
+    assert capsys.readouterr().out == f"{project['name']} {project['version']}\n"
 
 
 def test_the_help_lists_each_command(capsys: pytest.CaptureFixture[str]) -> None:

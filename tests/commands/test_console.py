@@ -39,6 +39,11 @@ def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy:
     assert index.rows == 1
 
 
+def test_a_stdout_that_is_full_is_an_error_in_one_line(command: str) -> None:
+    code, _, err = run_in_a_shell(f"{command} >/dev/full")
+    assert (code, err) == (1, "error: No space left on device\n")
+
+
 def test_a_reader_that_stops_early_ends_an_export_as_sigpipe_does(command: str) -> None:
     assert run_in_a_shell(f"{command} | true") == (141, "", "interrupted: run the command again\n")
 

@@ -102,6 +102,13 @@ def test_on_a_terminal_a_result_is_a_card(
     assert "The \x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m chased" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("terminal")
+def test_a_card_of_a_table_begins_with_the_id(ask: Callable[..., str]) -> None:
+    first, text, *_ = ask(TEXT, "--num-results", "1").splitlines()
+    assert re.search(r"\d\.\d\d  \x1b\[1mstory-\d+", first)
+    assert text.startswith(" " * 8)
+
+
 def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: Callable[..., str]) -> None:
     options = ["--filter", '{"chapter": {"$exists": true}}', "--num-results", "4"]
     up = json.loads(ask(*options, "--sort", "chapter", "--json"))
@@ -111,6 +118,16 @@ def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: 
     counts = json.loads(ask(*options, "--facet", "true", "--json"))["facets"]["true"]
     last = ask(*options, "--facet", "true").splitlines()[-1]
     assert last == "true: " + ", ".join(f"{each['value']} ({each['count']})" for each in counts)
+
+
+def test_ranges_of_facets_are_printed_with_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metadata = [json.dumps({"price": price}) for price in range(101)]
+    texts = [f"{TEXT} {row}" for row in range(101)]
+    corpus = Corpus(texts, texts, metadata, empty_texts=0, columns={"price": "number"})
+    bundle = write_bundle(tmp_path / "bundle", corpus)
+    assert dispatch(["query", str(bundle), "--facet", "price", "--num-results", "1"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "price: 0 to 20 (20), 20 to 40 (20), 40 to 60 (20), 60 to 80 (20), 80 to 100 (20), 100 to 120 (1)"
 
 
 def test_groups_are_indented_below_their_best_text(ask: Callable[..., str]) -> None:

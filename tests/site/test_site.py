@@ -221,6 +221,11 @@ def test_an_error_of_npm_is_shown(site_bundle: Path, tmp_path: Path, monkeypatch
     assert "npm ci: exit 7 (npm error code ENOTFOUND); expected the packages of" in error_line(done)
 
 
+def test_a_folder_without_the_packages_is_refused(site_bundle: Path, tmp_path: Path) -> None:
+    done = run("site", site_bundle, "--out", tmp_path / "site", "--packages", tmp_path)
+    assert ": No such file or directory" in error_line(done)
+
+
 def test_the_lock_has_a_hash_for_each_package_and_no_address() -> None:
     lock = json.loads((packages.HERE / "package-lock.json").read_text())
     locked = {name: entry for name, entry in lock["packages"].items() if name}

@@ -140,6 +140,13 @@ def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
     assert name in found["message"] or "version" in found["message"]
 
 
+def test_an_unknown_revision_that_differs_from_its_header_is_a_mismatch(client: httpx.Client) -> None:
+    body, headers = modern("tools/list")
+    body["params"]["_meta"][f"{META}protocolVersion"] = "1900-01-01"
+    found = error(ask(client, body, headers), 400, -32020)
+    assert found["message"] == f"header mcp-protocol-version: found '{MODERN}', but the message has '1900-01-01'"
+
+
 # --- messages that are none
 
 
@@ -288,6 +295,13 @@ def test_search_says_when_the_best_hit_is_below_the_floor_and_returns_the_rest(
     assert found.pop("note") == f"nothing relevant: the best score {best:.2f} is below 0.50"
     assert [hit["id"] for hit in found["results"]]
     assert content_of(call(client, "search", query="the baker sold apples")).keys() == {"results"}
+
+
+def test_an_index_with_a_floor_offers_it(connect: Callable[..., httpx.Client], tmp_path: Path) -> None:
+    client = connect(bundle=add_floor(write_bundle(tmp_path / "bundle", DOCUMENTS), {"hybrid": 0.5}))
+    properties = tools_of(client)[0]["inputSchema"]["properties"]
+    assert properties["min_score"]["enum"] == ["floor"]
+    assert content_of(call(client, OWN, text="mortgage", min_score="floor"))["results"] == []
 
 
 def test_documents_are_listed_with_their_paths_and_titles_page_by_page(library: httpx.Client) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +15,6 @@ from semsearch.app.app import App
 from semsearch.app.settings import Settings
 
 JSON = {"content-type": "application/json"}
-LIMIT = 6 * 1024 * 1024
 
 # the body as it is sent, and what the message must contain; each is a 422
 SIMILAR: dict[str, tuple[bytes, list[str]]] = {
@@ -113,34 +112,6 @@ def test_the_limit_is_that_of_the_settings(connect: Callable[..., httpx.Client])
     client = connect(settings=Settings(max_body_bytes=100))
     assert client.post("/similar", content=BODY_OF_100, headers=JSON).status_code == 200
     check_refusal(client.post("/similar", content=BODY_OF_100 + b" ", headers=JSON), 413, "too_large", ["at most 100"])
-
-
-def send_in_chunks(app: App, chunks: list[bytes]) -> tuple[httpx.Response, int]:
-    """Send a body that does not say its length; give the reply and how many of its chunks were read."""
-    read = 0
-
-    async def stream() -> AsyncIterator[bytes]:
-        nonlocal read
-        for chunk in chunks:
-            read += 1
-            yield chunk
-
-    async def send() -> httpx.Response:
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
-            request = client.build_request("POST", "/similar", content=stream(), headers=JSON)
-            assert "content-length" not in request.headers
-            return await client.send(request)
-
-    return asyncio.run(send()), read
-
-
-def test_a_body_in_chunks_is_refused_as_soon_as_it_is_over_the_limit_and_its_rest_discarded(
-    make_app: Callable[..., App],
-) -> None:
-    reply, read = send_in_chunks(make_app(), [b" " * 600_000] * 50)
-    check_refusal(reply, 413, "too_large", ["6600000 bytes or more", f"at most {LIMIT}"])
-    assert read == 50
 
 
 @pytest.mark.parametrize("depth", range(400, 1000, 40))

@@ -114,6 +114,11 @@ def test_a_row_of_a_table_has_no_passages_around_it(
         assert each.get(f"/passages/{id}", params={"before": 0, "after": 0}).status_code == 200
 
 
+def test_at_most_ten_passages_around_another_one_are_returned(library: httpx.Client) -> None:
+    reply = library.get("/passages/a.md%23x", params={"after": 11})
+    assert (reply.status_code, reply.json()["error"][:6]) == (422, "after:")
+
+
 @pytest.mark.parametrize(
     ("path", "error"),
     [

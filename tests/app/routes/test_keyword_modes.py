@@ -60,6 +60,12 @@ def test_a_misspelled_word_is_replaced_and_the_reply_says_so(
     assert [hit["id"] for hit in right["results"]] == ["c"]
 
 
+@pytest.mark.parametrize("more", [{}, {"highlights": True}])
+def test_a_request_can_search_for_misspelled_words_as_they_are(codes: httpx.Client, more: dict[str, Any]) -> None:
+    body = {"text": "gooes", "mode": "keyword", "correct": False, **more}
+    assert codes.post("/similar", json=body).json() == {"results": [], "truncated": False}
+
+
 def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client, bundle: Path) -> None:
     text = "the angry goose on the ferry"
     semantic = {hit["index"]: hit["score"] for hit in ask(client, text, "semantic", num_results=100)}
@@ -90,6 +96,15 @@ def test_a_request_can_weigh_the_two_scores(client: httpx.Client, weight: float,
     assert hits == sorted(hits, key=lambda hit: -hit["score"])
     in_bundle = ask(client, "the angry goose", "hybrid", fusion_weight=0.6)
     assert in_bundle == ask(client, "the angry goose", "hybrid")
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_an_unfinished_word_finds_and_marks_longer_ones(client: httpx.Client, mode: str) -> None:
+    hits = ask(client, "sail", mode, prefix=True, highlights=True)
+    marked = {hit["text"][start:end] for hit in hits for start, end in hit["highlights"]}
+    assert "sailor" in {word.lower().rstrip("s") for word in marked}
+    assert hits != ask(client, "sail", mode, highlights=True)
+    assert ask(client, "sail ", mode, prefix=True) == ask(client, "sail ", mode)
 
 
 def test_ranks_have_no_weight(connect: Callable[..., httpx.Client], corpus: Corpus, tmp_path: Path) -> None:
