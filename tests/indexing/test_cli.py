@@ -31,17 +31,7 @@ from semsearch.engine.semantic.index import Index
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.python_documentation import NAME
 from semsearch.indexing.verification import Check
-from tests.command_line import (
-    STORY_COLUMNS,
-    Run,
-    contents,
-    error_line,
-    export_texts,
-    names,
-    run,
-    summary,
-    write_texts,
-)
+from tests.command_line import STORY_COLUMNS, Run, contents, error_line, export_texts, names, run, summary, write_texts
 from tests.export_fixtures import TINY_BERT
 
 ROOT = Path(__file__).parents[2]

@@ -103,10 +103,7 @@ runpy.run_module("semsearch", run_name="__main__", alter_sys=True)
 """
 
 
-PACKAGE_OF = {
-    "optimum": "optimum-onnx",
-    "yaml": "PyYAML",
-}  # packages whose name differs from the module
+PACKAGE_OF = {"optimum": "optimum-onnx", "yaml": "PyYAML"}  # packages whose name differs from the module
 PACKAGE_OF |= {"prometheus_client": "prometheus-client"}
 PACKAGE_OF |= {"ray": "ray[data]", "pyarrow": "ray[data]"}
 

@@ -98,12 +98,7 @@ def test_a_value_that_does_not_fit_is_refused_with_its_row_and_id(value: object,
 
 @pytest.mark.parametrize(
     ("values", "found"),
-    [
-        ([1, 2**64 + 1], 2**64 + 1),
-        ([2**53 + 1, 0.5], 2**53 + 1),
-        ([2**63 + 1, -1], 2**63 + 1),
-        ([10**400], 10**400),
-    ],
+    [([1, 2**64 + 1], 2**64 + 1), ([2**53 + 1, 0.5], 2**53 + 1), ([2**63 + 1, -1], 2**63 + 1), ([10**400], 10**400)],
     ids=range(4),
 )
 def test_numbers_that_filters_could_not_tell_apart_are_refused(values: list[object], found: int) -> None:
@@ -210,11 +205,7 @@ def test_columns_of_any_names_have_tensors_of_their_own(metadata: list[dict[str,
 
 @pytest.mark.parametrize(
     ("kind", "values", "most"),
-    [
-        ("string", ["red", "green"], 30),
-        ("list", [["red", "green"], ["red"]], 60),
-        ("number", [1, 2.5, 3], 80),
-    ],
+    [("string", ["red", "green"], 30), ("list", [["red", "green"], ["red"]], 60), ("number", [1, 2.5, 3], 80)],
 )
 def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most: int) -> None:
     rows = 20_000

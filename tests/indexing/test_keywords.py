@@ -214,12 +214,7 @@ def test_a_query_is_read_in_each_language_of_the_texts(bundle_copy: Path, langua
     info = export(bundle_copy, languages, "--language-column", "lang", "--stem", "none")
     assert info is not None
     keywords = Keywords(bundle_copy / KEYWORDS, info, len(LANGUAGES))
-    for query, rows in [
-        ("runs", {0}),
-        ("Haus", {1}),
-        ('"laufende houses"', set()),
-        ("maison", {2}),
-    ]:
+    for query, rows in [("runs", {0}), ("Haus", {1}), ('"laufende houses"', set()), ("maison", {2})]:
         matches = keywords.match(query)
         assert {hit.row for hit in matches.best(9)} == rows, query
         assert matches.corrected == {}
@@ -251,8 +246,7 @@ def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "known"),
-    [("the wooden river", 1.0), ("der Fuchs river einen Bach", 0.25), ("an AB-12", 1.0)],
+    ("text", "known"), [("the wooden river", 1.0), ("der Fuchs river einen Bach", 0.25), ("an AB-12", 1.0)]
 )
 def test_the_manifest_says_how_many_words_the_tokenizer_knows(
     bundle_copy: Path, tmp_path: Path, text: str, known: float

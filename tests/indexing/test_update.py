@@ -129,11 +129,7 @@ def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
     ],
 )
 def test_an_update_of_no_bundle_is_an_error(
-    make: Callable[[Path, Path], object],
-    message: str,
-    model_alone: tuple[Path, Run],
-    changed: Path,
-    tmp_path: Path,
+    make: Callable[[Path, Path], object], message: str, model_alone: tuple[Path, Run], changed: Path, tmp_path: Path
 ) -> None:
     make(model_alone[0], tmp_path / "older")
     line = error_line(run("index", changed, "--verbose", "--update", tmp_path / "older", "--out", tmp_path / "new"))

@@ -116,11 +116,7 @@ def test_publish_aborts_its_own_old_uploads(where: list[str], url: str, s3: Any,
 
 
 def test_a_role_that_may_not_abort_uploads_publishes_with_a_warning(
-    where: list[str],
-    store: Store,
-    bundle: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    where: list[str], store: Store, bundle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: object) -> int:
         raise PublishError("s3://bucket: AccessDenied")

@@ -136,12 +136,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("metadata", "columns", "texts", "expected"), REFUSED)
 def test_a_limit_is_told_with_the_row_before_anything_is_sent(
-    send: Send,
-    tmp_path: Path,
-    metadata: list[dict[str, Any]],
-    columns: dict[str, str],
-    texts: list[str],
-    expected: str,
+    send: Send, tmp_path: Path, metadata: list[dict[str, Any]], columns: dict[str, str], texts: list[str], expected: str
 ) -> None:
     bundle = write_bundle(tmp_path / "bundle", corpus_of(texts, metadata, columns))
     client = connect("s3vectors")

@@ -75,9 +75,7 @@ def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedTexts, mod
     assert found[7]["scores"][mode] + found[7]["scores"]["boost"] == pytest.approx(found[7]["score"], abs=1e-5)
 
 
-def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(
-    catalogue: LoadedTexts,
-) -> None:
+def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(catalogue: LoadedTexts) -> None:
     query = Query("wooden door letter", 20, "semantic", boost={"date": {"half_life": "30d", "weight": 0.2}})
     best = find(catalogue, query).results
     equal = [hit for hit in best if hit["text"] == best[0]["text"] and hit["metadata"]]

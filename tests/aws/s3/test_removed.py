@@ -54,12 +54,7 @@ def test_a_removal_is_visible_after_one_poll_everywhere_and_fetches_nothing_of_t
     assert (shown["removed"], shown["switches"], shown["error"]) == (1, 1, None)
 
 
-def test_a_document_lacks_its_removed_passages(
-    start: Start,
-    publish: Publish,
-    documents: Path,
-    store: Store,
-) -> None:
+def test_a_document_lacks_its_removed_passages(start: Start, publish: Publish, documents: Path, store: Store) -> None:
     publish(documents)
     store.remove(["a.md#x", "twice"])
     _, client = start()

@@ -95,13 +95,7 @@ def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
 
 @pytest.mark.parametrize(("fault", "message"), WRONG.values(), ids=WRONG)
 def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
-    start: Start,
-    publish: Publish,
-    bundle: Path,
-    environment: dict[str, str],
-    proxy: Proxy,
-    fault: Fault,
-    message: str,
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str], proxy: Proxy, fault: Fault, message: str
 ) -> None:
     publish(bundle)
     proxy.fail("passages.safetensors", fault)

@@ -101,10 +101,7 @@ def test_more_constraints_than_s3_vectors_takes_are_refused(
     assert not StandIn.queries
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [{"chapter": "5"}, {"$or": []}, {"told": {"$startsWith": "2"}}],
-)
+@pytest.mark.parametrize("condition", [{"chapter": "5"}, {"$or": []}, {"told": {"$startsWith": "2"}}])
 def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition: dict[str, Any]) -> None:
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
     assert there.status_code == here.status_code == 422

@@ -42,9 +42,7 @@ from semsearch.engine.keyword.analyzer import (
         ("café-bar", ["café-bar", "cafe-bar", "cafébar", "cafebar", "café", "cafe", "bar"]),
         (
             "Ёлка λόγος Œuvre Ångström İzmir",
-            [
-                *("ёлка", "елка", "λόγοσ", "λογοσ", "œuvre", "oeuvre", "ångström", "angstrom", "i̇zmir", "izmir"),
-            ],
+            [*("ёлка", "елка", "λόγοσ", "λογοσ", "œuvre", "oeuvre", "ångström", "angstrom", "i̇zmir", "izmir")],
         ),
         ("한국어 काफ़ी", ["한국어", "काफ़ी"]),
         ("東京タワー 東", ["東京", "京タ", "タワ", "ワー", *"東京タワー", "東"]),

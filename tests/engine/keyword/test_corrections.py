@@ -132,13 +132,7 @@ def test_a_word_that_the_tokenizer_knows_is_no_misspelling(make: Make, word: str
 
 
 @pytest.mark.parametrize(
-    ("word", "other"),
-    [
-        ("organise", "organize"),
-        ("colour", "color"),
-        ("centres", "centers"),
-        ("licence", "license"),
-    ],
+    ("word", "other"), [("organise", "organize"), ("colour", "color"), ("centres", "centers"), ("licence", "license")]
 )
 def test_another_spelling_replaces_a_word_that_the_tokenizer_knows(make: Make, word: str, other: str) -> None:
     keywords = make([f"to {other}", "goose", f"{word}x {word}x", f"{word}x"], "english", [word])

@@ -205,14 +205,7 @@ JAPANESE = ["東京都の公園", "京都の寺", "東の都", "大阪"]
 
 
 @pytest.mark.parametrize(
-    ("query", "rows"),
-    [
-        ("東京", [0]),
-        ("京都", [1, 0]),
-        ("都", [2, 1, 0]),
-        ('"東京" 京都', [0]),
-        ("奈良", []),
-    ],
+    ("query", "rows"), [("東京", [0]), ("京都", [1, 0]), ("都", [2, 1, 0]), ('"東京" 京都', [0]), ("奈良", [])]
 )
 def test_pairs_find_words_and_a_character_alone_finds_itself(file: Path, query: str, rows: list[int]) -> None:
     assert best_rows(make(file, JAPANESE), query) == rows

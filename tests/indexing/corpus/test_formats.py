@@ -25,11 +25,7 @@ NAN, INFINITY = float("nan"), float("inf")
         ),
         ("a.csv", "id, text\n1,one\n", ", line 1: found the column ' text', expected each name once and without"),
         ("a.csv", "id,text\n1,a\n2,b,c\n", ", line 3: found 3 fields, expected 2 as in the header; put quotes around"),
-        (
-            "a.csv",
-            'id,text\n2,"never closed\n',
-            ", line 2: found a broken record (unexpected end of data), expected",
-        ),
+        ("a.csv", 'id,text\n2,"never closed\n', ", line 2: found a broken record (unexpected end of data), expected"),
         (
             "a.csv",
             "id;text\n1;one\n",

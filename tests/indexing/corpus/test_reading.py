@@ -161,8 +161,7 @@ def test_a_missing_column_names_those_that_are_there_and_the_closest(
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("a.csv", b""), ("a.csv", b"id,text\n"), ("a.jsonl", b"\n\n"), ("a.jsonl", b"{}\n")],
+    ("name", "content"), [("a.csv", b""), ("a.csv", b"id,text\n"), ("a.jsonl", b"\n\n"), ("a.jsonl", b"{}\n")]
 )
 def test_a_file_without_rows_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     assert complaint(write(tmp_path, name, content)) == (

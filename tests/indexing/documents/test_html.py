@@ -52,10 +52,7 @@ CASES = {
         [(("A",), "", f"one two,\nthree\n- four\n- {WORDS}")],
     ),
     "code": (f"<pre>  def a():\n    {WORDS}\n</pre>", [((), "", f"def a():\n    {WORDS}")]),
-    "a table": (
-        f"<table><tr><th>a<th>b<tr><td>1<td>{WORDS}</table>",
-        [((), "", f"a | b\n1 | {WORDS}")],
-    ),
+    "a table": (f"<table><tr><th>a<th>b<tr><td>1<td>{WORDS}</table>", [((), "", f"a | b\n1 | {WORDS}")]),
 }
 
 

@@ -40,12 +40,7 @@ def read(folder: Path, tmp_path: Path, make_splitter: Callable[..., Splitter], m
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "<!-- a -->" * 40 + " ",
-        "# a" + " " * 100_000 + "b\n\n",
-    ],
-    ids=["comments", "blanks in a heading"],
+    "text", ["<!-- a -->" * 40 + " ", "# a" + " " * 100_000 + "b\n\n"], ids=["comments", "blanks in a heading"]
 )
 def test_no_pattern_takes_longer_than_its_text_is_long(text: str, folder: Path, read: Read) -> None:
     (folder / "a.md").write_text(f"{text}words that are found\n")

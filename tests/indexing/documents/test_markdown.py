@@ -25,10 +25,7 @@ def passages(make_splitter: Callable[..., Splitter], tmp_path: Path) -> Callable
 
 
 CASES = {
-    "text before the first heading": (
-        f"{WORDS}\n\n# A\n\n{WORDS}",
-        [((), "", WORDS), (("A",), "a", WORDS)],
-    ),
+    "text before the first heading": (f"{WORDS}\n\n# A\n\n{WORDS}", [((), "", WORDS), (("A",), "a", WORDS)]),
     "nested headings": (
         f"# A\n{WORDS}\n## B *c* `d`\n{WORDS}\n### E\n{WORDS}\n## F\n{WORDS}",
         [

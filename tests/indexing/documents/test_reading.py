@@ -114,7 +114,7 @@ def test_a_built_site_is_read_without_its_own_search_and_what_its_author_leaves_
     assert "5 skipped: an excluded path, such as 404.html; " in summary(done, "files")
     assert "1 skipped: a page with noindex, such as thanks.html; " in summary(done, "files")
     assert {each.metadata["path"] for each in open_passages(bundle_copy)} == {
-        *("b.html", "c.txt", "e.docx", "guide/a.md", "index.html"),
+        *("b.html", "c.txt", "e.docx", "guide/a.md", "index.html")
     }
     (folder / "index.html").write_text(f"{WORDS} edited")
     assert embedded(export(folder, bundle_copy, "--update", bundle_copy)) == "1 texts"
@@ -151,7 +151,7 @@ def test_documents_that_cannot_be_read_are_listed(broken: Path, bundle_copy: Pat
     assert done.code == 0
     listed = [each.removeprefix("not read").strip() for each in done.out.splitlines() if each.startswith("not read")]
     assert [each.partition(":")[0] for each in listed] == [
-        *("broken.pdf", "empty.md", "latin.txt", "locked.pdf", "scanned.pdf"),
+        *("broken.pdf", "empty.md", "latin.txt", "locked.pdf", "scanned.pdf")
     ]
     assert listed[3:] == ["locked.pdf: encrypted", "scanned.pdf: scanned: no page has text"]
 

@@ -142,10 +142,7 @@ def test_lower_casing_is_what_the_sentence_transformer_says(tiny_copy: Path) -> 
         ),
         ({"prompts": {"sts": "S: "}}, {}),
         # encode_query of sentence-transformers 6.2.0 has no prompt in the next three cases
-        (
-            {"prompts": {"query": "", "document": "D: "}, "default_prompt_name": "document"},
-            {"document": "D: "},
-        ),
+        ({"prompts": {"query": "", "document": "D: "}, "default_prompt_name": "document"}, {"document": "D: "}),
         ({"prompts": {"document": "D: "}, "default_prompt_name": "document"}, {"document": "D: "}),
         ({"prompts": {"sts": "S: ", "query": "", "document": None}, "default_prompt_name": "sts"}, {}),
         # encode_document has none
