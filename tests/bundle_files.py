@@ -1,4 +1,4 @@
-"""Files of a bundle from lists: passages.safetensors and columns.safetensors."""
+"""Files of a bundle from lists: passages.safetensors, columns.safetensors and keywords.safetensors."""
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
@@ -8,9 +8,11 @@ from typing import Any
 
 from safetensors.numpy import save_file
 
+from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.indexing.columns import column_tensors
 from semsearch.indexing.corpus.passages import writing_passages
+from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
 
 
 def column_of(values: Sequence[Any], kind: str) -> Column:
@@ -30,6 +32,20 @@ def write_passages(
     with writing_passages(path) as append:
         for row in zip(texts, ids, metadata, sources or repeat("", len(texts)), strict=True):
             append(*row)
+
+
+def write_keywords(
+    path: Path,
+    texts: Sequence[str],
+    options: KeywordOptions,
+    languages: Sequence[str | None] | None = None,
+    names: Sequence[Sequence[str]] | None = None,
+) -> Keywords:
+    """Write the keywords of texts, of which at least one has a word, and open them."""
+    tensors, info = keyword_tensors(texts, options, None, languages, names)
+    assert info is not None
+    save_file(tensors, path)
+    return Keywords(path, info, len(texts))
 
 
 def damage(path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
-from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds, open_session, plan_batches
+from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, open_session, plan_batches
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
 from tests.world import word_table
@@ -80,14 +80,6 @@ def test_a_text_gets_the_prompt_of_its_role(
     prompted = Embedder.open(bundle, replace(manifest.model, prompts=prompts))
     texts = ["the baker", *others]
     assert prompted.tokenize(texts, role) == embedder.tokenize([prompt + text for text in texts])
-
-
-def test_the_tokens_are_those_of_the_tokenizer_itself(bundle: Path, embedder: Embedder) -> None:
-    text = "The baker lost a silver key, an unheard-of 🦆!"
-    tokenizer = read_tokenizer(bundle / TOKENIZER)
-    expected = TokenIds(tokenizer.encode(text).ids, is_truncated=False)
-    assert embedder.tokenize([text]) == [expected]
-    assert embedder.tokenize([text, "goose"])[0] == expected
 
 
 @pytest.mark.parametrize("read", [lambda embedder, text: embedder.tokenize([text]), Embedder.encode])

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
-from semsearch.engine.bundle import CONVEX, RRF, KeywordsInfo
+from semsearch.engine.bundle import CONVEX, RRF
 from semsearch.engine.hybrid import FEW_RESULTS, FUSED_CANDIDATES, fuse
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.quantization import Embeddings, quantize
 from semsearch.engine.semantic.index import Index
-from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
+from semsearch.indexing.keywords import KeywordOptions
+from tests.bundle_files import write_keywords
 
 ROWS, DIM = 1_000, 32
 
@@ -25,11 +25,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, Keywords, Em
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     codes, scales = quantize(rows[:-1])
     texts = [" ".join(f"w{word}" for word in random.geometric(0.2, 8)) for _ in range(ROWS)]
-    tensors, info = keyword_tensors(texts, KeywordOptions(stemming=None))
-    assert info is not None
     path = tmp_path_factory.mktemp("hybrid") / "keywords.safetensors"
-    save_file(tensors, path)
-    return Index(codes, scales), Keywords(path, info, ROWS), rows[-1]
+    return Index(codes, scales), write_keywords(path, texts, KeywordOptions(stemming=None)), rows[-1]
 
 
 def parts(index: Index, keywords: Keywords, query: Embeddings, text: str) -> tuple[dict[int, float], dict[int, float]]:
@@ -145,11 +142,10 @@ def test_only_rows_that_are_allowed_and_hold_the_quoted_words_are_found(
 
 
 def test_equal_texts_are_in_the_order_of_the_corpus(tmp_path: Path) -> None:
-    tensors, info = keyword_tensors(["goose", "ferry", "goose", "goose"], KeywordOptions())
-    assert isinstance(info, KeywordsInfo)
-    save_file(tensors, tmp_path / "keywords.safetensors")
-    keywords = Keywords(tmp_path / "keywords.safetensors", info, 4)
-    codes, scales = quantize(np.eye(4, dtype=np.float32)[[0, 1, 0, 0]])
-    hits = fuse(Index(codes, scales, None), np.eye(4, dtype=np.float32)[0], keywords.match("goose"), info, 4).hits()
+    texts = ["goose", "ferry", "goose", "goose"]
+    keywords = write_keywords(tmp_path / "keywords.safetensors", texts, KeywordOptions())
+    vectors = np.eye(4, dtype=np.float32)
+    index = Index(*quantize(vectors[[0, 1, 0, 0]]))
+    hits = fuse(index, vectors[0], keywords.match("goose"), keywords.info, 4).hits()
     assert [hit.row for hit in hits] == [0, 2, 3, 1]
     assert len({hit.score for hit in hits[:3]}) == 1

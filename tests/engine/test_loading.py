@@ -5,25 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest
+from semsearch.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError
 from semsearch.engine.loading import load_bundle
 from semsearch.engine.tensors import TensorsError
-from semsearch.indexing.corpus import Corpus
-
-
-def test_the_parts_of_a_bundle_answer_together(bundle: Path, manifest: Manifest, corpus: Corpus) -> None:
-    loaded = load_bundle(bundle)
-    assert loaded.manifest == manifest
-    assert len(loaded.index) == len(loaded.passages) == len(corpus.texts)
-    (query,) = loaded.embedder.embed(loaded.embedder.tokenize([corpus.texts[123]], role="query"))
-    (hit,) = loaded.index.search(query, top_k=1)
-    assert loaded.passages[hit.row].text == corpus.texts[123]
-
-
-def test_a_bundle_that_is_not_whole_is_not_loaded(bundle_copy: Path) -> None:
-    (bundle_copy / PASSAGES).unlink()
-    with pytest.raises(BundleError, match=r"passages\.safetensors: is missing"):
-        load_bundle(bundle_copy)
 
 
 @pytest.mark.parametrize("name", [INDEX, PASSAGES])

@@ -42,13 +42,6 @@ scores = st.lists(st.integers(0, 9), max_size=MOST_ROWS)
 
 
 @given(scores=scores, count=st.integers(1, 12))
-def test_pages_of_the_same_length_are_the_ranking(scores: list[int], count: int) -> None:
-    ranking = Ranking(scores)
-    pages = [find_page(ranking.find, offset, count) for offset in range(0, len(scores) + count, count)]
-    assert [hit.row for page in pages for hit in page] == ranking.order
-
-
-@given(scores=scores, count=st.integers(1, 12))
 def test_pages_of_an_approximate_ranking_have_each_row_once(scores: list[int], count: int) -> None:
     ranking = Ranking(scores)
     find = missing_some(ranking.find)

@@ -27,13 +27,6 @@ def test_a_row_and_its_opposite_have_opposite_codes_and_one_scale(embeddings: Em
 
 
 @given(matrices)
-def test_the_largest_value_of_a_row_takes_the_largest_code(embeddings: Embeddings) -> None:
-    codes, _ = quantize(embeddings)
-    nonzero = np.abs(embeddings).max(axis=1) > 0
-    np.testing.assert_array_equal(np.abs(codes.astype(int)).max(axis=1), np.where(nonzero, 127, 0))
-
-
-@given(matrices)
 def test_a_row_keeps_its_length(embeddings: Embeddings) -> None:
     lengths = np.linalg.norm(embeddings.astype(np.float64), axis=1)
     restored = dequantize(*quantize(embeddings)).astype(np.float64)

@@ -48,11 +48,11 @@ def test_the_same_tokenizer_has_the_same_bytes_in_every_process(tmp_path: Path) 
         "from semsearch.engine.tokenizer import save_tokenizer;"
         "save_tokenizer(Tokenizer.from_file(sys.argv[1]), Path(sys.argv[2]))"
     )
-    for seed in ("1", "2", "3"):  # seeds of the order in which a set yields strings
+    for seed in ("1", "2"):  # seeds of the order in which a set yields strings
         environment = os.environ | {"PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", code, str(TINY_BERT), str(tmp_path / seed)]
         subprocess.run(command, check=True, cwd=ROOT, env=environment)
-    assert len({(tmp_path / seed).read_bytes() for seed in "123"}) == 1
+    assert len({(tmp_path / seed).read_bytes() for seed in "12"}) == 1
 
 
 @pytest.mark.parametrize(

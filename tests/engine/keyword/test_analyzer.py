@@ -62,7 +62,7 @@ def test_a_query_has_pairs_and_only_characters_that_stand_alone(text: str, terms
     assert split_terms(text, is_query=True) == terms
 
 
-@given(st.text(st.characters(codec="utf-8")))
+@given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_term_of_a_query_is_one_of_the_text(text: str) -> None:
     assert set(split_terms(text, is_query=True)) <= set(split_terms(text))
 
@@ -83,12 +83,7 @@ def test_neighbours_make_a_word(text: str, wholes: list[str]) -> None:
     ("text", "name"),
     [
         *(("Option.get_default()", "option.get_default"), ("(click.Option).", "click.option"), (" C++. ", "c++")),
-        *(
-            (".NET", ".net"),
-            ("--no-cache", "--no-cache"),
-            ("`@scope/pkg`,", "@scope/pkg"),
-            ("multiple=True", "multiple=true"),
-        ),
+        *((".NET", ".net"), ("--no-cache", "--no-cache"), ("`@scope/pkg`,", "@scope/pkg"), ("a=True", "a=true")),
         *(("two words", None), ("1.5", None), ("?", None), ("a" * 65, None)),
     ],
 )
@@ -110,7 +105,7 @@ def test_letters_are_stemmed_and_codes_are_not() -> None:
     assert find_stemmer(None) is None
 
 
-texts = st.text(st.characters(codec="utf-8"))
+texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(texts)
@@ -127,11 +122,6 @@ def test_capitals_change_no_term_and_each_letter_and_digit_is_in_a_term(text: st
     for whole in joined:
         words.remove(whole)
     assert "".join(words) == re.sub("[^a-z0-9]", "", text.lower())
-
-
-@given(texts)
-def test_a_text_has_the_terms_of_its_words(text: str) -> None:
-    assert split_terms(text) == [term for word in text.split() for term in split_terms(word)]
 
 
 def test_quoted_parts_are_what_stands_between_quotation_marks() -> None:

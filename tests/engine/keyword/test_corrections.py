@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from safetensors.numpy import save_file
 
 from semsearch.engine.keyword import corrections
 from semsearch.engine.keyword.corrections import MOST_COMPARED, MOST_CORRECTED, MOST_NEAREST
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.tensors import AnyArray
-from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
+from semsearch.indexing.keywords import KeywordOptions
+from tests.bundle_files import write_keywords
 
 Make = Callable[..., Keywords]
 
@@ -34,11 +32,9 @@ def make(tmp_path: Path) -> Make:
     def make_keywords(
         texts: list[str], stemming: str | None = None, tokens: Sequence[str] = (), known_words: float = 1.0
     ) -> Keywords:
-        tensors, info = keyword_tensors(texts, KeywordOptions(stemming))
-        assert info is not None
-        save_file(tensors, tmp_path / "keywords.safetensors")
-        described = replace(info, known_words=known_words)
-        return Keywords(tmp_path / "keywords.safetensors", described, len(texts), partial(split, tokens))
+        path = tmp_path / "keywords.safetensors"
+        info = write_keywords(path, texts, KeywordOptions(stemming)).info
+        return Keywords(path, replace(info, known_words=known_words), len(texts), partial(split, tokens))
 
     return make_keywords
 
@@ -46,32 +42,6 @@ def make(tmp_path: Path) -> Make:
 def corrected(keywords: Keywords, text: str) -> dict[str, list[str]]:
     """Return the words that replace those of a text, as a reply has them."""
     return {word: list(words) for word, words in keywords.match(text).corrected.items()}
-
-
-def errors(left: str, right: str) -> int:
-    """Return the distance of two words, from the recurrence of the optimal string alignment in a table."""
-    table = [
-        [row + column if not row * column else 0 for column in range(len(right) + 1)] for row in range(len(left) + 1)
-    ]
-    for row, one in enumerate(left, 1):
-        for column, other in enumerate(right, 1):
-            table[row][column] = min(
-                table[row - 1][column] + 1, table[row][column - 1] + 1, table[row - 1][column - 1] + (one != other)
-            )
-            if row > 1 and column > 1 and one == right[column - 2] and other == left[row - 2]:
-                table[row][column] = min(table[row][column], table[row - 2][column - 2] + 1)
-    return table[-1][-1]
-
-
-words = st.text(st.sampled_from("abcdж\U00010400"), min_size=1, max_size=9)
-
-
-@given(words, st.lists(words, min_size=1, max_size=9))
-def test_the_distances_are_those_of_the_table(word: str, terms: list[str]) -> None:
-    lengths = np.array([len(term) for term in terms], np.intp)
-    codes = np.minimum([ord(letter) for term in terms for letter in term], corrections.LAST_CODE).astype(np.uint32)
-    found = corrections._distances(word, codes, np.cumsum(lengths) - lengths, lengths)
-    assert found.tolist() == [errors(word, term) for term in terms]
 
 
 def edits(word: str, letter: str) -> set[str]:
@@ -131,17 +101,14 @@ def test_a_word_that_the_tokenizer_knows_is_no_misspelling(make: Make, word: str
     assert corrected(make(texts, "english", ["house"]), word) == found
 
 
-@pytest.mark.parametrize(
-    ("word", "other"), [("organise", "organize"), ("colour", "color"), ("centres", "centers"), ("licence", "license")]
-)
-def test_another_spelling_replaces_a_word_that_the_tokenizer_knows(make: Make, word: str, other: str) -> None:
+SPELLINGS = [("organise", "organize"), ("colour", "color"), ("centres", "centers"), ("licence", "license")]
+OTHERS = [("wise", "wize"), ("four", "for"), ("device", "devise")]
+
+
+@pytest.mark.parametrize(("word", "other"), SPELLINGS + OTHERS)
+def test_only_another_spelling_replaces_a_word_that_the_tokenizer_knows(make: Make, word: str, other: str) -> None:
     keywords = make([f"to {other}", "goose", f"{word}x {word}x", f"{word}x"], "english", [word])
-    assert corrected(keywords, word) == {word: [other]}
-
-
-@pytest.mark.parametrize(("word", "other"), [("wise", "wize"), ("four", "for"), ("device", "devise")])
-def test_other_words_are_no_spellings(make: Make, word: str, other: str) -> None:
-    assert corrected(make([f"to {other}", "goose"], "english", [word]), word) == {}
+    assert corrected(keywords, word) == ({word: [other]} if (word, other) in SPELLINGS else {})
 
 
 def test_in_another_language_words_are_corrected_if_the_rest_of_the_query_finds_little(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""Keyword search ranks as BM25 does: compared with a slow dictionary, with bm25s and with SQLite."""
+"""Keyword search ranks as BM25 does: compared with a slow dictionary and with bm25s."""
 
 import gc
 import math
@@ -17,9 +17,9 @@ from safetensors.numpy import load_file, save_file
 
 from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.keyword.analyzer import LONGEST_QUERY, split_terms
-from semsearch.engine.keyword.highlights import TermsOfWords, highlight
 from semsearch.engine.keyword.keywords import MOST_COMPLETIONS, MOST_TERMS, SYNONYM_WEIGHT, Keywords
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
+from tests.bundle_files import write_keywords
 
 UNSTEMMED = KeywordOptions(stemming=None)
 
@@ -27,10 +27,7 @@ UNSTEMMED = KeywordOptions(stemming=None)
 def make(
     path: Path, texts: list[str], options: KeywordOptions = UNSTEMMED, languages: Sequence[str | None] | None = None
 ) -> Keywords:
-    tensors, info = keyword_tensors(texts, options, None, languages)
-    assert info is not None
-    save_file(tensors, path)
-    return Keywords(path, info, len(texts))
+    return write_keywords(path, texts, options, languages)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +67,7 @@ def random_texts(seed: int, rows: int) -> list[list[str]]:
     return [choose.choices(WORDS, weights, k=choose.randint(1, 40)) for _ in range(rows)]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_scores_are_those_of_the_formula_to_a_step_of_8_bit(file: Path, seed: int) -> None:
     texts = random_texts(seed, 300)
     keywords = make(file, [" ".join(text) for text in texts])
@@ -80,7 +77,7 @@ def test_the_scores_are_those_of_the_formula_to_a_step_of_8_bit(file: Path, seed
         assert [score > 0 for score in found] == [score > 0 for score in exact]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_ten_best_are_bm25s_ten_best_but_for_rows_nearer_than_a_step(file: Path, seed: int) -> None:
     texts = random_texts(seed, 500)
     keywords = make(file, [" ".join(text) for text in texts])
@@ -99,7 +96,7 @@ def test_rows_of_equal_score_are_in_the_order_of_the_corpus_and_few_hits_begin_a
         assert keywords.match("ferry goose").best(top_k) == keywords.match("ferry goose").best(10)[:top_k]
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=20))
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=20))
 def test_each_text_is_found_by_each_of_its_terms(file: Path, texts: list[str]) -> None:
     terms = [split_terms(text) for text in texts]
     if not any(terms):
@@ -113,13 +110,6 @@ def test_each_text_is_found_by_each_of_its_terms(file: Path, texts: list[str]) -
 def test_a_code_finds_the_text_with_the_whole_code_first(file: Path) -> None:
     keywords = make(file, ["part 1234 of AB", "parts 12 and 34", "order AB-1234 today", "AB-99"])
     assert [hit.row for hit in keywords.match("ab-1234").best(10)] == [2, 0, 3]
-
-
-def test_a_stemmed_corpus_is_asked_with_stems(file: Path) -> None:
-    texts = ["they searched", "a search", "research"]
-    stemmed = make(file, texts, KeywordOptions(stemming="english"))
-    assert [hit.row for hit in stemmed.match("searching").best(10)] == [0, 1]
-    assert make(file, texts).match("searching").best(10) == []
 
 
 def test_quoted_words_must_occur(file: Path) -> None:
@@ -211,21 +201,6 @@ def test_pairs_find_words_and_a_character_alone_finds_itself(file: Path, query: 
     assert best_rows(make(file, JAPANESE), query) == rows
 
 
-@pytest.mark.parametrize(
-    ("query", "text", "marked"),
-    [
-        ("zurich", "To Zürich and Zurich.", ["Zürich", "Zurich"]),
-        ("Zürich", "To Zürich and Zurich.", ["Zürich", "Zurich"]),
-        ("京都", "東京都と京都。京の都", ["京都", "京都"]),
-        ("東京都", "東京都と京都。京の都", ["東京都", "京都"]),
-        ("都", "東京都と京都。京の都", ["都", "都", "都"]),
-    ],
-)
-def test_highlights_mark_folded_words_and_pairs(query: str, text: str, marked: list[str]) -> None:
-    (parts,) = highlight([text], TermsOfWords(query, [None]), marks_words=True)
-    assert [text[start:end] for start, end in parts.ranges] == marked
-
-
 PREFIX_TEXTS = [
     "Emir Kusturica at the river",
     "car by the river",
@@ -285,13 +260,6 @@ def test_a_quoted_word_has_no_synonyms(file: Path) -> None:
     assert keywords.match('"goose"').completed == frozenset()
 
 
-def test_highlights_mark_synonyms(file: Path) -> None:
-    keywords, text = make(file, ["One goose, two geese.", "a goose"], SYNONYMS), "One goose, two geese."
-    terms = TermsOfWords("goose", [None], keywords.match("goose").completed)
-    (marks,) = highlight([text], terms, marks_words=True)
-    assert [text[start:end] for start, end in marks.ranges] == ["goose", "geese"]
-
-
 def test_a_word_that_is_complete_finds_no_longer_one(file: Path) -> None:
     keywords = make(file, PREFIX_TEXTS, KeywordOptions())
     for text in ("car ", "car?"):
@@ -339,31 +307,6 @@ def test_the_attainable_score_is_that_of_the_language_with_the_most(file: Path) 
     assert keywords.match("searching the river xyzzyq").attainable > 1.5 * np.log1p(4.5 / 0.5)
 
 
-TOGETHER_AND_APART = [
-    "our tshirt",
-    "a t-shirt",
-    "a t shirt",
-    "a shirt",
-    "128GB of memory",
-    "128 GB free",
-    "DX-1429",
-    "x",
-]
-
-
-@pytest.mark.parametrize(
-    ("query", "rows"),
-    [
-        *(("tshirt", {0, 1, 2}), ("t-shirt", {0, 1, 2, 3}), ("t shirts", {0, 1, 2, 3})),
-        *(("128gb", {4, 5}), ("128 gb", {4, 5}), ("dx1429", {6}), ("dx 1429", {6})),
-    ],
-)
-def test_words_are_found_together_and_apart(file: Path, query: str, rows: set[int]) -> None:
-    keywords = make(file, TOGETHER_AND_APART, KeywordOptions())
-    hits = keywords.match(query).best(8)
-    assert {hit.row for hit in hits} == rows
-
-
 def test_an_unknown_word_is_divided_between_two_known_ones(file: Path) -> None:
     keywords = make(file, ["a micro tube", "micro services", "services", "the net", "work nets"], KeywordOptions())
     assert {hit.row for hit in keywords.match("microservice").best(5)} == {1}
@@ -380,24 +323,21 @@ def test_texts_with_words_are_left_out(file: Path) -> None:
     assert {hit.row for hit in keywords.match("coat", without=["blue", "red"]).best(4)} == set()
 
 
-def test_a_name_in_a_heading_comes_before_one_in_a_text(file: Path) -> None:
-    texts = ["cache " * 9, "call --no-cache", "no cache", "other " * 40]
-    tensors, info = keyword_tensors(texts, KeywordOptions(), names=[[], [], [], ["--no-cache"]])
-    save_file(tensors, file)
-    assert info is not None
-    keywords = Keywords(file, info, len(texts))
-    assert [hit.row for hit in keywords.match("--no-cache").best(2)] == [3, 1]
-    assert keywords.match("what is --no-cache").best(1)[0].row != 3
-
-
-def test_a_heading_that_is_the_query_comes_first(file: Path) -> None:
-    texts = ["create pages, create a page", "A page. " * 30, "create a page"]
-    tensors, info = keyword_tensors(texts, KeywordOptions(), names=[[], ["create a page"], []])
-    save_file(tensors, file)
-    assert info is not None
-    keywords = Keywords(file, info, len(texts))
-    assert keywords.match("Create a  page?").best(1)[0].row == 1
-    assert keywords.match("to create a page").best(1)[0].row != 1
+@pytest.mark.parametrize(
+    ("texts", "name", "query", "longer"),
+    [
+        (["cache " * 9, "call --no-cache", "no cache", "x " * 40], "--no-cache", "--no-cache", "what is --no-cache"),
+        (["create pages, create a page", "A page. " * 30], "create a page", "Create a  page?", "to create a page"),
+    ],
+)
+def test_a_heading_that_is_the_query_comes_first(
+    file: Path, texts: list[str], name: str, query: str, longer: str
+) -> None:
+    names: list[list[str]] = [[] for _ in texts]
+    names[-1] = [name]
+    keywords = write_keywords(file, texts, KeywordOptions(), names=names)
+    assert best_rows(keywords, query)[0] == len(texts) - 1
+    assert best_rows(keywords, longer)[0] != len(texts) - 1
 
 
 def test_a_corrected_word_brings_its_synonyms(file: Path) -> None:

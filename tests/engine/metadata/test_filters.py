@@ -129,7 +129,7 @@ def columns_of(path: Path, rows: list[dict[str, Any]]) -> Columns:
     return Columns(path, KINDS, len(rows))
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(rows=metadata_rows, condition=one_filter | filters)
 def test_a_filter_keeps_the_rows_that_plain_python_keeps(
     scratch: Path, rows: list[dict[str, Any]], condition: dict[str, Any]
@@ -228,7 +228,6 @@ def fits_a_dtype(numbers: list[float]) -> bool:
     return (are_whole and in_a_range) or all(float(number) == number for number in numbers)
 
 
-@settings(max_examples=150)
 @given(
     numbers=st.one_of(
         [

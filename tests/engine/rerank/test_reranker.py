@@ -26,16 +26,12 @@ def reranker(reranked: LoadedBundle) -> Reranker:
     return reranked.reranker
 
 
-def test_the_logits_are_those_of_the_graph(reranker: Reranker) -> None:
+def test_the_logits_are_those_of_the_graph_and_of_each_pair_alone(reranker: Reranker) -> None:
     logits = reranker.score(reranker.tokenize_pairs(QUERY, TEXTS))
+    alone = [reranker.score(reranker.tokenize_pairs(QUERY, [text]))[0] for text in TEXTS]
+    assert logits.tolist() == [float(one) for one in alone]
     assert logits.dtype == np.float32
     np.testing.assert_allclose(logits, [expected_logit(QUERY, text) for text in TEXTS], atol=1e-4)
-
-
-def test_a_pair_has_the_same_logit_alone_and_among_others(reranker: Reranker) -> None:
-    together = reranker.score(reranker.tokenize_pairs(QUERY, TEXTS))
-    alone = [reranker.score(reranker.tokenize_pairs(QUERY, [text]))[0] for text in TEXTS]
-    assert together.tolist() == [float(one) for one in alone]
 
 
 def test_a_pair_has_the_types_of_both_texts_and_at_most_max_tokens(reranker: Reranker) -> None:
