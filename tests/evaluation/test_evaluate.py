@@ -1,23 +1,17 @@
 """semsearch evaluate, as its user sees it."""
 
-import asyncio
-import io
 import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from semsearch.aws.search import make_search
-from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import RRF
 from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.matches import Matches
@@ -25,10 +19,10 @@ from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.quantization import Embeddings
 from semsearch.evaluation.measures import measure, rank
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.search.executor import Executor
-from semsearch.search.query import Query, SearchFunction
-from semsearch.search.results import Found
+from semsearch.search.query import Query
+from tests.command_line import Run, run
 from tests.rerankers import add_reranker
+from tests.search.searching import find
 from tests.world import WHAT, WHO, add_table, make_stories, write_bundle
 
 ROOT = Path(__file__).parents[2]
@@ -38,23 +32,8 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What a run left behind: its exit code and what it printed."""
-
-    code: int | str | None
-    out: str
-    err: str
-
-
 def evaluate(*arguments: object) -> Run:
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            code: int | str | None = main(["evaluate", *map(str, arguments)])
-        except SystemExit as stop:
-            code = stop.code
-    return Run(code, out.getvalue(), err.getvalue())
+    return run("evaluate", *arguments)
 
 
 def evaluate_json(*arguments: object) -> dict[str, Any]:
@@ -62,13 +41,6 @@ def evaluate_json(*arguments: object) -> dict[str, Any]:
     assert done.code == 0, done.err
     found: dict[str, Any] = json.loads(done.out)
     return found
-
-
-@pytest.fixture(autouse=True, scope="module")
-def wide_terminal() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", "300")
-        yield
 
 
 def write_questions(folder: Path, questions: list[dict[str, Any]] = QUESTIONS) -> Path:
@@ -111,9 +83,9 @@ def test_trec_eval_reads_the_run_and_finds_the_same_figures(
     bundle: Path, questions: Path, tmp_path: Path, mode: str
 ) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier has no wheels for this processor")
-    run = tmp_path / "out.run"
-    report = evaluate_json(bundle, "--questions", questions, "--mode", mode, "--run", run)
-    hits = [line.split() for line in run.read_text().splitlines()]
+    path = tmp_path / "out.run"
+    report = evaluate_json(bundle, "--questions", questions, "--mode", mode, "--run", path)
+    hits = [line.split() for line in path.read_text().splitlines()]
     assert {(line[1], line[5]) for line in hits} == {("Q0", mode)}
     assert [int(line[3]) for line in hits if line[0] == "1"] == list(range(1, sum(line[0] == "1" for line in hits) + 1))
     scores: dict[str, dict[str, float]] = {}
@@ -336,24 +308,18 @@ def test_each_mode_is_measured_with_the_reranker_too(bundle: Path, reranked: Pat
         own = []
         for question in QUESTIONS:
             query = Query(question["query"], 100, mode, rerank=20)
-            search = make_search(loaded, Executor(loaded.embedder))
-            results = asyncio.run(_found(search, query)).results
-            names = rank({result["id"]: result["score"] for result in results})
+            names = rank({result["id"]: result["score"] for result in find(loaded, query).results})
             own.append(measure(names, question["relevant"])[0])
         assert both[f"{mode}+rerank"]["ndcg@10"]["value"] == pytest.approx(np.mean(own), abs=1e-9)
 
 
-async def _found(search: SearchFunction, query: Query) -> Found:
-    return await search(query, lambda phase: None)
-
-
 def test_another_weight_of_the_reranker_is_advised(reranked: Path, questions: Path) -> None:
-    done = evaluate(reranked, "--questions", questions)
-    lines = done.out.splitlines()
+    hybrid = (reranked, "--questions", questions, "--mode", "hybrid+rerank")
+    lines = evaluate(*hybrid).out.splitlines()
     start = lines.index(next(line for line in lines if line.startswith("rerank weight")))
     assert {line.split()[0] for line in lines[start + 1 : start + 12]} == {f"{step / 10:g}" for step in range(11)}
     assert "now" in next(line for line in lines[start:] if line.split()[:1] == ["1"])
-    advice = evaluate_json(reranked, "--questions", questions)["rerank_advice"]
+    advice = evaluate_json(*hybrid)["rerank_advice"]
     assert advice["current"] == 1.0
-    weights = evaluate_json(reranked, "--questions", questions, "--candidates", "1")["rerank_advice"]["ndcg"]
+    weights = evaluate_json(*hybrid, "--candidates", "1")["rerank_advice"]["ndcg"]
     assert len(set(weights.values())) == 1  # one candidate cannot change its place

@@ -45,11 +45,11 @@ def test_the_best_weight_of_a_synthetic_set_is_found(best: float) -> None:
 
 
 def test_random_relevance_is_noise() -> None:
-    verdicts = [advice_of(None, questions=40, current=0.6, seed=seed) for seed in range(40)]
+    verdicts = [advice_of(None, questions=40, current=0.6, seed=seed) for seed in range(20)]
     best_of_all = [advice.ndcg[advice.best] - advice.ndcg[0.6] for advice in verdicts]
     assert np.mean(best_of_all) > 0  # fitted to the same questions, another weight nearly always looks better
     assert np.mean([advice.gain.value for advice in verdicts]) < np.mean(best_of_all) / 2
-    assert sum(not advice.is_noise for advice in verdicts) <= 4  # one in 20 is what an interval of 95 % allows
+    assert sum(not advice.is_noise for advice in verdicts) <= 2  # one in 20 is what an interval of 95 % allows
 
 
 def test_the_current_weight_is_compared_although_it_is_no_round_one() -> None:

@@ -8,7 +8,7 @@ from semsearch.evaluation.measures import MEASURES, measure, rank
 pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier has no wheels for this processor")
 
 THEIRS = ("ndcg_cut_10", "recall_5", "recall_10", "recall_100")
-RUNS = 10_000
+RUNS = 2_000
 
 
 def test_the_measures_of_random_runs_are_those_of_trec_eval() -> None:

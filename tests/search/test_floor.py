@@ -1,7 +1,9 @@
 """Searches with `"min_score": "floor"`: the score that was measured for the mode when the index was made."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,19 +38,14 @@ def test_without_a_mode_the_floor_is_that_of_the_default(floored: Loaded) -> Non
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_floor_is_compared_with_the_score_before_boosts(floored: Loaded, mode: str) -> None:
-    boost = {"chapter": {"log": True, "weight": 1.0}}
-    plain = find(floored, Query(TEXT, 100, mode, min_score=FLOOR)).results
-    found = find(floored, Query(TEXT, 100, mode, min_score=FLOOR, boost=boost)).results
-    assert {hit["id"] for hit in found} == {hit["id"] for hit in plain}
-    assert [hit["id"] for hit in found] != [hit["id"] for hit in plain]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_floor_is_compared_with_the_score_before_reranking(floored: Loaded, mode: str) -> None:
-    plain = find(floored, Query(TEXT, 100, mode, min_score=FLOOR)).results
-    found = find(floored, Query(TEXT, 100, mode, min_score=FLOOR, rerank=50)).results
-    assert {hit["id"] for hit in found} == {hit["id"] for hit in plain}
+@pytest.mark.parametrize("later", [{"boost": {"chapter": {"log": True, "weight": 1.0}}}, {"rerank": 50}])
+def test_the_floor_is_compared_with_the_score_before_boosts_and_reranking(
+    floored: Loaded, mode: str, later: dict[str, Any]
+) -> None:
+    query = Query(TEXT, 100, mode, min_score=FLOOR)
+    plain, found = [hit["id"] for hit in find(floored, query).results], find(floored, replace(query, **later)).results
+    assert {hit["id"] for hit in found} == set(plain)
+    assert [hit["id"] for hit in found] != plain
 
 
 def test_groups_have_no_text_below_the_floor(floored: Loaded) -> None:
@@ -71,18 +68,20 @@ def test_an_older_index_without_a_measured_floor_refuses_it_and_says_what_to_do(
         find(load(copy), Query(TEXT, min_score=FLOOR))
 
 
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (Query(TEXT, min_score=FLOOR, fusion_weight=0.5), "with fusion_weight, which changes the scores"),
+        (Query(filter={}, min_score=FLOOR), "without a text"),
+    ],
+)
+def test_a_query_with_other_scores_or_without_any_is_refused(floored: Loaded, query: Query, message: str) -> None:
+    with pytest.raises(SearchError, match=f"min_score: found 'floor' {message}"):
+        find(floored, query)
+
+
 def test_a_mode_without_a_floor_refuses_it(bundle_copy: Path) -> None:
     bundle = load(add_floor(bundle_copy, FLOORS | {"keyword": None}))
     with pytest.raises(SearchError, match="min_score: found 'floor', but in the mode keyword no score of this index"):
         find(bundle, Query(TEXT, mode="keyword", min_score=FLOOR))
     assert find(bundle, Query(TEXT, min_score=FLOOR)).results
-
-
-def test_another_weight_of_the_two_scores_is_refused(floored: Loaded) -> None:
-    with pytest.raises(SearchError, match="min_score: found 'floor' with fusion_weight, which changes the scores"):
-        find(floored, Query(TEXT, min_score=FLOOR, fusion_weight=0.5))
-
-
-def test_a_list_has_no_floor(floored: Loaded) -> None:
-    with pytest.raises(SearchError, match="min_score: found 'floor' without a text"):
-        find(floored, Query(filter={}, min_score=FLOOR))

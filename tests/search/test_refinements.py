@@ -200,12 +200,6 @@ def test_more_like_a_text_is_the_search_for_it_without_itself(
         assert [found[hit["index"]] for hit in hits] == pytest.approx(expected, abs=0.02)
 
 
-def test_of_rows_with_equal_ids_the_first_is_meant_and_the_others_are_found() -> None:
-    rows = [hit["index"] for hit in ranked(id="twice")]
-    assert 20 not in rows
-    assert 40 in rows
-
-
 @given(query=queries, include=st.sampled_from([("text",), ()]))
 def test_highlights_are_parts_of_the_texts(query: dict[str, Any], include: tuple[str, ...]) -> None:
     corpus, _ = world()

@@ -1,6 +1,5 @@
 """A search with rerank against its definition, written out over the same search without rerank, in each mode."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch.aws.search import make_search
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.indexing.corpus import Corpus
-from semsearch.search.executor import Executor
-from semsearch.search.query import Lap, Query, SearchError
+from semsearch.search.query import Query, SearchError
 from semsearch.search.results import Found
 from tests.rerankers import add_reranker, expected_logit
+from tests.search.searching import find
 from tests.world import write_bundle
 
 TEXT = "the angry goose lost a silver key in the snow"
@@ -36,23 +34,16 @@ def reranked(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Loaded
 
 @pytest.fixture(scope="module")
 def search(reranked: LoadedBundle) -> Search:
-    return lambda query: run(reranked, query)
-
-
-def run(bundle: LoadedBundle, query: Query, lap: Lap = lambda phase: None) -> Found:
-    async def search() -> Found:
-        return await make_search(bundle, Executor(bundle.embedder))(query, lap)
-
-    return asyncio.run(search())
+    return lambda query: find(reranked, query)
 
 
 def stretch(values: list[float]) -> list[float]:
     return [(value - min(values)) / (max(values) - min(values)) for value in values]
 
 
-def expected(plain: Results, mode: str, text: str = TEXT, candidates: int = CANDIDATES) -> list[tuple[int, float]]:
+def expected(plain: Results, text: str = TEXT) -> list[tuple[int, float]]:
     """Return the row and the blended score of each result of a search without rerank, in the new order."""
-    best, behind = plain[:candidates], plain[candidates:]
+    best, behind = plain[:CANDIDATES], plain[CANDIDATES:]
     first = [result["score"] for result in best]
     logits = [expected_logit(text, result["text"]) for result in best]
     scores = [
@@ -75,7 +66,7 @@ def test_candidates_are_ordered_by_both_scores_and_the_others_follow(
     search: Search, mode: str, condition: dict[str, Any] | None
 ) -> None:
     plain = Query(TEXT, EVERY, mode, filter=condition)
-    wanted = expected(search(plain).results, mode)
+    wanted = expected(search(plain).results)
     found = search(replace(plain, num_results=40, rerank=CANDIDATES)).results
     assert_same(found, wanted[:40])
     assert [result["index"] for result in found] != [result["index"] for result in search(plain).results[:40]]
@@ -110,13 +101,13 @@ def test_min_score_is_compared_with_the_score_of_the_mode(search: Search, mode: 
     kept = [result for result in plain if result["score"] >= least]
     assert len(kept) < CANDIDATES
     found = search(Query(TEXT, 50, mode, rerank=CANDIDATES, min_score=least)).results
-    assert_same(found, expected(kept, mode))
+    assert_same(found, expected(kept))
 
 
 def test_the_text_of_an_id_is_the_query(search: Search, corpus: Corpus) -> None:
     plain = search(Query(num_results=EVERY, id="story-042")).results
     found = search(Query(num_results=40, id="story-042", rerank=CANDIDATES)).results
-    assert_same(found, expected(plain, "semantic", corpus.texts[42])[:40])
+    assert_same(found, expected(plain, corpus.texts[42])[:40])
 
 
 @pytest.mark.parametrize(
@@ -137,4 +128,4 @@ def test_fields_that_do_not_go_with_it_are_refused(search: Search, query: Query,
 
 def test_a_bundle_without_a_reranker_refuses_it(bundle: Path) -> None:
     with pytest.raises(SearchError, match="rerank: found 5 candidates, but this bundle has no reranker; leave it out"):
-        run(load_bundle(bundle), Query(TEXT, rerank=5))
+        find(load_bundle(bundle), Query(TEXT, rerank=5))
