@@ -1,6 +1,5 @@
 """Ids that are removed from the current version: their rows in the pointer, through publishes, rollbacks and races."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,8 @@ from semsearch.commands.main import dispatch as main
 from semsearch.publishing.bucket import Bucket, PublishError
 from semsearch.publishing.store import Store
 from tests.command_line import error_line, run
+from tests.stand_ins.fixtures import Publish
 from tests.world import write_bundle
-
-Publish = Callable[[Path], str]
 
 
 def test_the_pointer_has_the_rows_of_removed_ids_and_only_ids_are_read(
@@ -135,13 +133,3 @@ def test_publish_and_rollback_warn_of_removed_ids_in_the_new_version(
         words = " ".join(capsys.readouterr().out.split())
         assert "warning: this version has removed ids, whose texts functions skip: 'story-003'." in words
         assert f"semsearch restore {where[0]} ID" in words
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [("restore b/p story-001", "found 'b/p', expected s3://BUCKET/PREFIX"), ("remove s3://b/p", "found no ids")],
-)
-def test_other_arguments_are_refused(words: str, message: str) -> None:
-    done = run(*words.split())
-    assert done.code == 2
-    assert message in done.err

@@ -74,6 +74,12 @@ def url(s3: Any) -> str:
     return f"s3://{bucket}/search/news"
 
 
+def object_at(url: str, name: str) -> dict[str, str]:
+    """Return boto3's arguments that name an object below an s3:// URL."""
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    return {"Bucket": bucket, "Key": f"{prefix}/{name}"}
+
+
 @pytest.fixture(scope="session")
 def bundles(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Three bundles of the same model with other texts."""

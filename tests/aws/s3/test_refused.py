@@ -9,23 +9,27 @@ from typing import Any
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
-from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Behind, Start, ask, left
 from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse
-from tests.stand_ins.fixtures import Publish
+from tests.stand_ins.fixtures import Publish, object_at
 
 
 @pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
-def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
+def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on_until_it_does_better(
     behind: Behind, environment: dict[str, str], proxy: Proxy, fault: Fault, message: str
 ) -> None:
-    switch, client, old, _ = behind
+    switch, client, old, new = behind
     proxy.fail("index.safetensors", fault)
     switch.poll()
+    assert switch.status.failures == 1
     assert re.search(message, str(switch.status.error))
     assert client.get("/info").json()["bundle"]["error"] == switch.status.error
     assert ask(client) == (old[:12], "")
     assert left(environment) == [old]
+    proxy.faults.clear()
+    switch.poll()
+    assert switch.status.error is None
+    assert ask(client)[0] == new[:12]
 
 
 @pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown"), refuse(500, "InternalError")])
@@ -33,17 +37,6 @@ def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, f
     switch, client, _, new = behind
     for where in ("current.json", "manifest.json", "index.safetensors"):
         proxy.fail(where, fault, times=2)
-    switch.poll()
-    assert switch.status.error is None
-    assert ask(client)[0] == new[:12]
-
-
-def test_after_a_failure_the_next_poll_switches(behind: Behind, proxy: Proxy) -> None:
-    switch, client, _, new = behind
-    proxy.fail("index.safetensors", refuse(403, "AccessDenied"))
-    switch.poll()
-    assert switch.status.failures == 1
-    proxy.faults.clear()
     switch.poll()
     assert switch.status.error is None
     assert ask(client)[0] == new[:12]
@@ -74,18 +67,6 @@ def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
     switch.poll()
     assert ask(client)[0] == new[:12]
     assert switch.status.error is None
-
-
-def test_a_pointer_to_nothing_is_refused(
-    start: Start, publish: Publish, bundles: list[Path], store: Store, environment: dict[str, str]
-) -> None:
-    version = publish(bundles[0])
-    switch, client = start()
-    store.switch("ab" * 32, store.pointer())
-    switch.poll()
-    assert "NoSuchKey" in str(switch.status.error)
-    assert ask(client)[0] == version[:12]
-    assert left(environment) == [version]
 
 
 @pytest.mark.parametrize(
@@ -171,15 +152,14 @@ def test_the_pointer_is_read_again_when_what_it_names_could_not_be_opened_for_la
     assert ask(client)[0] == new[:12]
 
 
-NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
+NAMES = ["", "..", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "a\n"]
 
 
 def publish_manifest(s3: Any, url: str, content: bytes) -> None:
     """Publish a version that consists of a manifest with this content."""
     version = hashlib.sha256(content).hexdigest()
-    bucket, _, prefix = url.removeprefix("s3://").partition("/")
-    s3.put_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json", Body=content)
-    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=json.dumps({"version": version}).encode())
+    s3.put_object(**object_at(url, f"bundles/{version}/manifest.json"), Body=content)
+    s3.put_object(**object_at(url, "current.json"), Body=json.dumps({"version": version}).encode())
 
 
 def test_what_is_no_manifest_is_refused_by_a_start_and_by_a_poll(

@@ -12,7 +12,7 @@ from semsearch.publishing.store import Store
 from tests.app.routes.test_documents import documents as documents
 from tests.aws.s3.asking import Start
 from tests.stand_ins.faults import Proxy
-from tests.stand_ins.fixtures import Publish
+from tests.stand_ins.fixtures import Publish, object_at
 
 GOOSE = "story-150"  # "An angry goose …", chapter 15
 QUERY = {"text": "angry goose", "num_results": 10}
@@ -92,9 +92,8 @@ def test_removals_follow_to_the_next_bundle_and_back(
 
 def put_removed(s3: Any, url: str, store: Store, removed: object) -> None:
     """Write a list of removed ids as no command does."""
-    bucket, _, prefix = url.removeprefix("s3://").partition("/")
     content = json.dumps({"version": store.pointer().version, "removed": removed}).encode()
-    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=content)
+    s3.put_object(**object_at(url, "current.json"), Body=content)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from tests.aws.s3vectors.conftest import connect_app
 from tests.stand_ins.s3vectors import StandIn
 from tests.world import STORY_COLUMNS, WHAT, WHO, story_metadata, write_bundle
 
-ROWS = 1_500  # more than the candidates of both searches, so that they have to be fetched
-QUERIES = int(os.environ.get("QUERIES", "60"))
+ROWS = 700  # more than the candidates of both searches, so that they have to be fetched
+QUERIES = int(os.environ.get("QUERIES", "40"))
 MODES = ("semantic", "keyword", "hybrid")
 
 Ask = Callable[..., Any]
@@ -125,6 +125,7 @@ def test_the_same_ten_hits_as_the_whole_bundle_for_queries_of_which_half_are_fil
     both: Ask, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(REMOTE + "MOST_RANKED", 200)  # otherwise most of this small corpus
+    monkeypatch.setattr(REMOTE + "MOST_FETCHED", 400)
     filters = [*SENT_FILTERS, *OWN_FILTERS]
     for number, text in enumerate(queries(QUERIES)):
         condition = filters[number // 2 % len(filters)] if number % 2 else None

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.aws.s3vectors.filters import translate
@@ -42,8 +42,8 @@ FILTERS: list[dict[str, Any] | None] = [
 
 @pytest.mark.parametrize("condition", FILTERS)
 def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] | None) -> None:
-    for number in range(10):
-        text = f"{WHO[number * 7 % 20]} {WHAT[number * 3 % 10]}"
+    for number in range(4):
+        text = f"{WHO[number * 6]} {WHAT[number * 3]}"
         request = {"num_results": 10, "filter": condition}
         here, there = ask(text, local=True, mode="semantic", **request).json(), ask(text, **request).json()
         # equal scores may be cut off at other texts, so the scores are compared, and the texts above the last score
@@ -58,11 +58,6 @@ def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] 
         assert len(found) == len(scores)
     if condition != {"chapter": 77}:
         assert scores
-
-
-def test_parts_that_are_not_included_are_left_out(ask: Ask) -> None:
-    (hit,) = ask("an angry goose", num_results=1, include=[]).json()["results"]
-    assert hit.keys() == {"index", "id", "score"}
 
 
 def test_a_hundred_results_are_fetched_in_pages(ask: Ask) -> None:
@@ -169,7 +164,6 @@ KINDS = {"year": "number", "told": "date"}
 NEAR = st.sampled_from([sign * 2**53 + step for sign in (1, -1) for step in (-1, 0, 1)])
 
 
-@settings(max_examples=150)
 @given(
     number=(NEAR | INTS).filter(lambda number: abs(number) <= 2**53) | st.sampled_from([0.5, -0.5, 2.0**52 - 0.5]),
     wanted=st.lists(NEAR | INTS | FLOATS | st.just(-(10**400)), min_size=1, max_size=12),
