@@ -32,7 +32,7 @@ from semsearch.indexing.models.source import Source, read_source, write_tokenize
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.verification import Check
 from tests.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts
-from tests.world import DIM
+from tests.world import DIM, make_stories
 
 TINY_BERT = Path(__file__).parent / "data" / "tiny-bert"
 
@@ -42,8 +42,9 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make commands in the process of the tests quick.
 
     Models are converted and documents are read in this process, because a process of its own would import torch or the
-    parsers again, for seconds. The same model is converted once. The floor, which takes a second for each index, is not
-    measured; tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
+    parsers again, for seconds. The same model is converted once. The stories calibrate instead of Python's own
+    documentation, which takes seconds to read. The floor, which takes a second for each index, is not measured;
+    tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
     """
     made: dict[str, tuple[Path, Any]] = {}
 
@@ -71,6 +72,7 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (make, calibration_texts, conversion, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
+        patch.setattr(calibration_texts, "python_documentation", make_stories)
         patch.setattr(reading, "in_workers", in_this_process)
         patch.setattr(converting, "in_own_process", convert_once)
         patch.setattr(make, "measure_floor", lambda folder, manifest, on_progress: manifest)

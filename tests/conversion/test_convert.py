@@ -16,7 +16,7 @@ from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
+from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_texts
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source
 from tests.export_fixtures import TINY_BERT, embed_with_transformers
@@ -112,15 +112,6 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
         numbers = np.array([int(text) for text in part])
         assert numbers.min() < 0.1 * count
         assert np.abs(np.median(numbers) / count - 0.5) < 0.2
-
-
-def test_every_python_calibrates_with_the_same_documentation(documentation: Corpus) -> None:
-    split = split_documentation(documentation)
-    digest = hashlib.sha256("\n".join(split.calibration).encode()).hexdigest()
-    assert digest == "ed80db4b0055d0ddeb7d30a3f550e32ed5a592017959c5cb6678c865d032fd37"
-    assert len(set(split.calibration)) == CALIBRATION_TEXTS
-    assert len(split.held_out) == ACCURACY_TEXTS
-    assert not set(split.calibration) & set(split.held_out)
 
 
 # Comparing

@@ -75,22 +75,6 @@ def read(model: ModelProto, output: str, position: int) -> NDArray[Any]:
     return numpy_helper.to_array(tensor)
 
 
-# How often
-
-
-def test_each_copy_goes_where_the_largest_weights_squares_shrink_most() -> None:
-    outgoing = with_outlier(size=9.0)
-    counts = np.ones(NEURONS, np.int64)
-    for _ in range(10):
-        totals = []
-        for neuron in range(NEURONS):
-            counts[neuron] += 1
-            totals.append((np.abs(outgoing / counts[:, np.newaxis]).max(axis=0) ** 2).sum())
-            counts[neuron] -= 1
-        counts[int(np.argmin(totals))] += 1
-    np.testing.assert_array_equal(count_copies(outgoing, 10), counts)
-
-
 # The graph
 
 

@@ -18,7 +18,6 @@ from semsearch.conversion.quantize import (
     ZERO_POINT,
     quantize_graph,
     save_ort,
-    sort_operators,
 )
 from semsearch.engine.embedder import TokenIds, open_session
 
@@ -192,27 +191,7 @@ def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped() -> None:
     assert 0.99 * largest < np.abs(clipped).min() <= np.abs(clipped).max() < 4 * largest
 
 
-def test_within_the_headroom_nothing_is_clipped() -> None:
-    table = uniform_table(64, 16)
-    table[32:] = table[:32] * 0.999 * HEADROOM
-    model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))
-    found, high, low = run(
-        with_halves(quantize_graph(model, calibration_of(32))), [list(range(64))], "y", "x/high", "x/low"
-    )
-    np.testing.assert_allclose(found[0], table, atol=1e-3)
-    assert max(high.max(), low.max()) <= 2 * ZERO_POINT
-
-
 # 16-bit sums
-
-
-def with_halves(quantized: ModelProto) -> ModelProto:
-    """Return the graph with its activations' halves as further outputs."""
-    watched = ModelProto()
-    watched.CopyFrom(quantized)
-    names = [node.output[0] for node in quantized.graph.node if node.op_type == "QuantizeLinear"]
-    watched.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.UINT8, None) for name in names)
-    return watched
 
 
 def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantized: ModelProto) -> None:
@@ -236,7 +215,7 @@ def table_graph(table: NDArray[np.float32]) -> tuple[ModelProto, ModelProto]:
     return model, quantize_graph(model, calibration_of(32))
 
 
-def test_a_large_table_becomes_bytes_with_a_scale_a_row() -> None:
+def test_a_large_table_becomes_bytes_with_a_scale_a_row_and_a_small_one_stays() -> None:
     table = uniform_table(8192, 128)
     table[5] *= 100  # its own scale: the others lose nothing
     table[6] = 0
@@ -251,13 +230,9 @@ def test_a_large_table_becomes_bytes_with_a_scale_a_row() -> None:
     assert (np.abs(found[0] - table[ids[0]]) <= steps * 1.01).all()
     assert np.linalg.norm(found[0] - table[ids[0]]) < 0.01 * np.linalg.norm(table[ids[0]])
     assert not found[0, 2].any()
-
-
-def test_a_small_table_stays_float32() -> None:
-    table = uniform_table(8191, 128)
-    assert table.size < SMALLEST_TABLE <= 8192 * 128
-    _, quantized = table_graph(table)
-    np.testing.assert_array_equal(initializers(quantized)["table"], table)
+    small = table[:-1]
+    assert small.size < SMALLEST_TABLE <= table.size
+    np.testing.assert_array_equal(initializers(table_graph(small)[1])["table"], small)
 
 
 # The tiny BERT
@@ -291,22 +266,6 @@ def test_a_text_embeds_the_same_alone_and_in_a_batch(tiny_quantized: ModelProto,
     assert np.abs(together[::10] - alone).max() < 1e-6
 
 
-def save_unsorted(model: ModelProto, path: Path) -> bytes:
-    """Write the model as ONNX Runtime itself does."""
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(path)
-    options.add_session_config_entry("session.save_model_format", "ORT")
-    ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return path.read_bytes()
-
-
-def test_files_that_onnx_runtime_writes_differ_only_in_the_order(tiny_graph: ModelProto, tmp_path: Path) -> None:
-    written = {save_unsorted(tiny_graph, tmp_path / "a.ort") for _ in range(5)}
-    assert len({sort_operators(content) for content in written}) == 1
-    assert sort_operators(sort_operators(min(written))) == sort_operators(min(written))
-
-
 @pytest.mark.parametrize("bits", [8, 32])
 def test_the_ort_file_answers_as_the_graph_it_was_made_of(
     bits: int, tiny_graph: ModelProto, tiny_quantized: ModelProto, held_out: list[list[int]], tmp_path: Path
@@ -316,6 +275,3 @@ def test_the_ort_file_answers_as_the_graph_it_was_made_of(
     assert (tmp_path / "model.ort").read_bytes()[4:8] == b"ORTM"  # file_identifier of onnxruntime's ort.fbs
     (found,) = open_session(tmp_path / "model.ort").run(None, feed(held_out))
     np.testing.assert_allclose(found, run(model, held_out)[0], atol=2e-6)
-
-
-# Errors

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import pytest
 import torch
@@ -19,18 +18,18 @@ from safetensors.numpy import load_file, save_file
 from semsearch.conversion.convert import export_model
 from semsearch.conversion.graph import OPSET, add_steps, export_graph
 from semsearch.conversion.reference import check_agreement, run_original
-from semsearch.engine.bundle import INDEX, TOKENIZER, ModelInfo, check_bundle
-from semsearch.engine.embedder import Embedder, TokenIds, open_session
+from semsearch.engine.bundle import INDEX, check_bundle
+from semsearch.engine.embedder import Embedder, TokenIds
 from semsearch.engine.quantization import Embeddings, dequantize
 from semsearch.engine.semantic.index import Index
-from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.models.calibration import split_texts
 from semsearch.indexing.models.modules import ONNX_ACTIVATIONS, WEIGHTS_FILE, ModelError
 from semsearch.indexing.models.nodes import DOMAIN
-from semsearch.indexing.models.source import Source, read_source, write_tokenizer
+from semsearch.indexing.models.source import Source, read_source
 from semsearch.indexing.verification import verify
 from tests.command_line import contents, error_line, run, summary, write_texts
+from tests.conversion.test_graph import open_graph
 from tests.data.make_sentence_transformers import DATA, DIMENSIONS, TEXTS, add_transformer
 from tests.export_fixtures import edit_json
 
@@ -61,11 +60,7 @@ def expected(name: str, kind: str) -> Embeddings:
 
 def exact(source: Source, work: Path) -> Embedder:
     """Return the float32 graph, after it is compared with the original model."""
-    work.mkdir()
-    onnx.save(export_graph(source, work), work / "exact.onnx")
-    write_tokenizer(source, work / TOKENIZER)
-    info = ModelInfo("t", None, "0" * 64, source.pooling, source.dim, source.max_tokens, source.prompts, "none")
-    embedder = Embedder(read_tokenizer(work / TOKENIZER), open_session(work / "exact.onnx"), info)
+    embedder = open_graph(export_graph(source, work), source, work)
     check_agreement(source, run_original(source), embedder)
     return embedder
 

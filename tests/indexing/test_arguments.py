@@ -1,6 +1,5 @@
 """The options of `index`: each is recorded or about one run, updates use recorded ones, wrong values are refused."""
 
-import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,16 +57,6 @@ def test_every_option_is_recorded_or_about_one_run_and_is_on_the_command_line() 
     assert parameters.keys() == CONTENT.keys() | set(RUN_OPTIONS)
     assert options_of_index().keys() - MODES.keys() | set(IN_PYTHON_ALONE) == parameters.keys()
     assert set(MODES) == set(get_args(Mode))
-
-
-def test_every_option_is_used() -> None:
-    """The body of `index` names it, or the manifest has it for those that search."""
-    (function,) = ast.parse(inspect.getsource(index)).body
-    assert isinstance(function, ast.FunctionDef)
-    named = {node.id for line in function.body for node in ast.walk(line) if isinstance(node, ast.Name)}
-    of_manifest = {"title", "description", "boost"}
-    assert inspect.signature(index).parameters.keys() - named == of_manifest
-    assert not of_manifest & set(RUN_OPTIONS)
 
 
 def stated(*arguments: object, **options: Any) -> dict[str, Any]:

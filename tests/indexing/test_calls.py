@@ -34,6 +34,17 @@ def test_it_runs_in_a_thread_and_leaves_the_handlers_of_signals(out: Path, docum
     assert [signal.getsignal(number) for number in numbers] == before
 
 
+def test_the_progress_goes_to_a_function_or_to_nobody_where_there_is_no_terminal(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps: list[str] = []
+    index(["a goose"], out=out, progress=lambda step, share, texts=0: steps.append(step))
+    assert {"read texts", "embed texts", "check files"} <= set(steps)
+    for progress in (True, False):
+        index(["a goose"], out=out, mode="replace", progress=progress)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_ctrl_c_ends_it_and_its_child_processes(out: Path, documents: Path) -> None:
     (documents / "slow.html").write_text("<div>" * 150_000, encoding="utf-8")  # takes seconds to read
     script = f"from semsearch import index\nindex({str(documents)!r}, out={str(out)!r})"

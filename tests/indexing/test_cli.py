@@ -47,8 +47,7 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
     manifest, passages = check_bundle(out), Passages(out / PASSAGES)
     assert names(out) == sorted([MANIFEST, SOURCE, *FILES])
     assert names(out.parent) == ["bundle"]
-    assert manifest.index is not None
-    assert (manifest.index.source, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
+    assert (manifest.corpus.source, manifest.corpus.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
     passage = passages[3]  # row 3 of the file was empty
     assert (passage.id, passage.text, passage.metadata) == ("s4", corpus.texts[4], {"teller": "baker"})
     embedder, index = Embedder.open(out, manifest.model), Index.open(out / INDEX, None)
@@ -117,9 +116,7 @@ def test_python_is_pythons_documentation_and_the_bundle_is_called_bundle(
     done = run("index", "python", "--model", TINY_BERT)
     assert done.code == 0
     assert summary(done, "texts") == f"200 from {NAME}"
-    index = check_bundle(tmp_path / "bundle").index
-    assert index is not None
-    assert index.source == NAME
+    assert check_bundle(tmp_path / "bundle").corpus.source == NAME
 
 
 def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
@@ -196,10 +193,9 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
 
 @pytest.mark.parametrize(("least", "code", "state"), [(0.995, 0, "ok"), (0.9999999, 1, "FAILED")])
 def test_with_its_source_a_bundle_is_compared_with_float32_again(
-    least: float, code: int, state: str, whole: tuple[Path, Run], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    least: float, code: int, state: str, whole: tuple[Path, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("semsearch.conversion.convert.LEAST_QUANTIZED_COSINE", least)
-    monkeypatch.setattr("semsearch.indexing.models.calibration.python_documentation", lambda: corpus)
     done = run("verify", whole[0], "--model", TINY_BERT)
     assert done.code == code
     (line,) = (line for line in done.out.splitlines() if line.startswith("model against float32"))

@@ -1,4 +1,4 @@
-"""The type of each metadata column, and its bytes."""
+"""The type of each metadata column, and its tensors; tests/engine/metadata compares their values."""
 
 import json
 import re
@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch import Search, index
-from semsearch.indexing.bundles import take_model
 from semsearch.indexing.columns import choose_types, column_tensors
 from semsearch.indexing.corpus import Corpus, CorpusError
 from tests.indexing.memory import peak_of
@@ -136,59 +135,6 @@ def test_a_column_that_is_not_there_can_be_left_out() -> None:
     assert choose_types(corpus_of({"year": 1}), {"yeer": "none"}, SOURCE) == {"year": "number"}
 
 
-def listed(metadata: list[dict[str, Any]], **types: str) -> dict[str, tuple[str, list[Any]]]:
-    """Return the dtype and the values of each tensor."""
-    tensors = column_tensors(metadata, types)
-    return {name: (tensor.dtype.name, tensor.tolist()) for name, tensor in tensors.items()}
-
-
-def test_strings_are_codes_into_a_sorted_dictionary() -> None:
-    assert listed([{"a": "ż"}, {"a": "b"}, {"a": "ż"}], a="string") == {
-        "a.values": ("uint8", list("bż".encode())),
-        "a.offsets": ("uint64", [0, 1, 3]),
-        "a.codes": ("uint8", [1, 0, 1]),
-    }
-
-
-def test_rows_without_a_value_have_no_bit() -> None:
-    assert listed([{}, {"a": True}, {"a": False}], a="boolean") == {
-        "a.values": ("uint8", [0, 1, 0]),
-        "a.present": ("uint8", [0b01100000]),
-    }
-
-
-def test_a_list_has_a_code_and_a_row_for_each_of_its_strings() -> None:
-    assert listed([{"a": ["y", "x", "y", None]}, {"a": []}, {}, {"a": ["x"]}], a="list") == {
-        "a.values": ("uint8", list(b"xy")),
-        "a.offsets": ("uint64", [0, 1, 2]),
-        "a.codes": ("uint8", [1, 0, 0]),
-        "a.rows": ("uint32", [0, 0, 3]),
-        "a.present": ("uint8", [0b11010000]),
-    }
-
-
-def test_dates_are_microseconds_since_1970_in_utc() -> None:
-    dates = ["1970-01-01", "1970-01-02T00:00:00.000001", "1970-01-01T01:00:01+01:00", "1969-12-31T23:59:59Z"]
-    assert listed([{"a": date} for date in dates], a="date") == {
-        "a.values": ("int64", [0, 86_400_000_001, 1_000_000, -1_000_000])
-    }
-
-
-@pytest.mark.parametrize(
-    ("numbers", "dtype"),
-    [
-        ([1, 2**63 - 1], "int64"),
-        ([1, 2.5], "float64"),
-        ([1, 2.0], "int64"),
-        ([1, 2**63], "uint64"),
-        ([2**63, -1], "float64"),
-        ([2**64, 1], "float64"),
-    ],
-)
-def test_numbers_are_whole_where_they_can_be(numbers: list[float], dtype: str) -> None:
-    assert listed([{"a": number} for number in numbers], a="number") == {"a.values": (dtype, numbers)}
-
-
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)
 
 
@@ -214,29 +160,25 @@ def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most
 
 
 def test_the_summary_and_the_error_of_a_filter_name_the_value_that_took_the_type_of_a_column(
-    bundle: Path, tmp_path: Path
+    out: Path,
 ) -> None:
-    (tmp_path / "b").mkdir()
-    take_model(bundle, tmp_path / "b")
     rows: list[dict[str, Any]] = [
         {"text": f"a goose {row}", "price": row, "day": f"2024-05-{row + 10}", "note": "x"} for row in range(9)
     ]
     rows += [{"text": "a ferry", "price": "n/a", "day": ""}, {"text": "a judge"}]
-    made = index(rows, out=tmp_path / "b")
+    made = index(rows, out=out)
     assert list(made.corpus.mixed.values()) == [
         "day has dates in 9 of 10 rows, and row 9 (id 9) has ''",
         "price has numbers in 9 of 10 rows, and row 9 (id 9) has 'n/a'",
     ]
     with pytest.raises(ValueError, match="the values of 'price' are of several types, so it cannot be compared"):
-        Search(tmp_path / "b").search("goose", filter={"price": {"$lt": 3}})
+        Search(out).search("goose", filter={"price": {"$lt": 3}})
 
 
-def test_numbers_of_a_csv_are_numbers_in_hits_if_they_are_written_as_they_stood(bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    take_model(bundle, tmp_path / "b")
+def test_numbers_of_a_csv_are_numbers_in_hits_if_they_are_written_as_they_stood(out: Path, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,stars,price,code\na goose,5,1.10,007\na ferry,4.5,12.5,008\na judge,,3,009\n")
-    index(tmp_path / "a.csv", out=tmp_path / "b")
-    found = Search(tmp_path / "b").search(filter={"price": {"$lt": 13}})
+    index(tmp_path / "a.csv", out=out)
+    found = Search(out).search(filter={"price": {"$lt": 13}})
     assert [hit.metadata for hit in found] == [
         {"stars": 5, "price": "1.10", "code": "007"},
         {"stars": 4.5, "price": "12.5", "code": "008"},

@@ -8,7 +8,6 @@ import pytest
 
 from semsearch import Search, index, remove
 from semsearch.engine.bundle import BundleError, read_manifest
-from semsearch.indexing.bundles import take_model
 from tests.command_line import error_line, run, summary, write_texts
 
 ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(20)]
@@ -17,12 +16,10 @@ CHANGED = [{"sku": "c-3", "text": "A cold goose", "price": 1}, *NEW]
 
 
 @pytest.fixture
-def coats(bundle: Path, tmp_path: Path) -> Path:
+def coats(out: Path) -> Path:
     """An index of 20 rows with ids."""
-    (tmp_path / "b").mkdir()
-    take_model(bundle, tmp_path / "b")
-    index(ROWS, out=tmp_path / "b", id_column="sku")
-    return tmp_path / "b"
+    index(ROWS, out=out, id_column="sku")
+    return out
 
 
 def found(bundle: Path) -> dict[str, str]:
@@ -73,12 +70,10 @@ def test_upsert_puts_texts_in_the_place_of_those_with_their_ids(coats: Path) -> 
         index(["a text without an id"], out=coats, mode="upsert", id_column=None)
 
 
-def test_added_texts_without_ids_are_numbered_on(bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    take_model(bundle, tmp_path / "b")
-    index(["a goose", "", "a ferry"], out=tmp_path / "b")
-    index(["a judge", "a baker"], out=tmp_path / "b", mode="add")
-    assert found(tmp_path / "b") == {"0": "a goose", "2": "a ferry", "3": "a judge", "4": "a baker"}
+def test_added_texts_without_ids_are_numbered_on(out: Path) -> None:
+    index(["a goose", "", "a ferry"], out=out)
+    index(["a judge", "a baker"], out=out, mode="add")
+    assert found(out) == {"0": "a goose", "2": "a ferry", "3": "a judge", "4": "a baker"}
 
 
 def test_an_index_can_be_added_to_in_another_folder(coats: Path, tmp_path: Path) -> None:
@@ -88,11 +83,8 @@ def test_an_index_can_be_added_to_in_another_folder(coats: Path, tmp_path: Path)
 
 
 def test_the_file_that_an_index_was_made_from_may_leave_texts_out_and_another_one_may_not(
-    bundle: Path, tmp_path: Path
+    out: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "b"
-    out.mkdir()
-    take_model(bundle, out)
     texts = write_texts(tmp_path / "texts.csv", ["a goose", "a ferry", "a judge"])
     assert run("index", texts, "--out", out).code == 0
     write_texts(texts, ["a goose"])
@@ -123,17 +115,15 @@ def test_texts_are_removed_by_their_ids(coats: Path) -> None:
         remove(list(found(coats)), coats)
 
 
-def test_documents_stay_documents_when_some_of_their_passages_are_removed(bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    take_model(bundle, tmp_path / "b")
+def test_documents_stay_documents_when_some_of_their_passages_are_removed(out: Path, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for name in ("goose", "ferry"):
         (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n\nThe old {name}.\n", encoding="utf-8")
-    index(tmp_path / "docs", out=tmp_path / "b")
-    first, second = found(tmp_path / "b")
-    made = remove([first], tmp_path / "b")
-    assert (list(found(tmp_path / "b")), made.manifest.corpus.heading_prefix) == ([second], True)
-    assert index(tmp_path / "docs", out=tmp_path / "b").manifest.corpus.rows == 2  # its source is known
+    index(tmp_path / "docs", out=out)
+    first, second = found(out)
+    made = remove([first], out)
+    assert (list(found(out)), made.manifest.corpus.heading_prefix) == ([second], True)
+    assert index(tmp_path / "docs", out=out).manifest.corpus.rows == 2  # its source is known
 
 
 def test_documents_are_not_added_to_an_index(coats: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -87,13 +86,12 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.fixture
-def indexed(bundle: Path, tmp_path: Path) -> Callable[..., Search]:
+def indexed(out: Path) -> Callable[..., Search]:
     """Return what makes an index of rows, with the tests' model, and opens it."""
 
     def make(data: Any, **options: Any) -> Search:
-        shutil.copytree(bundle, tmp_path / "b")
-        index(data, out=tmp_path / "b", mode="replace", **options)
-        return Search(tmp_path / "b")
+        index(data, out=out, **options)
+        return Search(out)
 
     return make
 
@@ -201,10 +199,7 @@ def test_the_index_of_a_frame_has_the_ids(frame: Any, ids: list[str], indexed: C
     assert [hit.id for hit in indexed(frame).search(filter={}, top_k=9)] == ids
 
 
-def test_a_column_that_cannot_be_kept_is_left_out_and_named(bundle: Path, tmp_path: Path) -> None:
-    shutil.copytree(bundle, tmp_path / "b")
+def test_a_column_that_cannot_be_kept_is_left_out_and_named(out: Path) -> None:
     frame = pd.DataFrame({"text": ["a goose"], "wait": [pd.Timedelta(1, "s")], "n": [1]})
-    assert index(frame, out=tmp_path / "b", mode="replace").corpus.left_out == ("wait",)
-    assert index(pl.DataFrame({"text": ["a"], "raw": [b"x"]}), out=tmp_path / "b", mode="replace").corpus.left_out == (
-        "raw",
-    )
+    assert index(frame, out=out).corpus.left_out == ("wait",)
+    assert index(pl.DataFrame({"text": ["a"], "raw": [b"x"]}), out=out, mode="replace").corpus.left_out == ("raw",)

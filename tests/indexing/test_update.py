@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from semsearch.engine.bundle import (
 )
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors.embed import open_older_rows
-from tests.command_line import Run, contents, error_line, export_texts, run, summary, write_csv
+from tests.command_line import contents, error_line, export_texts, run, summary, write_csv
 from tests.export_fixtures import TINY_BERT
 
 
@@ -56,8 +55,7 @@ def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bund
     export_texts(changed, tmp_path / "new", "--update", bundle_copy)
     assert contents(tmp_path / "new") == contents(bundle_copy)
     export_texts(changed, tmp_path / "new", "--update", bundle_copy, "--title", "", "--stem", "none")
-    index = read_manifest(tmp_path / "new").index
-    assert index is not None
+    index = read_manifest(tmp_path / "new").corpus
     assert index.keywords is not None
     assert (index.title, index.keywords.stemming) == ("", None)
     assert index.options == {"id_column": "number", "stem": "none"}
@@ -119,21 +117,6 @@ def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
     monkeypatch.setattr("semsearch.indexing.vectors.embed.digest_texts", replace_meanwhile)
     with pytest.raises(BundleError, match="was replaced while it was read"):
         open_older_rows(bundle_copy, manifest)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda model, folder: None, "is not a folder; make a bundle with"),
-        (lambda model, folder: folder.mkdir(), "holds no manifest.json; make a bundle with"),
-    ],
-)
-def test_an_update_of_no_bundle_is_an_error(
-    make: Callable[[Path, Path], object], message: str, model_alone: tuple[Path, Run], changed: Path, tmp_path: Path
-) -> None:
-    make(model_alone[0], tmp_path / "older")
-    line = error_line(run("index", changed, "--verbose", "--update", tmp_path / "older", "--out", tmp_path / "new"))
-    assert f"{tmp_path / 'older'}: {message}" in line
 
 
 LONG = "the angry goose " * 30

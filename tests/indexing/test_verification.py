@@ -25,7 +25,7 @@ from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors.recall import Recall
 from semsearch.indexing.verification import Check, verify
-from tests.bundle_files import damage, write_passages
+from tests.bundle_files import write_passages
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -100,13 +100,6 @@ def test_the_model_of_a_bundle_without_texts_is_checked(bundle: Path, tmp_path: 
     assert all(one.passed for one in checks.values())
 
 
-@pytest.mark.parametrize("name", [TOKENIZER, PASSAGES])
-def test_one_flipped_byte_fails_the_checksum_of_its_file_alone(bundle_copy: Path, name: str) -> None:
-    damage(bundle_copy / name)
-    checks, _ = check(bundle_copy)
-    assert [one for one in checks if one.startswith("checksum") and not checks[one].passed] == [f"checksum of {name}"]
-
-
 def swap_two_rows(tensors: Tensors) -> None:
     for tensor in tensors.values():
         tensor[[17, 120]] = tensor[[120, 17]]
@@ -121,13 +114,6 @@ def test_rows_that_are_not_those_of_their_texts_fail_the_cosine(
     bundle_copy: Path, change: Callable[[Tensors], None]
 ) -> None:
     change_tensors(bundle_copy / INDEX, change)
-    assert failed(bundle_copy) == [COSINE]
-
-
-def test_texts_of_another_corpus_fail_the_cosine(bundle_copy: Path, corpus: Corpus) -> None:
-    texts = [text.replace("silver", "golden") for text in corpus.texts]
-    write_passages(bundle_copy / PASSAGES, texts, corpus.ids, corpus.metadata)
-    describe_again(bundle_copy)
     assert failed(bundle_copy) == [COSINE]
 
 

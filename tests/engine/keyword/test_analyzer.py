@@ -12,12 +12,9 @@ from semsearch.engine.keyword.analyzer import (
     LONGEST_STEMMED,
     MOST_MARKS,
     find_codes,
-    find_name,
     find_stemmer,
     join_code,
-    joined_neighbours,
     names_in,
-    quoted_parts,
     split_terms,
 )
 
@@ -55,40 +52,9 @@ def test_a_text_has_these_terms(text: str, terms: list[str]) -> None:
     assert split_terms(text) == terms
 
 
-@pytest.mark.parametrize(
-    ("text", "terms"), [("東京タワー", ["東京", "京タ", "タワ", "ワー"]), ("東 x京", ["東", "x", "京"])]
-)
-def test_a_query_has_pairs_and_only_characters_that_stand_alone(text: str, terms: list[str]) -> None:
-    assert split_terms(text, is_query=True) == terms
-
-
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_term_of_a_query_is_one_of_the_text(text: str) -> None:
     assert set(split_terms(text, is_query=True)) <= set(split_terms(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "wholes"),
-    [
-        ("A red T shirt, (wi fi) 128 GB", ["redt", "tshirt", "wifi", "128gb"]),
-        ("in to a way. Next week 10 20", ["nextweek", "week10"]),
-    ],
-)
-def test_neighbours_make_a_word(text: str, wholes: list[str]) -> None:
-    found = [whole for _, _, whole in joined_neighbours(text, frozenset(["in", "to", "a"]))]
-    assert found == wholes
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        *(("Option.get_default()", "option.get_default"), ("(click.Option).", "click.option"), (" C++. ", "c++")),
-        *((".NET", ".net"), ("--no-cache", "--no-cache"), ("`@scope/pkg`,", "@scope/pkg"), ("a=True", "a=true")),
-        *(("two words", None), ("1.5", None), ("?", None), ("a" * 65, None)),
-    ],
-)
-def test_a_name_is_one_word_with_a_letter(text: str, name: str | None) -> None:
-    assert find_name(text) == name
 
 
 def test_names_that_terms_do_not_hold_are_found_in_a_text() -> None:
@@ -122,11 +88,6 @@ def test_capitals_change_no_term_and_each_letter_and_digit_is_in_a_term(text: st
     for whole in joined:
         words.remove(whole)
     assert "".join(words) == re.sub("[^a-z0-9]", "", text.lower())
-
-
-def test_quoted_parts_are_what_stands_between_quotation_marks() -> None:
-    assert quoted_parts('find "angry goose" and “the ferry”') == ["angry goose", "the ferry"]
-    assert quoted_parts('19" rack, ""') == []
 
 
 RUNS = {

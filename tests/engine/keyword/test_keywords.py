@@ -89,13 +89,6 @@ def test_the_ten_best_are_bm25s_ten_best_but_for_rows_nearer_than_a_step(file: P
         np.testing.assert_allclose(theirs[ours], np.sort(theirs)[::-1][:10], atol=2 * steps(texts, query))
 
 
-def test_rows_of_equal_score_are_in_the_order_of_the_corpus_and_few_hits_begin_as_many_do(file: Path) -> None:
-    keywords = make(file, ["goose ferry", "ferry", "goose ferry", "apple", "goose ferry", "ferry"])
-    assert [hit.row for hit in keywords.match("ferry goose").best(10)] == [0, 2, 4, 1, 5]
-    for top_k in range(1, 6):
-        assert keywords.match("ferry goose").best(top_k) == keywords.match("ferry goose").best(10)[:top_k]
-
-
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=20))
 def test_each_text_is_found_by_each_of_its_terms(file: Path, texts: list[str]) -> None:
     terms = [split_terms(text) for text in texts]

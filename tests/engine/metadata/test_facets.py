@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from semsearch.engine.metadata.columns import LIST_TYPES, Column
+from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.engine.metadata.facets import MOST_FACET_VALUES, MOST_RANGES, count_values, sort_rows
 from tests.bundle_files import column_of
 
@@ -157,18 +157,3 @@ def test_rows_are_sorted_as_python_sorts_and_those_without_a_value_come_last(fir
     # sorted keeps the order of equal rows, also with reverse
     expected = sorted((row for row in rows.tolist() if row in keys), key=keys.__getitem__, reverse=is_descending)
     assert found == expected + [row for row in rows.tolist() if row not in keys]
-
-
-@given(pairs=st.lists(st.tuples(st.none() | st.integers(0, 2), st.none() | st.sampled_from("abc")), max_size=20))
-def test_the_second_column_orders_rows_with_equal_values_in_the_first(
-    pairs: list[tuple[int | None, str | None]],
-) -> None:
-    columns: list[tuple[Column, bool]] = [
-        (column_of([number for number, _ in pairs], "number"), True),
-        (column_of([letter for _, letter in pairs], "string"), False),
-    ]
-    expected = sorted(
-        range(len(pairs)),
-        key=lambda row: (pairs[row][0] is None, -(pairs[row][0] or 0), pairs[row][1] is None, pairs[row][1] or ""),
-    )
-    assert sort_rows(np.arange(len(pairs)), columns).tolist() == expected

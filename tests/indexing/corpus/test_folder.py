@@ -68,16 +68,6 @@ def test_links_that_lead_out_of_the_folder_are_counted_and_not_followed(linked: 
     assert (corpus.texts, corpus.skipped) == (["three"], (Skipped(REPEATED, 1, "out"), Skipped(LINKED_OUT, 4, "a.csv")))
 
 
-def test_links_that_stay_in_the_folder_are_followed(tmp_path: Path) -> None:
-    write(tmp_path, ".kept", b"text\none\n")
-    (tmp_path / ".folder").mkdir()
-    write(tmp_path / ".folder", "part.csv", b"text\ntwo\n")
-    (tmp_path / "a.csv").symlink_to(".kept")
-    (tmp_path / "b").symlink_to(tmp_path / ".folder")
-    corpus = read_corpus(tmp_path)
-    assert (corpus.texts, {each.reason for each in corpus.skipped}) == (["one", "two"], {DOTTED})
-
-
 def test_what_is_beside_the_folder_with_the_same_beginning_of_its_name_is_outside_of_it(tmp_path: Path) -> None:
     for name in ("corpus", "corpus-private"):
         (tmp_path / name).mkdir()

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-import Stemmer
 
-from semsearch.indexing.corpus.language import COMMON, find_other_language, warn_of_language
+from semsearch.indexing.corpus.language import find_other_language, warn_of_language
 from tests.command_line import export_texts, run
 from tests.indexing.test_update import write_rows
 
@@ -57,10 +56,6 @@ def test_english_texts_are_not_taken_for_another_language(kind: str) -> None:
 def test_a_large_corpus_is_judged_by_texts_from_all_over_it() -> None:
     assert find_other_language(["the sofa"] * 4_000 + GERMAN * 1_000) is not None
     assert find_other_language(GERMAN * 300 + ["the sofa"] * 4_000) is None
-
-
-def test_each_language_that_is_named_has_stems() -> None:
-    assert COMMON.keys() <= set(Stemmer.algorithms())
 
 
 def test_the_default_model_and_the_default_stems_expect_english() -> None:

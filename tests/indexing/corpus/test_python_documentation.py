@@ -1,5 +1,6 @@
 """The standard library's documentation as a corpus, compared with what the living objects say."""
 
+import hashlib
 import inspect
 import json
 import math
@@ -13,6 +14,7 @@ import pytest
 from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.corpus.language import find_other_language
 from semsearch.indexing.corpus.python_documentation import MOST_WORDS, python_documentation
+from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation
 
 ROOT = Path(__file__).parents[3]
 
@@ -76,6 +78,15 @@ def test_a_text_is_one_line_of_at_most_sixty_words(documentation: Corpus) -> Non
     for passage in documentation.texts:
         assert passage == " ".join(passage.split())
         assert len(passage.partition(": ")[2].removesuffix(" …").split()) <= MOST_WORDS
+
+
+def test_every_python_calibrates_with_the_same_documentation(documentation: Corpus) -> None:
+    split = split_documentation(documentation)
+    digest = hashlib.sha256("\n".join(split.calibration).encode()).hexdigest()
+    assert digest == "ed80db4b0055d0ddeb7d30a3f550e32ed5a592017959c5cb6678c865d032fd37"
+    assert len(set(split.calibration)) == CALIBRATION_TEXTS
+    assert len(split.held_out) == ACCURACY_TEXTS
+    assert not set(split.calibration) & set(split.held_out)
 
 
 def test_without_the_library_sources_an_error_asks_for_a_corpus(

@@ -200,13 +200,6 @@ def test_a_blank_id_whose_row_number_is_the_id_of_another_row_is_refused(tmp_pat
         )
 
 
-def test_a_file_without_an_id_column_has_no_blank_ids(tmp_path: Path) -> None:
-    rows: Rows = [{"text": "a", "n": "1"}, {"text": "b", "n": "0"}]
-    for path in write_each_format(tmp_path, rows):
-        corpus = read_corpus(path)
-        assert (corpus.ids, corpus.blank_ids, corpus.repeated_ids) == (["0", "1"], 0, 0), path.name
-
-
 def test_a_json_line_without_the_id_column_has_a_blank_id(tmp_path: Path) -> None:
     corpus = read_corpus(write(tmp_path, "a.jsonl", b'{"text":"a"}\n{"text":"b","id":"x"}\n'))
     assert (corpus.ids, corpus.blank_ids) == (["0", "x"], 1)

@@ -54,6 +54,10 @@ def test_mkdocs_takes_the_authors_own_anchor() -> None:
         ("index.md", "", "mkdocs", "./"),
         ("guide/_index.md", "https://x.org", "github", "https://x.org/guide/"),
         ("guide/a.md", "", "github", "guide/a.md"),
+        ("guide/a.rst", "https://x.org", "github", "https://x.org/guide/a.html"),
+        ("guide/a.rst", "https://github.com/o/r/blob/main", "github", "https://github.com/o/r/blob/main/guide/a.rst"),
+        ("guide/a.rst", "", "sphinx", "guide/a.html"),
+        ("guide/a.rst", "", "github", "guide/a.rst"),
     ],
 )
 def test_a_page_has_the_address_of_the_site(path: str, base: str, style: str, address: str) -> None:

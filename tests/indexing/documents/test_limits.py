@@ -39,16 +39,7 @@ def read(folder: Path, tmp_path: Path, make_splitter: Callable[..., Splitter], m
     return read
 
 
-@pytest.mark.parametrize(
-    "text", ["<!-- a -->" * 40 + " ", "# a" + " " * 100_000 + "b\n\n"], ids=["comments", "blanks in a heading"]
-)
-def test_no_pattern_takes_longer_than_its_text_is_long(text: str, folder: Path, read: Read) -> None:
-    (folder / "a.md").write_text(f"{text}words that are found\n")
-    corpus = read(seconds=4)
-    assert corpus.unreadable == ()
-    assert "words that are found" in "".join(corpus.texts)
-
-
+@pytest.mark.slow  # tests/indexing/test_processes.py has a worker that takes too long
 def test_a_document_that_takes_too_long_is_skipped(folder: Path, read: Read) -> None:
     (folder / "a.html").write_text("<div>" * 150_000 + WORDS)
     assert read(seconds=1).unreadable == ("a.html: it takes more than 8 s of processor time",)

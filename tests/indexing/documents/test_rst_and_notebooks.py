@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from semsearch.indexing.documents.document import Document, UnreadableError, page_address
+from semsearch.indexing.documents.document import Document, UnreadableError
 from semsearch.indexing.documents.notebook import read_notebook
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.rst import read_rst
@@ -125,19 +125,6 @@ def test_no_other_file_is_read(inclusion: str, tmp_path: Path) -> None:
     assert part.text.startswith("Text.")
     assert part.text.endswith("End.")
     assert "words" not in part.text
-
-
-@pytest.mark.parametrize(
-    ("base", "style", "address"),
-    [
-        ("https://x.org", "github", "https://x.org/guide/a.html"),
-        ("https://github.com/o/r/blob/main", "github", "https://github.com/o/r/blob/main/guide/a.rst"),
-        ("", "sphinx", "guide/a.html"),
-        ("", "github", "guide/a.rst"),
-    ],
-)
-def test_a_file_is_a_page_of_sphinx(base: str, style: str, address: str) -> None:
-    assert page_address("guide/a.rst", base, style) == address
 
 
 CELLS: list[dict[str, Any]] = [

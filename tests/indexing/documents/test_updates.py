@@ -8,7 +8,7 @@ from pathlib import Path
 from semsearch import IndexSummary, Search, index
 from tests.command_line import contents
 
-CHANGES = 30
+CHANGES = 15
 WORDS = [
     "goose",
     "duck",

@@ -19,7 +19,7 @@ from semsearch.engine.bundle import check_bundle
 from semsearch.indexing.files import PARTIAL
 from semsearch.indexing.vectors import embed
 from semsearch.indexing.vectors.shards import save_shard
-from tests.command_line import Run, contents, export_texts, run, summary, write_csv, write_texts
+from tests.command_line import Run, contents, export_texts, run, summary, write_csv
 
 ROOT = Path(__file__).parents[3]
 KILLS = int(os.environ.get("KILLS", "3"))
@@ -132,17 +132,3 @@ def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
     export_texts(changed, bundle_copy)
     export_texts(changed, whole)
     assert contents(bundle_copy) == contents(whole)
-
-
-def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: Path, tmp_path: Path) -> None:
-    many = write_texts(tmp_path / "many.csv", [f"story {row} of a goose" for row in range(50_000)])
-    command = [sys.executable, "-m", "semsearch", "index", str(many), "--out", str(bundle_copy), "--replace"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        while not list(bundle_copy.glob(f"{PARTIAL}/finished/*")):
-            assert process.poll() is None
-        process.terminate()
-        _, err = process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
-    (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
-    assert err.startswith(f"interrupted: {kept} keeps what is finished for ")
-    check_bundle(bundle_copy)

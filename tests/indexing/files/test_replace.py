@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, check_bundle, read_manifest
+from semsearch.engine.bundle import MANIFEST, TOKENIZER, BundleError, check_bundle, read_manifest
 from semsearch.indexing.files import FINISHED, PARTIAL, finishing, replacing
 from tests.command_line import contents, names
 
@@ -40,17 +40,6 @@ def new(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / TOKENIZER).write_text("another one")
     (folder / MANIFEST).write_text(replace(manifest, model=replace(manifest.model, name="new")).to_json())
     return folder
-
-
-@pytest.fixture
-def new_model(new: Path) -> Path:
-    """A bundle without texts."""
-    manifest = read_manifest(new)
-    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER)}
-    (new / MANIFEST).write_text(replace(manifest, index=None, files=files).to_json())
-    for name in manifest.files.keys() - files.keys():
-        (new / name).unlink()
-    return new
 
 
 # Places
@@ -96,11 +85,6 @@ def test_a_folder_is_replaced_where_it_is(
     assert holds(out, new)
     assert (out.is_symlink(), inode) == (kind, inode and out.stat().st_ino)
     assert set(names(bundle_copy.parent)) - others <= {"v1"}
-
-
-def test_files_that_the_new_bundle_does_not_list_go(bundle_copy: Path, new_model: Path) -> None:
-    put(bundle_copy, new_model)
-    assert holds(bundle_copy, new_model)
 
 
 def test_a_new_folder_can_be_read_by_everyone(new: Path, tmp_path: Path) -> None:
@@ -185,9 +169,6 @@ def stopping_after(count: int, stop: BaseException) -> Callable[[Path, Path], Pa
         return replace(self, target)
 
     return replace_or_stop
-
-
-# Killed processes
 
 
 # Two at once

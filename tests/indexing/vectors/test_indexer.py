@@ -10,31 +10,18 @@ from safetensors.numpy import load_file
 from semsearch.engine.bundle import (
     INDEX,
     MANIFEST,
-    MODEL,
     PASSAGES,
-    TOKENIZER,
-    BundleError,
-    Manifest,
-    describe_file,
-    read_manifest,
 )
 from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
 from semsearch.engine.quantization import dequantize, quantize
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
-from semsearch.indexing.bundles import take_model, write_model
+from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors.indexer import write_index
 from semsearch.indexing.vectors.recall import QUERIES, sample_rows
 from tests.bundle_files import write_passages
 from tests.export_fixtures import clustered_rows
 from tests.world import STORY_COLUMNS
-
-
-def test_the_model_alone_has_a_manifest_without_index(bundle_copy: Path, manifest: Manifest) -> None:
-    written = write_model(bundle_copy, manifest.model)
-    assert written == read_manifest(bundle_copy)
-    assert written.index is None
-    assert written.files == {name: describe_file(bundle_copy / name) for name in (MODEL, TOKENIZER)}
 
 
 def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpus: Corpus) -> None:
@@ -71,19 +58,6 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
         "embedded_by": ["cpu int8"],
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
-
-
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER])
-def test_a_damaged_model_is_not_copied(bundle_copy: Path, name: str, tmp_path: Path) -> None:
-    (tmp_path / "new").mkdir()
-    content = (bundle_copy / name).read_bytes()
-    for damaged, found in (
-        (content + b" ", rf"{name}: \d+ bytes, the manifest says \d+"),
-        (content[::-1], rf"{name}: is damaged: SHA-256 \w+, the manifest says \w+;"),
-    ):
-        (bundle_copy / name).write_bytes(damaged)
-        with pytest.raises(BundleError, match=found):
-            take_model(bundle_copy, tmp_path / "new")
 
 
 @pytest.mark.parametrize(("offset", "has_bits"), [(0.0, True), (0.3, False)])
