@@ -19,6 +19,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_texts
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source
+from tests.engine.test_quantization import unit_rows
 from tests.export_fixtures import TINY_BERT, embed_with_transformers
 
 
@@ -115,11 +116,6 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
 
 
 # Comparing
-
-
-def unit_rows(n: int, dim: int, seed: int) -> Embeddings:
-    rows = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 def slow_recall(exact: Embeddings, found: Embeddings) -> float:

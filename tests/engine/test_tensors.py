@@ -1,4 +1,4 @@
-"""safetensors files: byte for byte, against the library, and broken in every way we could think of."""
+"""safetensors files and the passages in them: byte for byte, against the library, and broken in many ways."""
 
 import json
 import time
@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
+from semsearch.engine.passages import Passage, Passages
 from semsearch.engine.tensors import TensorsError, map_tensors, read_ahead
+from tests.bundle_files import write_passages
 from tests.page_cache import cached_pages, forget
 
 PROC_IO = Path("/proc/self/io")
@@ -139,3 +141,36 @@ def test_a_file_cut_anywhere_is_refused(scratch: Path, data: st.DataObject) -> N
     scratch.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
     with pytest.raises(TensorsError):
         map_tensors(scratch)
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(rows=st.lists(st.tuples(words, words, st.dictionaries(words, words, max_size=3)), min_size=1, max_size=8))
+def test_any_rows_come_back(scratch: Path, rows: list[tuple[str, str, dict[str, str]]]) -> None:
+    texts, ids, metadata = [list(column) for column in zip(*rows, strict=True)]
+    write_passages(scratch, texts, ids, [json.dumps(one, ensure_ascii=False) for one in metadata])
+    passages = Passages(scratch)
+    assert [passages[row] for row in range(len(rows))] == [Passage(id, text, more) for text, id, more in rows]
+
+
+def test_the_bytes_are_utf_8_end_to_end_with_the_offset_of_each_row(tmp_path: Path) -> None:
+    path = tmp_path / "passages.safetensors"
+    write_passages(path, ["ab", "ż"], ["1", "22"], ["{}", '{"k":1}'])
+    raw = load_file(path)
+    assert raw["texts"].tobytes() == b"ab\xc5\xbc"
+    assert raw["texts.offsets"].tolist() == [0, 2, 4]
+    assert raw["ids"].tobytes() == b"122"
+    assert raw["ids.offsets"].tolist() == [0, 1, 3]
+    assert raw["metadata"].tobytes() == b'{}{"k":1}'
+    assert raw["metadata.offsets"].tolist() == [0, 2, 9]
+    assert {tensor.dtype.name for name, tensor in raw.items() if name.endswith("offsets")} == {"uint64"}
+
+
+def test_a_file_without_rows_has_no_passages(tmp_path: Path) -> None:
+    write_passages(tmp_path / "passages.safetensors", [], [], [])
+    passages = Passages(tmp_path / "passages.safetensors")
+    assert len(passages) == 0
+    for row in (0, -1):
+        with pytest.raises(IndexError, match=f"row {row} of 0"):
+            passages[row]

@@ -1,8 +1,8 @@
-"""What a query can ask for besides the best texts, against the plain search that returns every text, in each mode."""
+"""What a query can ask for besides the best texts, and bundles without some rows, against a plain search of all."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, make_dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semsearch.aws.s3.fetch import without_rows
+from semsearch.engine.bundle import BundleError
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, load
+from semsearch.engine.loading import Loaded, LoadedBundle, load
 from semsearch.indexing.corpus import Corpus
-from semsearch.search.query import Query, SearchError, UnknownIdError
+from semsearch.search.query import PLAIN_FIELDS, Query, SearchError, UnknownIdError, refining_fields
 from semsearch.search.results import Found
 from tests.search.searching import find
 from tests.world import WHAT, WHO, write_bundle
@@ -292,3 +294,78 @@ def test_a_field_that_the_bundle_cannot_use_is_refused_where_it_has_no_effect(
     manifest = replace(loaded.manifest, index=replace(loaded.manifest.corpus, keywords=changed))
     with pytest.raises(SearchError, match=message):
         find(replace(loaded, manifest=manifest), query)
+
+
+REMOVED = (0, 4, 20, 40, 89)
+IDS = ["id-0", "id-4", "twice", "id-89"]
+
+
+def parts() -> tuple[LoadedBundle, LoadedBundle]:
+    """The whole bundle, and the one without the rows."""
+    whole = world()[1]
+    assert isinstance(whole, LoadedBundle)
+    without = without_rows(whole, REMOVED)
+    assert isinstance(without, LoadedBundle)
+    return whole, without
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"exact": True},
+        {"filter": {"size": {"$gte": 0}}},
+        {"filter": {"id": {"$in": ["id-0", "id-3", "twice"]}}},
+        {"offset": 7},
+        {"group_by": "who", "group_size": 20},
+        {"facets": ["who", "tags"]},
+        {"sort": {"told": "desc"}},
+        {"id": "id-3", "text": None},
+        {"highlights": True},
+    ],
+    ids=str,
+)
+def test_no_mode_finds_or_counts_a_removed_row(mode: str, fields: dict[str, Any]) -> None:
+    whole, without = parts()
+    plain: dict[str, Any] = {"text": "the baker lost a key", "mode": mode, "num_results": 90}
+    query = Query(**(plain | fields))
+    condition: dict[str, Any] = {"id": {"$nin": IDS}}
+    if query.filter is not None:
+        condition = {"$and": [query.filter, condition]}
+    assert find(without, query) == find(whole, replace(query, filter=condition))
+    assert find(without, query) != find(whole, query)
+
+
+def test_the_id_of_a_removed_row_is_unknown() -> None:
+    _, without = parts()
+    assert without.find("id-1") == 1
+    for id in IDS:
+        assert without.find(id) is None
+        with pytest.raises(UnknownIdError):
+            find(without, Query(id=id))
+
+
+def test_a_row_that_the_bundle_lacks_cannot_be_removed() -> None:
+    whole, _ = parts()
+    with pytest.raises(BundleError, match="row 90 was removed, expected one of 90 rows"):
+        without_rows(whole, [3, 90])
+
+
+PLAIN = Query(text="goose", num_results=3)
+
+
+def test_a_query_of_plain_fields_is_plain() -> None:
+    assert PLAIN.is_plain
+    assert not replace(PLAIN, text=None).is_plain
+
+
+@pytest.mark.parametrize("name", sorted({field.name for field in fields(Query)} - set(PLAIN_FIELDS)))
+def test_a_query_with_another_field_is_not_plain(name: str) -> None:
+    changed: dict[str, Any] = {name: object()}
+    assert not replace(PLAIN, **changed).is_plain
+
+
+def test_a_field_that_is_added_is_compared_too() -> None:
+    wider = make_dataclass("Wider", [("invented", tuple[str, ...], ())], bases=(Query,), frozen=True)
+    assert refining_fields(wider) == refining_fields(Query) | {"invented": ()}

@@ -1,5 +1,6 @@
 """A function or a server whose bundle is in S3: how it starts, and what it leaves on the disk."""
 
+import fcntl
 import gc
 import os
 import re
@@ -7,16 +8,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
+from semsearch import Search
 from semsearch.aws.s3 import fetch as fetching
 from semsearch.aws.s3 import folders
+from semsearch.aws.s3.folders import LOCK, SharedFolder, open_shared
 from semsearch.commands.main import dispatch
 from semsearch.engine.bundle import BundleError
+from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask, fetched, left
 from tests.project import ROOT
+from tests.server.running import WAIT
 from tests.stand_ins.faults import WRONG, Fault, Proxy
 from tests.stand_ins.fixtures import Publish
 
@@ -189,3 +195,38 @@ def test_every_reply_names_its_bundle(start: Start, publish: Publish, bundle: Pa
     _, client = start()
     for reply in (client.get("/info"), client.get("/nothing"), client.post("/similar", json={}), client.get("/health")):
         assert reply.headers["x-bundle"] == version[:12]
+
+
+def test_a_process_that_waits_gets_the_folder_while_the_one_that_filled_it_uses_it(tmp_path: Path) -> None:
+    path, is_opened = tmp_path / "bundle", Event()
+    found: list[SharedFolder] = []
+
+    def open_it() -> None:
+        found.append(open_shared(path, lambda part: None))
+        is_opened.set()
+
+    with path.with_suffix(LOCK).open("w") as filler:
+        fcntl.flock(filler, fcntl.LOCK_SH)
+        Thread(target=open_it, daemon=True).start()
+        assert not is_opened.wait(0.5)
+        path.mkdir()
+        assert is_opened.wait(WAIT)
+        found[0].close()
+        assert path.is_dir()  # the filler uses it
+
+
+def test_a_published_bundle_is_searched_and_its_files_are_removed_afterwards(
+    endpoint: str, store: Store, publish: Publish, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    version = publish(bundle)
+    with Search(store.url) as search:
+        assert search.search("the baker") == Search(bundle).search("the baker")
+        assert version[:12] in repr(search)
+        store.remove(["story-007"])
+        assert (search.get("story-007") is None, len(search)) == (False, 200)
+        search.reload()
+        assert (search.get("story-007"), len(search)) == (None, 199)
+        assert [path.name for path in tmp_path.glob("*/*") if path.is_dir()] == [version]
+    assert not any(path.is_dir() for path in tmp_path.glob("*/*"))

@@ -22,15 +22,11 @@ from semsearch.engine.semantic.index import (
     unpack_signs,
 )
 from semsearch.engine.tensors import AnyArray
+from tests.engine.test_quantization import unit_rows
 from tests.page_cache import cached_pages, forget
 
 STAGES = StagesInfo(candidates=2_000, rescored=300)
 AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
-
-
-def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
-    values = np.random.default_rng(seed).standard_normal((rows, dim))
-    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
 
 
 def index_of(embeddings: Embeddings) -> Index:

@@ -1,12 +1,16 @@
-"""HTML: what is text, what is boilerplate, and which ids lead to a section."""
+"""HTML and pages that generators build: what is text, which of them are pages, their ids, languages and versions."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from semsearch.engine.bundle import read_manifest
 from semsearch.indexing.documents.html import read_html_text
 from semsearch.indexing.documents.passages import DocumentPassage, Splitter, divide
+from semsearch.indexing.documents.reading import copied_page
+from tests.command_line import run, summary
+from tests.indexing.documents.test_reading import open_passages
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
 
@@ -77,3 +81,131 @@ def test_the_title_is_the_first_heading_or_the_one_of_the_head() -> None:
 
 def test_a_page_is_nested_as_deeply_as_it_likes(passages: Callable[..., list[DocumentPassage]]) -> None:
     assert [each.text for each in passages("<div>" * 20_000 + "deep")] == ["deep"]
+
+
+TEXTS = {
+    "tabs of Docusaurus": (
+        '<main><article><div class="tabs-container"><ul role="tablist"><li role="tab">Debian<li role="tab">Fedora</ul>'
+        '<div><div role="tabpanel"><p>apt</p></div><div role="tabpanel" hidden>dnf <b>x</b></div></div></div>',
+        "Debian\n\napt\n\nFedora\n\ndnf x",
+    ),
+    "tabs of Material": (
+        '<article><div class="tabbed-set"><input type=radio><div class="tabbed-labels"><label>A</label><label>B</label>'
+        '</div><div class="tabbed-content"><div class="tabbed-block"><p>a</p></div><div class="tabbed-block">'
+        '<div class="tabbed-set"><div class="tabbed-labels"><label>C</label></div><div class="tabbed-content">'
+        '<div class="tabbed-block">c</div></div></div></div></div></div></article>',
+        "A\n\na\n\nB\n\nC\n\nc",
+    ),
+    "tabs of sphinx-tabs": (
+        '<div role="tablist"><button role="tab">A</button><button role="tab">B</button></div>'
+        '<div role="tabpanel">a</div><div role="tabpanel" hidden="true">b</div>',
+        "A\n\na\n\nB\n\nb",
+    ),
+    "details that are closed": ("<details><summary>More</summary><p>inside</p></details>", "More\n\ninside"),
+    "what Docusaurus puts around an article": (
+        '<main><article><nav>Home</nav><span class="theme-doc-version-badge badge">Version: 1.0</span>'
+        '<div class="theme-doc-toc-mobile">On this page</div><h1>A</h1><p>a</p><section>'
+        '<article><a class="card theme-doc-card-container"><h2>Other</h2></a></article></section></article>'
+        '<div class="table-of-contents"><a href="#a">A</a></div></main>',
+        "A\n\na",
+    ),
+    "several articles": ("<main><aside>x</aside><article><p>a</p><article>b</article></article></main>", "a\n\nb"),
+    "lists of pages of Sphinx": (
+        '<h1>A</h1><p>a</p><div class="toctree-wrapper"><p class="caption">Contents</p><ul><li>B</ul></div>',
+        "A\n\na",
+    ),
+    "images": ('<p>See <img src=a alt="the logo"> <img src=b alt=""></p>', "See the logo"),
+    "styles that hide": ('<p style="color:red;display: none">x</p><p style="visibility:hidden">y</p>z', "z"),
+    "lines of code": (
+        '<pre><span class="token-line"><i>a</i><br></span><span class="token-line">  b<br></span></pre>',
+        "a\n  b",
+    ),
+    "lines of code without breaks": (
+        '<pre><code><span class="line">a</span><span class="line">  b</span></code></pre>',
+        "a\n  b",
+    ),
+    "numbers of lines": (
+        '<table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>a\nb</pre></td></tr></table>',
+        "a\nb",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_the_text_of_a_page_is_what_a_reader_can_see(case: str) -> None:
+    html, expected = TEXTS[case]
+    (part,) = read_html_text(f"<html><body>{html}", Path("page.html")).parts
+    assert part.text == expected
+
+
+LISTS = {
+    "tags of Docusaurus": '<html class="blog-wrapper blog-tags-post-list-page plugin-blog"><main><h1>2 posts</h1>x',
+    "an archive of Docusaurus": '<html class="plugin-blog plugin-id-default"><main><h3 id=2021>2021</h3><ul><li>x</ul>',
+    "a category of Docusaurus": '<main><div class="generatedIndexPage_x"><h1>C</h1><p>x</div>',
+    "a blog of Material": '<article><h1>Blog</h1></article><article class="md-post md-post--excerpt">x</article>',
+    "the index of Sphinx": '<h1 id="index">Index</h1><div class="genindex-jumpbox">A</div>',
+    "contents of Sphinx": '<h1>Docs</h1><div class="toctree-wrapper"><ul><li>A</ul></div>',
+}
+PAGES = {
+    "a post": '<html class="blog-wrapper blog-post-page plugin-blog"><main><article><h1>A</h1>x</article>',
+    "contents with a text": '<h1>Docs</h1><p>x</p><div class="toctree-wrapper"><ul><li>A</ul></div>',
+}
+
+
+@pytest.mark.parametrize("case", [*LISTS, *PAGES])
+def test_a_list_of_pages_is_known_by_its_elements(case: str) -> None:
+    document = read_html_text((LISTS | PAGES)[case], Path("page.html"))
+    assert document.unlisted == ("links to other pages alone" if case in LISTS else "")
+
+
+@pytest.mark.parametrize(
+    ("path", "canonical", "copied"),
+    [
+        ("a/index.html", "https://x.org/base/a/", ""),
+        ("1.0/a.html", "https://x.org/base/next/a", "next/a.html"),
+        ("1.0/b.html", "https://x.org/base/next/b", ""),  # no such page
+        ("a.html", "https://x.org/next/a", "next/a.html"),
+        ("index.html", "https://x.org/next/a", ""),
+        ("1.0/a.html", "", ""),
+    ],
+)
+def test_a_page_that_names_another_one_as_canonical_is_a_copy(path: str, canonical: str, copied: str) -> None:
+    assert copied_page(path, canonical, {"a/index.html", "a.html", "next/a.html", "1.0/a.html", path}) == copied
+
+
+def write_site(folder: Path, pages: dict[str, str]) -> None:
+    for name, html in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(html)
+
+
+def test_pages_in_languages_and_versions_have_them_as_columns(tmp_path: Path, bundle_copy: Path) -> None:
+    version = "<meta name='docsearch:version' content=1.0>"
+    write_site(
+        tmp_path / "site",
+        {
+            "index.html": f"<html lang=en>{version}<h1>A</h1>{WORDS}",
+            "de/index.html": f"<html lang=de>{version}<h1>A</h1>Die Häuser {WORDS}",
+            "copy.html": f"<html lang=en><link rel=canonical href='https://x.org/de/'>{WORDS}",
+            "notes.md": f"---\nlang: fr\nversion: 2\n---\n{WORDS}",
+        },
+    )
+    done = run("index", tmp_path / "site", "--out", bundle_copy, "--replace")
+    assert summary(done, "languages") == "de, en, fr"
+    assert summary(done, "versions") == "1.0, 2"
+    assert "1 skipped: a copy of the page that it names as canonical, such as copy.html" in " ".join(done.out.split())
+    found = {each.metadata["path"]: each.metadata for each in open_passages(bundle_copy)}
+    assert [found["de/index.html"][name] for name in ("language", "version")] == ["de", "1.0"]
+    info = read_manifest(bundle_copy).corpus
+    assert info.keywords is not None
+    assert set(info.keywords.languages) == {"english", "french", "german"}
+    assert "language_column" not in info.options
+    run("index", tmp_path / "site", "--out", bundle_copy, "--language-column", "none")
+    assert not read_manifest(bundle_copy).corpus.keywords.languages  # type: ignore[union-attr]
+
+
+def test_the_folders_of_mike_and_read_the_docs_are_versions(tmp_path: Path, bundle_copy: Path) -> None:
+    write_site(tmp_path / "site", dict.fromkeys(("index.html", "1.2/a.html", "en/stable/b.html"), f"<h1>A</h1>{WORDS}"))
+    (tmp_path / "site" / "versions.json").write_text('[{"version": "1.2", "title": "1.2", "aliases": ["latest"]}]')
+    done = run("index", tmp_path / "site", "--out", bundle_copy, "--replace")
+    assert (summary(done, "languages"), summary(done, "versions")) == ("en", "1.2, stable")
