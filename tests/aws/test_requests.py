@@ -145,9 +145,7 @@ def test_a_restored_function_asks_the_address_once_until_they_expire(local: Loca
     assert source.get(NOW + timedelta(minutes=56)).access_key == "key-2"
 
 
-def test_a_container_has_a_path_at_amazons_address_and_a_file_with_the_token(
-    local: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_container_has_a_path_and_a_token_file(local: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws, "CONTAINER", local.url)
     (tmp_path / "token").write_text("of the file\n")
     environment = {

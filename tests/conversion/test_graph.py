@@ -123,9 +123,7 @@ def test_a_graph_that_computes_something_else_is_refused(
     assert "expected at least 0.9999" in found
 
 
-def test_a_tokenizer_that_contradicts_its_own_settings_is_refused(
-    tiny_copy: Path, tiny_graph: ModelProto, tmp_path: Path
-) -> None:
+def test_a_tokenizer_against_its_settings_is_refused(tiny_copy: Path, tiny_graph: ModelProto, tmp_path: Path) -> None:
     edit_json(tiny_copy / "tokenizer_config.json", do_lower_case=False)  # tokenizer.json lower-cases
     source = read_source(tiny_copy, "tests/cased")
     disagreement(source, run_original(source), open_graph(tiny_graph, source, tmp_path / "work"))

@@ -44,9 +44,7 @@ def tokenize(source: Source, folder: Path) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_a_padded_batch_has_the_embeddings_of_texts_alone(
-    tiny_source: Source, tiny_tokens: list[TokenIds], pooling: str
-) -> None:
+def test_a_padded_batch_embeds_like_texts_alone(tiny_source: Source, tiny_tokens: list[TokenIds], pooling: str) -> None:
     tokens = [text.ids for text in tiny_tokens[::9]]
     assert len(set(map(len, tokens))) > 5
     found = embed(replace(tiny_source, pooling=pooling), tokens)
@@ -54,9 +52,7 @@ def test_a_padded_batch_has_the_embeddings_of_texts_alone(
 
 
 @pytest.mark.parametrize(("dimensions", "kind"), [(None, "all"), (DIMENSIONS, "first")])
-def test_modules_after_pooling_and_fewer_dimensions(
-    steps: Path, tmp_path: Path, dimensions: int | None, kind: str
-) -> None:
+def test_modules_after_pooling_and_dimensions(steps: Path, tmp_path: Path, dimensions: int | None, kind: str) -> None:
     source = read_source(steps, "steps", dimensions=dimensions)
     found = embed(source, tokenize(source, tmp_path))
     assert least_cosine(found, expected("steps", kind)) >= LEAST_COSINE

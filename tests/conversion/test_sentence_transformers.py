@@ -177,9 +177,7 @@ def test_more_dimensions_than_the_model_has_are_refused(steps: Path) -> None:
         read_source(steps, "steps", dimensions=41)
 
 
-def test_dimensions_and_prompts_of_the_command_line_are_in_the_bundle(
-    steps: Path, calibration: Path, stories: Path, tmp_path: Path
-) -> None:
+def test_stated_dimensions_and_prompts_are_kept(steps: Path, calibration: Path, stories: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
     options = ["--dimensions", 16, "--query-prompt", "ask: ", "--document-prompt", "read: ", "--calibration"]
     corpus = write_texts(tmp_path / "texts.csv", list(TEXTS))
@@ -234,9 +232,7 @@ def routed(router: Path, calibration: Path, tmp_path_factory: pytest.TempPathFac
     return folder / "bundle", corpus
 
 
-def test_queries_and_passages_are_embedded_by_the_two_models_of_a_router(
-    router: Path, routed: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_router_embeds_queries_and_passages_apart(router: Path, routed: tuple[Path, Path], tmp_path: Path) -> None:
     query = read_source(router, "router")
     assert query.documents is not None
     for source, role in ((query, "query"), (query.documents, "document")):
@@ -251,9 +247,7 @@ def test_queries_and_passages_are_embedded_by_the_two_models_of_a_router(
     assert [path.name for path in bundle.iterdir() if path.is_dir()] == []
 
 
-def test_a_bundle_of_a_router_is_verified_without_its_model_for_passages(
-    router: Path, routed: tuple[Path, Path]
-) -> None:
+def test_a_bundle_of_a_router_is_verified_without_its_passage_model(router: Path, routed: tuple[Path, Path]) -> None:
     bundle, _ = routed
     checks = list(verify(bundle))
     assert all(check.passed for check in checks)

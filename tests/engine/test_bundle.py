@@ -157,9 +157,7 @@ def test_a_damaged_file_of_the_right_length_is_refused_by_name(bundle_copy: Path
 
 
 @pytest.mark.parametrize("name", [TOKENIZER, MODEL])
-def test_a_damaged_model_or_tokenizer_of_the_right_length_is_refused_by_name_and_reason(
-    bundle_copy: Path, name: str
-) -> None:
+def test_a_damaged_model_or_tokenizer_is_refused_by_name_and_reason(bundle_copy: Path, name: str) -> None:
     path = bundle_copy / name
     path.write_bytes(b"}" * path.stat().st_size)
     with pytest.raises(BundleError) as refused:

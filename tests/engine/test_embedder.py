@@ -51,9 +51,7 @@ def test_an_embedding_is_the_unit_sum_of_its_tokens_vectors(bundle: Path, embedd
 
 
 @pytest.mark.parametrize(("words", "is_truncated"), [(22, False), (23, True)])
-def test_a_text_is_truncated_when_it_has_more_tokens_than_the_model_reads(
-    embedder: Embedder, words: int, is_truncated: bool
-) -> None:
+def test_a_text_is_truncated_to_what_the_model_reads(embedder: Embedder, words: int, is_truncated: bool) -> None:
     assert embedder.model.max_tokens == 24  # [CLS] and [SEP] leave 22 words
     text = " ".join(["goose"] * words)
     tokens = embedder.tokenize([text])[0]
@@ -83,9 +81,7 @@ def test_a_text_gets_the_prompt_of_its_role(
 
 
 @pytest.mark.parametrize("read", [lambda embedder, text: embedder.tokenize([text]), Embedder.encode])
-def test_while_a_long_text_is_tokenized_other_threads_run(
-    embedder: Embedder, read: Callable[[Embedder, str], Any]
-) -> None:
+def test_while_a_text_is_tokenized_other_threads_run(embedder: Embedder, read: Callable[[Embedder, str], Any]) -> None:
     interval = sys.getswitchinterval()
     began, ended = threading.Event(), threading.Event()
 

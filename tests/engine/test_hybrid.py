@@ -71,9 +71,7 @@ def test_reciprocal_ranks_are_those_of_both_orders(world: tuple[Index, Keywords,
 
 
 @pytest.mark.parametrize("top_k", [FEW_RESULTS, 100])
-def test_a_filter_that_leaves_out_the_best_row_does_not_change_scores(
-    world: tuple[Index, Keywords, Embeddings], top_k: int
-) -> None:
+def test_a_filter_without_the_best_row_keeps_the_scores(world: tuple[Index, Keywords, Embeddings], top_k: int) -> None:
     index, keywords, query = world
     matches = keywords.match("w12 w20")
     allowed = np.ones(ROWS, np.bool_)
@@ -107,9 +105,7 @@ def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddin
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.6])  # few rows are enough for most queries and not for all
-def test_ten_results_are_those_of_more_rows_of_semantic_search(
-    world: tuple[Index, Keywords, Embeddings], weight: float
-) -> None:
+def test_ten_results_are_those_of_more_semantic_rows(world: tuple[Index, Keywords, Embeddings], weight: float) -> None:
     index, keywords, _ = world
     info = replace(keywords.info, fusion_weight=weight)
     random = np.random.default_rng(8)
@@ -131,9 +127,7 @@ def test_without_a_known_word_the_order_is_that_of_the_meaning(world: tuple[Inde
     assert [hit.row for hit in hits] == [hit.row for hit in index.search(query, 10)]
 
 
-def test_only_rows_that_are_allowed_and_hold_the_quoted_words_are_found(
-    world: tuple[Index, Keywords, Embeddings],
-) -> None:
+def test_only_allowed_rows_with_the_quoted_words_are_found(world: tuple[Index, Keywords, Embeddings]) -> None:
     index, keywords, query = world
     allowed = np.arange(ROWS) % 7 == 0
     hits = fuse(index, query, keywords.match('"w9" w3', allowed), keywords.info, 100).hits()

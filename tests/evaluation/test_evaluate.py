@@ -79,9 +79,7 @@ def test_a_table_names_the_measures_of_each_mode(bundle: Path, questions: Path) 
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
-def test_trec_eval_reads_the_run_and_finds_the_same_figures(
-    bundle: Path, questions: Path, tmp_path: Path, mode: str
-) -> None:
+def test_trec_eval_reads_the_run_and_agrees(bundle: Path, questions: Path, tmp_path: Path, mode: str) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier has no wheels for this processor")
     path = tmp_path / "out.run"
     report = evaluate_json(bundle, "--questions", questions, "--mode", mode, "--run", path)

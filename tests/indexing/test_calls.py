@@ -34,9 +34,7 @@ def test_it_runs_in_a_thread_and_leaves_the_handlers_of_signals(out: Path, docum
     assert [signal.getsignal(number) for number in numbers] == before
 
 
-def test_the_progress_goes_to_a_function_or_to_nobody_where_there_is_no_terminal(
-    out: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_terminal_progress_goes_to_a_function_or_nobody(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steps: list[str] = []
     index(["a goose"], out=out, progress=lambda step, share, texts=0: steps.append(step))
     assert {"read texts", "embed texts", "check files"} <= set(steps)

@@ -108,9 +108,7 @@ def test_sizes_accuracy_checks_and_progress_are_printed(whole: tuple[Path, Run])
         assert line.startswith(f"{step}: 100%, ")
 
 
-def test_python_is_pythons_documentation_and_the_bundle_is_called_bundle(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_is_pythons_documentation(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
     monkeypatch.chdir(tmp_path)
     done = run("index", "python", "--model", TINY_BERT)
@@ -214,9 +212,7 @@ def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], ti
 # Options
 
 
-def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
-    calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pooling_and_commit_are_recorded(calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = tmp_path / "snapshots" / "c9745ed1"
     shutil.copytree(TINY_BERT, snapshot)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
@@ -238,9 +234,7 @@ def test_help_as_a_command_loads_nothing_heavy(command: list[str]) -> None:
     assert not loaded & {"torch", "transformers", "onnx", "polars", "optimum"}
 
 
-def test_a_message_is_one_line_however_narrow_the_terminal_and_keeps_brackets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_is_one_line_and_keeps_its_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     path = tmp_path / f"[red]news[/red] [1] {'long' * 50}.csv"
     assert str(path) in error_line(run("index", path, "--out", tmp_path / "bundle"))

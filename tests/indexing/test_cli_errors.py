@@ -50,9 +50,7 @@ def test_an_error_is_one_line_and_leaves_the_old_bundle_byte_for_byte(
     assert names(story_bundle.parent) == ["bundle"]
 
 
-def test_an_error_of_the_disk_is_one_line_that_names_the_place(
-    story_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_disk_is_one_line_with_its_place(story_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(story_bundle / INDEX))
 
@@ -60,9 +58,7 @@ def test_an_error_of_the_disk_is_one_line_that_names_the_place(
     assert error_line(run("verify", story_bundle)) == f"error: {story_bundle / INDEX}: {os.strerror(errno.EIO)}"
 
 
-def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
-    whole: tuple[Path, Run], stories: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_leaves_the_old_bundle(whole: tuple[Path, Run], stories: Path, tmp_path: Path) -> None:
     kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
     with mounted(tmp_path / "disk", *small_disk(int(1.9 * kilobytes))) as disk:
         out = Path(shutil.copytree(whole[0], disk / "bundle"))

@@ -159,9 +159,7 @@ def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most
     assert peak_of(lambda: column_tensors(metadata, {"a": kind})) < most * rows
 
 
-def test_the_summary_and_the_error_of_a_filter_name_the_value_that_took_the_type_of_a_column(
-    out: Path,
-) -> None:
+def test_the_summary_and_the_error_of_a_filter_name_the_value_that_took_the_type_of_a_column(out: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"text": f"a goose {row}", "price": row, "day": f"2024-05-{row + 10}", "note": "x"} for row in range(9)
     ]

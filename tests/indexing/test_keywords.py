@@ -72,9 +72,7 @@ def write_synonyms(folder: Path, content: str) -> Path:
     return path
 
 
-def test_synonyms_are_found_by_each_word_of_their_line_and_kept_by_an_update(
-    bundle_copy: Path, texts: Path, tmp_path: Path
-) -> None:
+def test_synonyms_are_found_by_each_of_their_words_and_kept(bundle_copy: Path, texts: Path, tmp_path: Path) -> None:
     file = write_synonyms(tmp_path, "\ufeff# one for a meaning\r\n\r\nhouses, Häuser ,haus,villa\r\nlook,Search\n")
     info = export(bundle_copy, texts, "--synonyms", str(file))
     assert found(bundle_copy, info, "villas") == found(bundle_copy, info, "Haus") == [0, 2]
@@ -228,9 +226,7 @@ def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "known"), [("the wooden river", 1.0), ("der Fuchs river einen Bach", 0.25), ("an AB-12", 1.0)]
 )
-def test_the_manifest_says_how_many_words_the_tokenizer_knows(
-    bundle_copy: Path, tmp_path: Path, text: str, known: float
-) -> None:
+def test_the_manifest_says_how_many_words_are_known(bundle_copy: Path, tmp_path: Path, text: str, known: float) -> None:
     (tmp_path / "texts.csv").write_text(f"text\n{text}\n", encoding="utf-8")
     info = export(bundle_copy, tmp_path / "texts.csv")
     assert info is not None
@@ -242,9 +238,7 @@ WORDS = [*"abcdefghij", "searching", "searches", "AB-1234", "C++", "Żółć", "
 
 @pytest.mark.parametrize("stemming", [None, "english"])
 @pytest.mark.parametrize("block", [1, 7, 100])
-def test_the_tensors_are_the_same_however_many_terms_are_sorted_at_a_time(
-    block: int, stemming: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tensors_do_not_depend_on_block_size(block: int, stemming: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(block)
     weights = [1 / (rank + 1) for rank in range(len(WORDS))]
     texts = [" ".join(choose.choices(WORDS, weights, k=choose.randint(0, 12))) for _ in range(60)]

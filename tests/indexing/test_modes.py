@@ -82,9 +82,7 @@ def test_an_index_can_be_added_to_in_another_folder(coats: Path, tmp_path: Path)
     assert found(coats) == BEFORE
 
 
-def test_the_file_that_an_index_was_made_from_may_leave_texts_out_and_another_one_may_not(
-    out: Path, tmp_path: Path
-) -> None:
+def test_the_file_of_an_index_may_leave_texts_out_and_another_may_not(out: Path, tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "texts.csv", ["a goose", "a ferry", "a judge"])
     assert run("index", texts, "--out", out).code == 0
     write_texts(texts, ["a goose"])

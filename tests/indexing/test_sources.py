@@ -97,9 +97,7 @@ def indexed(out: Path) -> Callable[..., Search]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_filters_find_the_same_rows_whatever_the_source(
-    source: str, indexed: Callable[..., Search], tmp_path: Path
-) -> None:
+def test_filters_find_the_same_rows_of_any_source(source: str, indexed: Callable[..., Search], tmp_path: Path) -> None:
     search = indexed(SOURCES[source](tmp_path), column=KINDS)
     for condition in FILTERS:
         found = [hit.id for hit in search.search(filter=condition, top_k=100)]
@@ -129,9 +127,7 @@ def passes(row: dict[str, Any], condition: dict[str, Any]) -> bool:
     return bool(compare[operator](operand))
 
 
-def test_scalars_of_numpy_and_pandas_and_decimals_are_values_and_missing_ones_are_missing(
-    indexed: Callable[..., Search],
-) -> None:
+def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: Callable[..., Search]) -> None:
     rows = [
         {"text": "a", "n": np.int64(100), "f": np.float32(9.5), "ok": np.bool_(True), "cost": Decimal("140.00")},
         {"text": "b", "n": np.int64(9), "f": np.float32(20), "ok": np.bool_(False), "cost": Decimal("9.50")},
@@ -163,9 +159,7 @@ def test_scalars_of_numpy_and_pandas_and_decimals_are_values_and_missing_ones_ar
         (7, "found int, expected rows"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_with_its_row_and_column(
-    rows: Any, message: str, indexed: Callable[..., Search]
-) -> None:
+def test_what_cannot_be_kept_is_refused_with_its_place(rows: Any, message: str, indexed: Callable[..., Search]) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         indexed(rows)
 

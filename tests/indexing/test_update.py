@@ -39,17 +39,13 @@ def full(bundle: Path, changed: Path, tmp_path: Path) -> dict[str, bytes]:
     return contents(out)
 
 
-def test_an_update_embeds_new_texts_alone_and_ends_with_the_bytes_of_a_full_export(
-    bundle_copy: Path, changed: Path, full: dict[str, bytes]
-) -> None:
+def test_an_update_has_the_bytes_of_a_full_export(bundle_copy: Path, changed: Path, full: dict[str, bytes]) -> None:
     done = export_texts(changed, bundle_copy, "--update", bundle_copy)
     assert summary(done, "embedded") == "5 texts, 191 rows taken over from the older index"
     assert contents(bundle_copy) == full
 
 
-def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bundle(
-    bundle_copy: Path, changed: Path, tmp_path: Path
-) -> None:
+def test_an_update_in_another_folder_has_options_and_bytes(bundle_copy: Path, changed: Path, tmp_path: Path) -> None:
     options = ("--title", "Stories", "--stem", "german", "--id-column", "number")
     export_texts(changed, bundle_copy, *options)
     export_texts(changed, tmp_path / "new", "--update", bundle_copy)
@@ -105,9 +101,7 @@ def test_a_model_that_is_named_replaces_that_of_the_index(bundle_copy: Path, cha
     assert summary(done, "embedded") == "195 texts, 1 rows with the text of another"
 
 
-def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
-    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundle_that_is_replaced_meanwhile_is_refused(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = read_manifest(bundle_copy)
 
     def replace_meanwhile(texts: object) -> None:

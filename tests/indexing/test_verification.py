@@ -110,9 +110,7 @@ def shrink_one_scale(tensors: Tensors) -> None:
 
 
 @pytest.mark.parametrize("change", [swap_two_rows, shrink_one_scale])
-def test_rows_that_are_not_those_of_their_texts_fail_the_cosine(
-    bundle_copy: Path, change: Callable[[Tensors], None]
-) -> None:
+def test_rows_of_other_texts_fail_the_cosine(bundle_copy: Path, change: Callable[[Tensors], None]) -> None:
     change_tensors(bundle_copy / INDEX, change)
     assert failed(bundle_copy) == [COSINE]
 

@@ -17,9 +17,7 @@ from tests.command_line import error_line, export_texts, run, summary, write_tex
 from tests.stand_ins.fixtures import Publish, object_at
 
 
-def test_publish_history_rollback_and_prune(
-    where: list[str], bundles: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_publish_rollback_and_prune(where: list[str], bundles: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     for bundle in bundles:
         assert main(["publish", str(bundle), *where]) == 0
     assert "is the current version of" in capsys.readouterr().out

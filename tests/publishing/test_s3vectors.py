@@ -76,9 +76,7 @@ def test_the_index_is_made_so_that_texts_are_no_filters(published: Path) -> None
     assert set(index["metadataConfiguration"]["nonFilterableMetadataKeys"]) == {"_text", "_id", "_metadata"}
 
 
-def test_a_publish_that_was_stopped_sends_only_what_is_not_there(
-    bundle: Path, send: Send, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_publish_goes_on(bundle: Path, send: Send, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "MOST_VECTORS", 30)
     monkeypatch.setattr(sending, "SENDERS", 1)
 
@@ -178,9 +176,7 @@ def test_a_bundle_with_texts_is_not_replaced(bundle: Path, bundle_copy: Path, se
     assert contents(bundle_copy) == before
 
 
-def test_a_bundle_without_texts_of_its_own_is_neither_published_nor_updated_from(
-    published: Path, send: Send, tmp_path: Path
-) -> None:
+def test_a_bundle_of_a_service_is_neither_published_nor_updated(published: Path, send: Send, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="its texts are in S3 Vectors already"):
         send(published, "again", tmp_path / "out")
     from semsearch.indexing.vectors.embed import open_older_rows

@@ -17,9 +17,7 @@ from tests.stand_ins.fixtures import Publish, object_at
 from tests.world import write_bundle
 
 
-def test_a_published_bundle_has_all_its_files_and_a_pointer_to_them(
-    store: Store, s3: Any, url: str, publish: Publish, bundle: Path
-) -> None:
+def test_a_published_bundle_has_all_its_files(store: Store, s3: Any, url: str, publish: Publish, bundle: Path) -> None:
     version = publish(bundle)
     assert json.loads(s3.get_object(**object_at(url, "current.json"))["Body"].read())["version"] == version
     for path in bundle.iterdir():
@@ -46,9 +44,7 @@ def test_a_damaged_file_is_not_sent(store: Store, bundle_copy: Path) -> None:
     assert store.versions() == []
 
 
-def test_a_bundle_that_is_replaced_while_it_is_sent_is_not_published(
-    store: Store, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changing_bundle_is_not_published(store: Store, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     send_file = Bucket.send_file
 
     def send_and_replace(*arguments: Any) -> None:
@@ -142,9 +138,7 @@ def test_prune_believes_the_clock_of_s3_and_not_that_of_this_machine(
     assert {version.name for version in store.versions()} == versions
 
 
-def test_prune_aborts_the_old_uploads_of_this_prefix_that_nobody_finished(
-    s3: Any, url: str, store: Store, publish: Publish, bundle: Path
-) -> None:
+def test_prune_aborts_old_uploads_of_a_prefix(s3: Any, url: str, store: Store, publish: Publish, bundle: Path) -> None:
     publish(bundle)
     ours = object_at(url, "bundles/0/model.ort")
     for upload in (ours, ours | {"Key": "others/model.ort"}):
@@ -155,9 +149,7 @@ def test_prune_aborts_the_old_uploads_of_this_prefix_that_nobody_finished(
     assert [upload["Key"] for upload in left] == ["others/model.ort"]
 
 
-def test_an_unfinished_version_is_pruned(
-    s3: Any, url: str, store: Store, publish: Publish, bundles: list[Path]
-) -> None:
+def test_unfinished_versions_are_pruned(s3: Any, url: str, store: Store, publish: Publish, bundles: list[Path]) -> None:
     publish(bundles[0])
     version, _, _ = store.send(bundles[1])
     s3.delete_object(**object_at(url, f"bundles/{version}/manifest.json"))
@@ -259,9 +251,7 @@ def test_of_two_commands_at_the_same_time_the_second_is_refused(
 # The commands
 
 
-def test_ids_come_from_the_command_line_or_from_a_file(
-    where: list[str], bundle: Path, store: Store, tmp_path: Path
-) -> None:
+def test_ids_come_from_the_command_or_from_a_file(where: list[str], bundle: Path, store: Store, tmp_path: Path) -> None:
     url, *options = where
     run("publish", bundle, *where)
     done = run("remove", url, "story-001", "story-002", *options)

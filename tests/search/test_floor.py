@@ -39,9 +39,7 @@ def test_without_a_mode_the_floor_is_that_of_the_default(floored: Loaded) -> Non
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("later", [{"boost": {"chapter": {"log": True, "weight": 1.0}}}, {"rerank": 50}])
-def test_the_floor_is_compared_with_the_score_before_boosts_and_reranking(
-    floored: Loaded, mode: str, later: dict[str, Any]
-) -> None:
+def test_the_floor_is_for_scores_before_boosts_and_reranking(floored: Loaded, mode: str, later: dict[str, Any]) -> None:
     query = Query(TEXT, 100, mode, min_score=FLOOR)
     plain, found = [hit["id"] for hit in find(floored, query).results], find(floored, replace(query, **later)).results
     assert {hit["id"] for hit in found} == set(plain)

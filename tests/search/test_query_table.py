@@ -55,9 +55,7 @@ def scores(loaded: LoadedBundle, embedding: Embeddings) -> list[float]:
     return [hit.score for hit in loaded.index.search(embedding, 5)]
 
 
-def test_the_table_embeds_queries_and_the_model_those_that_ask_for_it(
-    client: httpx.Client, loaded: LoadedBundle
-) -> None:
+def test_the_table_embeds_queries_and_the_model_those_that_ask(client: httpx.Client, loaded: LoadedBundle) -> None:
     assert loaded.table is not None
     tokens = loaded.embedder.tokenize([QUESTION], role="query")
     asked: list[tuple[dict[str, object], str, Callable[..., Embeddings]]] = [

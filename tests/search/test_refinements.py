@@ -187,9 +187,7 @@ def test_without_a_text_the_texts_are_listed(
 
 
 @given(row=st.integers(0, ROWS - 1), mode=st.sampled_from(MODES), condition=st.sampled_from(FILTERS))
-def test_more_like_a_text_is_the_search_for_it_without_itself(
-    row: int, mode: str, condition: dict[str, Any] | None
-) -> None:
+def test_more_like_a_text_is_its_search_without_itself(row: int, mode: str, condition: dict[str, Any] | None) -> None:
     corpus, _ = world()
     id = corpus.ids[row]
     first = corpus.ids.index(id)

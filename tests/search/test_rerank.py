@@ -62,9 +62,7 @@ def assert_same(found: Results, wanted: list[tuple[int, float]]) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("condition", [None, {"chapter": {"$lt": 9}}])
-def test_candidates_are_ordered_by_both_scores_and_the_others_follow(
-    search: Search, mode: str, condition: dict[str, Any] | None
-) -> None:
+def test_candidates_are_ordered_by_both_scores(search: Search, mode: str, condition: dict[str, Any] | None) -> None:
     plain = Query(TEXT, EVERY, mode, filter=condition)
     wanted = expected(search(plain).results)
     found = search(replace(plain, num_results=40, rerank=CANDIDATES)).results

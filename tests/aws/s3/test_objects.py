@@ -47,9 +47,7 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
     assert asked == [(host, path)]
 
 
-def test_an_object_is_read_with_the_time_at_which_it_was_stored(
-    url: str, environment: dict[str, str], bundle: Path, publish: Publish
-) -> None:
+def test_an_object_is_read_with_its_time(url: str, environment: dict[str, str], bundle: Path, publish: Publish) -> None:
     before = int(time.time())
     publish(bundle)
     after = time.time()

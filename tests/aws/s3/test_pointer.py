@@ -69,9 +69,7 @@ def test_functions_and_commands_refuse_a_pointer_with_the_same_words(
     assert [each.name for each in store.versions()] == [each.name for each in there]
 
 
-def test_what_publish_did_not_write_is_neither_listed_nor_deleted(
-    publish: Publish, store: Store, s3: Any, bundle: Path
-) -> None:
+def test_what_others_wrote_is_neither_listed_nor_deleted(publish: Publish, store: Store, s3: Any, bundle: Path) -> None:
     version = publish(bundle)
     names = ("readme.txt", "notes/manifest.json", f"{VERSION.upper()}/x")
     others = [object_at(store.url, f"bundles/{name}") for name in names]

@@ -56,9 +56,7 @@ def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str
     assert switch.status.error
 
 
-def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
-    behind: Behind, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unforeseen_error_is_reported_and_tried_again(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> None:
     switch, client, _, new = behind
     with monkeypatch.context() as patch:
         patch.setattr("semsearch.app.reloading.s3.load", lambda folder, embedder: 1 / 0)
@@ -136,9 +134,7 @@ def test_each_poll_reports_the_bundle_that_is_refused_until_another_one_is_curre
     assert switch.info()["failures"] == 3
 
 
-def test_the_pointer_is_read_again_when_what_it_names_could_not_be_opened_for_lack_of_files(
-    behind: Behind, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pointer_is_read_again_after_a_lack_of_free_files(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> None:
     switch, client, _, new = behind
     with monkeypatch.context() as patch:
 

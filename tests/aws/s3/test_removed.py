@@ -75,9 +75,7 @@ def test_a_restored_text_is_found_again(start: Start, publish: Publish, bundle: 
     assert switch.served.bundle.allowed is None  # type: ignore[attr-defined]
 
 
-def test_removals_follow_to_the_next_bundle_and_back(
-    start: Start, publish: Publish, bundles: list[Path], store: Store
-) -> None:
+def test_removals_follow_to_other_bundles(start: Start, publish: Publish, bundles: list[Path], store: Store) -> None:
     old = publish(bundles[0])
     store.remove([GOOSE])
     switch, client = start()

@@ -77,9 +77,7 @@ def kill_and_wait(server: Server, worker: int) -> None:
     assert eventually(lambda: len(set(workers_of(server)) - set(before)) == 1)
 
 
-def test_replaced_workers_serve_what_the_others_do_and_a_server_that_stops_leaves_nothing(
-    switched: Switched, environment: dict[str, str]
-) -> None:
+def test_replaced_workers_serve_on_and_a_stop_leaves_nothing(switched: Switched, environment: dict[str, str]) -> None:
     server, address, version = switched()
     for worker in workers_of(server):  # granian ends a server whose replaced worker dies within seconds
         kill_and_wait(server, worker)

@@ -77,9 +77,7 @@ def test_files_come_in_parts_that_are_put_together(
     ]
 
 
-def test_a_model_that_is_here_already_is_not_fetched(
-    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
-) -> None:
+def test_a_model_that_is_here_is_not_fetched(start: Start, publish: Publish, bundles: list[Path], proxy: Proxy) -> None:
     publish(bundles[1])
     _, client = start(bundles[0])
     assert ask(client)[1] == "Edition 1"
@@ -139,9 +137,7 @@ def test_a_local_bundle_of_another_release_or_without_its_model_does_not_hinder_
         manifest.write_text(manifest.read_text().replace('"format_version": 5', '"format_version": 3'))
 
 
-def test_an_image_without_a_bundle_serves_one_from_s3(
-    start: Start, publish: Publish, bundle: Path, tmp_path: Path
-) -> None:
+def test_an_image_without_bundle_serves_one_of_s3(start: Start, publish: Publish, bundle: Path, tmp_path: Path) -> None:
     (command,) = re.findall(r"^mkdir bundle && .+$", (ROOT / "docs" / "publish.md").read_text(), re.MULTILINE)
     subprocess.run(command, shell=True, cwd=tmp_path, check=True)
     lines = re.findall(r"^COPY --from=bundle (.*) /", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
@@ -155,9 +151,7 @@ def test_an_image_without_a_bundle_serves_one_from_s3(
     assert ask(client)[0] == version[:12]
 
 
-def test_what_a_killed_process_had_fetched_in_part_is_removed(
-    start: Start, publish: Publish, bundle: Path, environment: dict[str, str]
-) -> None:
+def test_partial_fetches_are_removed(start: Start, publish: Publish, bundle: Path, environment: dict[str, str]) -> None:
     version = publish(bundle)
     folder = folders.own_folder(environment)
     (folder / "0123.part").mkdir()
@@ -167,9 +161,7 @@ def test_what_a_killed_process_had_fetched_in_part_is_removed(
     assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
 
 
-def test_a_process_that_ends_removes_what_it_fetched(
-    publish: Publish, bundle: Path, url: str, environment: dict[str, str]
-) -> None:
+def test_an_end_removes_what_was_fetched(publish: Publish, bundle: Path, url: str, environment: dict[str, str]) -> None:
     publish(bundle)
     variables = os.environ | environment | {"URL": url}
     done = subprocess.run(

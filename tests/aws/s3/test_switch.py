@@ -33,9 +33,7 @@ def test_a_poll_switches_to_a_newer_bundle_and_back_and_removes_the_older(
     assert switch.status.switches == 2
 
 
-def test_a_pointer_that_has_not_changed_costs_one_conditional_request(
-    start: Start, publish: Publish, bundle: Path, proxy: Proxy
-) -> None:
+def test_an_unchanged_pointer_costs_one_request(start: Start, publish: Publish, bundle: Path, proxy: Proxy) -> None:
     publish(bundle)
     switch, _ = start()
     proxy.asked.clear()
@@ -79,9 +77,7 @@ def test_requests_do_not_wait_for_a_switch(start: Start, publish: Publish, bundl
     assert ask(client)[0] == versions[1][:12]
 
 
-def test_after_a_restore_the_next_request_starts_a_poll(
-    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
-) -> None:
+def test_after_a_restore_a_request_polls(start: Start, publish: Publish, bundles: list[Path], proxy: Proxy) -> None:
     publish(bundles[0])
     switch, client = start(by_requests=True, seconds=3600)
     version = publish(bundles[1])

@@ -121,9 +121,7 @@ def queries(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_same_ten_hits_as_the_whole_bundle_for_queries_of_which_half_are_filtered(
-    both: Ask, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_ten_hits_as_of_the_whole_bundle(both: Ask, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(REMOTE + "MOST_RANKED", 200)  # otherwise most of this small corpus
     monkeypatch.setattr(REMOTE + "MOST_FETCHED", 400)
     filters = [*SENT_FILTERS, *OWN_FILTERS]
@@ -142,9 +140,7 @@ def test_a_filter_that_the_service_cannot_apply_is_applied_here(both: Ask, condi
     assert not any(query["filter"] for query in StandIn.queries)
 
 
-def test_a_filter_that_keeps_more_rows_than_can_be_fetched_keeps_the_closest_ones(
-    both: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_filter_that_keeps_too_many_rows_keeps_the_closest_ones(both: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(REMOTE + "MOST_FETCHED", 10)
     for num_results, pages in ((5, 1), (80, 3)):  # no more pages than needed
         StandIn.queries.clear()
@@ -208,9 +204,7 @@ def test_the_bundle_keeps_its_texts_and_the_service_gets_none(kept: Path, storie
     assert (index.keywords, index.columns) == (before.keywords, before.columns)
 
 
-def test_it_is_published_again_over_itself_but_not_as_a_bundle_that_sends_its_texts(
-    kept: Path, stories: Path, send: Callable[..., Sent]
-) -> None:
+def test_it_is_published_again_but_not_with_its_texts(kept: Path, stories: Path, send: Callable[..., Sent]) -> None:
     assert send(stories, "kept", kept, keeps_texts=True).there == ROWS
     with pytest.raises(PublishError, match="holds vectors of another bundle"):
         send(stories, "kept", kept)

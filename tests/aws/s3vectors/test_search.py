@@ -84,9 +84,7 @@ def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column:
     ],
     ids=["$in", "several", "empty lists"],
 )
-def test_more_constraints_than_s3_vectors_takes_are_refused(
-    ask: Ask, condition: dict[str, Any], constraints: int
-) -> None:
+def test_too_many_constraints_for_s3_vectors_are_refused(ask: Ask, condition: dict[str, Any], constraints: int) -> None:
     reply = ask("goose", filter=condition)
     assert reply.status_code == 422
     assert reply.json()["error"].startswith(
@@ -168,7 +166,7 @@ NEAR = st.sampled_from([sign * 2**53 + step for sign in (1, -1) for step in (-1,
     number=(NEAR | INTS).filter(lambda number: abs(number) <= 2**53) | st.sampled_from([0.5, -0.5, 2.0**52 - 0.5]),
     wanted=st.lists(NEAR | INTS | FLOATS | st.just(-(10**400)), min_size=1, max_size=12),
 )
-def test_numbers_are_compared_as_exactly_as_by_python(number: float, wanted: list[float]) -> None:
+def test_numbers_compare_as_in_python(number: float, wanted: list[float]) -> None:
     row = {"year": number}
     vector = filterable_metadata(row, KINDS)
     operators: list[dict[str, Any]] = [{each: wanted[0]} for each in ("$eq", "$ne", *COMPARED)]

@@ -53,9 +53,7 @@ def check_form(text: str, found: Highlight) -> None:
 @given(texts=st.lists(texts_of_pieces, min_size=1, max_size=3), query=queries, marks_words=st.booleans())
 @example(["x" * 300 + "。goose y" + "z" * 200], "goose", True)  # the snippet begins before the sentence
 @example(["", " \n "], "goose", False)
-def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_query(
-    texts: list[str], query: str, marks_words: bool
-) -> None:
+def test_a_snippet_has_the_best_sentence_or_its_first_word(texts: list[str], query: str, marks_words: bool) -> None:
     wanted = set(split_terms(query, STEM))
     plain = highlight(texts, query, LANGUAGE, marks_words=False)  # its range is the best sentence
     for text, best, found in zip(texts, plain, highlight(texts, query, LANGUAGE, marks_words=marks_words), strict=True):
@@ -86,9 +84,7 @@ def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_que
         (["english"], "wi-fi", "wifi and Wi-Fi, fi", ["wifi", "Wi-Fi", "fi"]),
     ],
 )
-def test_stop_words_are_marked_only_if_the_query_has_no_other_words(
-    languages: list[str | None], query: str, text: str, marked: list[str]
-) -> None:
+def test_stop_words_are_marked_if_alone(languages: list[str | None], query: str, text: str, marked: list[str]) -> None:
     corrected = {"goos"} if "gooze" in query else frozenset[str]()
     terms = TermsOfWords(query, languages, corrected)
     (found,) = highlights.highlight([text], terms, marks_words=True)
@@ -118,9 +114,7 @@ def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_quer
     ),
     query=st.lists(st.sampled_from(["a", "b", "c", "d", "x"]), min_size=1, max_size=4),
 )
-def test_the_best_sentence_shares_the_rarest_terms_with_the_query(
-    texts: list[list[list[str]]], query: list[str]
-) -> None:
+def test_the_best_sentence_shares_the_rarest_terms_of_the_query(texts: list[list[list[str]]], query: list[str]) -> None:
     sentences = [[" ".join(words) + "." for words in text] for text in texts]
     shared = [[set(words) & set(query) for words in text] for text in texts]
     total, counts = sum(map(len, texts)), Counter(term for text in shared for terms in text for term in terms)

@@ -162,9 +162,7 @@ def test_keywords_that_nobody_uses_release_their_file_at_once(file: Path) -> Non
     ("query", "rows"),
     [("Zürich", [1, 0]), ("zurich", [0, 1]), ('"Zürich"', [1]), ('"zurich"', [0, 1]), ("ZU\u0308RICH", [1, 0])],
 )
-def test_a_word_is_found_in_spite_of_accents_and_its_own_spelling_first(
-    file: Path, query: str, rows: list[int]
-) -> None:
+def test_a_word_is_found_whatever_its_accents_its_own_spelling_first(file: Path, query: str, rows: list[int]) -> None:
     assert best_rows(make(file, ["by Zurich", "by Zürich", "goose"]), query) == rows
 
 
@@ -323,9 +321,7 @@ def test_texts_with_words_are_left_out(file: Path) -> None:
         (["create pages, create a page", "A page. " * 30], "create a page", "Create a  page?", "to create a page"),
     ],
 )
-def test_a_heading_that_is_the_query_comes_first(
-    file: Path, texts: list[str], name: str, query: str, longer: str
-) -> None:
+def test_a_heading_like_the_query_comes_first(file: Path, texts: list[str], name: str, query: str, longer: str) -> None:
     names: list[list[str]] = [[] for _ in texts]
     names[-1] = [name]
     keywords = write_keywords(file, texts, KeywordOptions(), names=names)

@@ -131,9 +131,7 @@ def columns_of(path: Path, rows: list[dict[str, Any]]) -> Columns:
 
 @settings(max_examples=150)
 @given(rows=metadata_rows, condition=one_filter | filters)
-def test_a_filter_keeps_the_rows_that_plain_python_keeps(
-    scratch: Path, rows: list[dict[str, Any]], condition: dict[str, Any]
-) -> None:
+def test_a_filter_keeps_what_python_keeps(scratch: Path, rows: list[dict[str, Any]], condition: dict[str, Any]) -> None:
     mask = allowed_rows(condition, columns_of(scratch, rows))
     assert mask.tolist() == [holds(condition, row) for row in rows]
 
@@ -180,9 +178,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("condition", "message"), REFUSED, ids=str)
-def test_a_wrong_filter_is_refused_with_the_place_and_what_is_expected_there(
-    tmp_path: Path, condition: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_filter_is_refused_with_the_place(tmp_path: Path, condition: dict[str, Any], message: str) -> None:
     with pytest.raises(FilterError, match=re.escape(message) + "$"):
         allowed_rows(condition, columns_of(tmp_path / "columns", ROWS))
 
@@ -238,9 +234,7 @@ def fits_a_dtype(numbers: list[float]) -> bool:
     wanted=st.lists(INTS | FLOATS | st.just(10**400), min_size=1, max_size=12),
     times=st.sampled_from([1, 40]),
 )
-def test_numbers_are_compared_as_exactly_as_by_python(
-    scratch: Path, numbers: list[float], wanted: list[float], times: int
-) -> None:
+def test_numbers_compare_as_in_python(scratch: Path, numbers: list[float], wanted: list[float], times: int) -> None:
     rows = [{"year": number} for number in numbers] * times
     assume(fits_a_dtype(numbers))  # the export refuses others
     columns = columns_of(scratch, rows)

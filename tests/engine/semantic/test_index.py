@@ -102,9 +102,7 @@ def test_equal_rows_come_in_the_order_of_the_corpus(rows: int) -> None:
 @pytest.mark.parametrize("rows", [150, 2_000, EXHAUSTIVE_ROWS + 1_000])
 @given(distinct=st.integers(1, 300), dim=st.sampled_from([3, AWKWARD_DIM]), seed=st.integers(0, 1 << 16))
 @settings(max_examples=8)
-def test_a_search_for_fewer_returns_the_first_of_a_search_for_more(
-    rows: int, distinct: int, dim: int, seed: int
-) -> None:
+def test_a_search_for_fewer_returns_the_first_of_one_for_more(rows: int, distinct: int, dim: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     index = index_of(unit_rows(distinct, dim, seed)[rng.integers(0, distinct, rows)])
     query = unit_rows(1, dim, seed + 1)[0]
@@ -148,9 +146,7 @@ def test_a_first_search_reads_the_signs_and_of_the_codes_only_those_of_few_rows(
     top_k=st.integers(1, MOST_HITS),
     seed=st.integers(0, 1 << 16),
 )
-def test_hits_among_all_or_some_rows_are_those_of_brute_force(
-    rows: int, distinct: int, dim: int, share: float, top_k: int, seed: int
-) -> None:
+def test_hits_are_those_of_brute_force(rows: int, distinct: int, dim: int, share: float, top_k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     embeddings = unit_rows(distinct, dim, seed)[rng.integers(0, distinct, rows)]
     allowed = rng.random(rows) < share

@@ -89,9 +89,7 @@ def test_every_python_calibrates_with_the_same_documentation(documentation: Corp
     assert not set(split.calibration) & set(split.held_out)
 
 
-def test_without_the_library_sources_an_error_asks_for_a_corpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_sources_an_error_asks_for_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
     with pytest.raises(CorpusError, match="has no sources of the library, expected json"):
         python_documentation()

@@ -155,9 +155,7 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str, suffi
         (("zzz",), "a column 'zzz'; name another with --text-column"),
     ],
 )
-def test_a_missing_column_names_those_that_are_there_and_the_closest(
-    tmp_path: Path, columns: tuple[str, ...], expected: str
-) -> None:
+def test_a_missing_column_names_the_closest_one(tmp_path: Path, columns: tuple[str, ...], expected: str) -> None:
     for path in write_each_format(tmp_path, [{"key": "1", "title": "a", "body": "b"}]):
         assert complaint(path, *columns) == f": found the columns 'key', 'title', 'body', expected {expected}"
 
@@ -267,9 +265,7 @@ NAN, INFINITY = float("nan"), float("inf")
         ("a.parquet", b"text\na\n", ": found Parquet that cannot be read ("),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(
-    tmp_path: Path, name: str, content: bytes | str, message: str
-) -> None:
+def test_a_fault_is_refused_with_its_place(tmp_path: Path, name: str, content: bytes | str, message: str) -> None:
     assert complaint(write(tmp_path, name, content)).startswith(message)
 
 

@@ -75,7 +75,5 @@ def test_a_page_has_the_address_of_the_site(path: str, base: str, style: str, ad
         ("index.html", "", "https://x.org/docs/", "./"),
     ],
 )
-def test_a_canonical_address_says_how_an_address_ends_or_which_other_page_it_is(
-    path: str, base: str, canonical: str, address: str
-) -> None:
+def test_a_canonical_address_decides_the_form_or_the_page(path: str, base: str, canonical: str, address: str) -> None:
     assert page_address(path, base, "github", canonical) == address

@@ -60,9 +60,7 @@ def test_sections_become_passages(case: str, passages: Callable[..., list[Docume
 
 
 @pytest.mark.parametrize(("anchors", "anchor"), [("github", "a-b--mine-"), ("mkdocs", "mine"), ("sphinx", "a-b-mine")])
-def test_an_anchor_of_the_authors_own_is_no_part_of_the_heading(
-    anchors: str, anchor: str, passages: Callable[..., list[DocumentPassage]]
-) -> None:
+def test_an_own_anchor_is_no_heading(anchors: str, anchor: str, passages: Callable[..., list[DocumentPassage]]) -> None:
     (found,) = passages(f"# A b {{ #mine }}\n\n{WORDS}", anchors=anchors)
     assert (found.headings, found.anchor) == (("A b",), anchor)
 
@@ -79,9 +77,7 @@ def test_a_long_paragraph_is_divided_at_sentences(passages: Callable[..., list[D
     assert [each.text for each in found] == [" ".join(sentences[place : place + 2]) for place in (0, 2, 4)]
 
 
-def test_a_long_table_is_divided_at_rows_and_its_header_goes_along(
-    passages: Callable[..., list[DocumentPassage]],
-) -> None:
+def test_a_long_table_is_divided_at_rows_with_its_header(passages: Callable[..., list[DocumentPassage]]) -> None:
     header = "| name | use |\n| --- | --- |\n"
     rows = [f"| n{row} | one two three four five |" for row in range(9)]
     found = passages(f"# A\n\n{header}" + "\n".join(rows), tokens=40)
@@ -232,9 +228,7 @@ def test_long_code_is_divided_between_functions(passages: Callable[..., list[Doc
     assert whole.text == code
 
 
-def test_the_version_of_a_changelog_is_embedded_with_its_changes(
-    passages: Callable[..., list[DocumentPassage]],
-) -> None:
+def test_a_version_of_a_changelog_is_embedded_with_its_changes(passages: Callable[..., list[DocumentPassage]]) -> None:
     found = passages("# Changelog\n\n## 1.2 (2026-01-02)\n\n### Fixed\n\n- a leak\n\n## 1.1\n\n### Fixed\n\n- a crash")
     assert [(" > ".join(each.headings), each.anchor) for each in found if "a" in each.text.split()] == [
         ("Changelog > 1.2 (2026-01-02) > Fixed", "fixed"),

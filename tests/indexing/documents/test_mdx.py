@@ -64,9 +64,7 @@ def read(path: Path, text: str, make_splitter: Callable[..., Splitter]) -> list[
     return [(each.anchor, each.text) for each in divide(read_mdx(path, "docusaurus"), make_splitter(400))]
 
 
-def test_the_text_in_elements_stays_and_code_of_javascript_leaves(
-    tmp_path: Path, make_splitter: Callable[..., Splitter]
-) -> None:
+def test_text_in_elements_stays_and_javascript_leaves(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     expected = (
         "Text with new <code> {x} a string .\n\nDebian\n\nRun this:\n\napt install {name} <x>\n\nFedora\n\nInside."
         "\n\nTitle\n\nA tip.\n\nThe logo\n\n- item\n\nstill the item"

@@ -123,9 +123,7 @@ def test_the_path_of_headings_is_embedded_before_a_text(metadata: dict[str, obje
 
 @given(pieces=st.lists(FLOW, max_size=4))
 @THOROUGH
-def test_all_words_of_a_page_are_found_and_none_are_glued(
-    pieces: list[str], make_splitter: Callable[..., Splitter]
-) -> None:
+def test_all_words_of_pages_are_found_and_none_glued(pieces: list[str], make_splitter: Callable[..., Splitter]) -> None:
     numbers = count()
     page = re.sub("W", lambda _: f"w{next(numbers)}", "<hr>".join(pieces))
     words = [f"w{number}" for number in range(next(numbers))]

@@ -17,9 +17,7 @@ LINE = "This line is long enough to be a full line of its paragraph"
 ANIMALS = ("ape", "bear", "cat", "duck")
 
 
-def test_pages_become_passages_without_hyphens_and_running_lines(
-    tmp_path: Path, make_splitter: Callable[..., Splitter]
-) -> None:
+def test_pages_become_passages_without_running_lines(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     pages = [
         ["The Handbook", f"{LINE} {ANIMALS[page]} infor-", f"mation {ANIMALS[page]}.", f"{page + 1} of 4"]
         for page in range(4)
@@ -71,9 +69,7 @@ def test_a_number_that_counts_with_the_page_is_that_of_the_page(tmp_path: Path) 
     assert kept_lines(tmp_path, article) == [lines[1:] for lines in article]
 
 
-def test_the_outline_of_a_pdf_has_its_headings_which_hold_on_the_next_pages(
-    tmp_path: Path, make_splitter: Callable[..., Splitter]
-) -> None:
+def test_the_outline_of_a_pdf_has_the_headings_of_pages(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     pages = [["1 Start", f"{LINE} a."], [f"{LINE} b.", "End", f"{LINE} c."]]
     path = write_pdf(tmp_path / "a.pdf", pages, [("Start", 0), ("End", 1)])
     found = [(each.headings, each.page, each.text) for each in divide(read_pdf(path), make_splitter(40))]

@@ -88,9 +88,7 @@ def test_each_format_becomes_passages(folder: Path, bundle_copy: Path) -> None:
     assert read_manifest(bundle_copy).index.columns["headings"] == "list"  # type: ignore[union-attr]
 
 
-def test_an_unchanged_folder_makes_the_same_bytes_and_an_update_embeds_one_edited_page(
-    folder: Path, bundle_copy: Path, tmp_path: Path
-) -> None:
+def test_an_update_of_a_folder_embeds_the_edited_page_alone(folder: Path, bundle_copy: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(bundle_copy, tmp_path / "other"))
     assert export(folder, bundle_copy).code == export(folder, other).code == 0
     assert contents(bundle_copy) == contents(other)
@@ -105,9 +103,7 @@ def test_an_unchanged_folder_makes_the_same_bytes_and_an_update_embeds_one_edite
     assert not any(each.id.startswith("b.html") for each in open_passages(bundle_copy))
 
 
-def test_a_built_site_is_read_without_its_own_search_and_what_its_author_leaves_out(
-    folder: Path, bundle_copy: Path
-) -> None:
+def test_a_built_site_is_read_without_its_search_and_what_is_left_out(folder: Path, bundle_copy: Path) -> None:
     for name in ("index", "404", "search/index", "drafts/new/a", "find/index"):
         (folder / f"{name}.html").parent.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.html").write_text(f"<link rel=canonical href=https://x.org/{name}><h1>{name}</h1>{WORDS}")
@@ -137,9 +133,7 @@ UNLISTED = {
 }
 
 
-def test_a_page_that_is_not_to_be_found_is_left_out_unless_drafts_are_asked_for(
-    bundle_copy: Path, tmp_path: Path
-) -> None:
+def test_an_unlisted_page_is_left_out_unless_drafts_are_asked_for(bundle_copy: Path, tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "listed.md").write_text(f"---\ndraft: false\npublishDate: 2020-01-01\n---\n# A\n\n{WORDS}")
@@ -163,9 +157,7 @@ def test_documents_that_cannot_be_read_are_listed(broken: Path, bundle_copy: Pat
     assert listed[3:] == ["locked.pdf: encrypted", "scanned.pdf: scanned: no page has text"]
 
 
-def test_a_document_whose_parser_fails_is_listed(
-    folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_with_an_error_is_listed(folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(path: Path, anchors: str) -> Document:
         raise IndexError("no such entry\nin a table")
 
@@ -226,9 +218,7 @@ def test_front_matter_cannot_replace_the_columns_of_each_passage(folder: Path, b
     assert (found.metadata["path"], found.metadata["url"]) == ("f.md", "f.md")
 
 
-def test_one_command_exports_the_model_first_and_then_the_documents(
-    folder: Path, calibration: Path, tmp_path: Path
-) -> None:
+def test_one_command_makes_the_model_and_then_the_documents(folder: Path, calibration: Path, tmp_path: Path) -> None:
     out, options = tmp_path / "bundle", (folder, "--passage-tokens", 15, "--out", tmp_path / "bundle", "--verbose")
     assert run("index", *options, "--model", TINY_BERT, "--calibration", calibration).code == 0
     before = contents(out)
@@ -237,9 +227,7 @@ def test_one_command_exports_the_model_first_and_then_the_documents(
     assert contents(out) == before
 
 
-def test_documents_for_an_index_of_a_table_are_refused_in_a_sentence(
-    folder: Path, bundle_copy: Path, tmp_path: Path
-) -> None:
+def test_documents_for_an_index_of_a_table_are_refused(folder: Path, bundle_copy: Path, tmp_path: Path) -> None:
     (tmp_path / "coats.csv").write_text("sku,name\nc-1,A warm coat\n")
     done = run(*("index", tmp_path / "coats.csv", "--text-column", "name", "--out", bundle_copy, "--replace"))
     assert done.code == 0

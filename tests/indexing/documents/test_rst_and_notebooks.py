@@ -146,9 +146,7 @@ CELLS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_notebook_has_its_markdown_its_code_and_plain_outputs(
-    tmp_path: Path, make_splitter: Callable[..., Splitter]
-) -> None:
+def test_a_notebook_has_markdown_code_and_plain_outputs(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     notebook = {"cells": CELLS, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4}
     (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
     document = read_notebook(tmp_path / "a.ipynb", "github")

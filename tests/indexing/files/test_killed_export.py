@@ -75,9 +75,7 @@ def embedded(out: Path, texts: Path) -> str:
     return summary(export_texts(texts, out), "embedded")
 
 
-def test_an_export_killed_at_any_moment_goes_on_and_ends_with_the_same_bytes(
-    bundle: Path, texts: Path, tmp_path: Path, small_shards: None
-) -> None:
+def test_a_killed_export_ends_in_the_same_bytes(bundle: Path, texts: Path, tmp_path: Path, small_shards: None) -> None:
     shutil.copytree(bundle, tmp_path / "whole")
     uninterrupted = run_until(10**9, tmp_path / "whole", texts)
     moments = 10**9 - int(uninterrupted.stdout.rpartition(":")[2])
@@ -112,18 +110,14 @@ def interrupt_after(shards: int, out: Path, texts: Path) -> Run:
         return run("index", texts, "--out", out, "--replace")
 
 
-def test_an_interruption_keeps_finished_shards_and_says_where(
-    bundle_copy: Path, texts: Path, small_shards: None
-) -> None:
+def test_an_interruption_keeps_finished_shards_and_says_so(bundle_copy: Path, texts: Path, small_shards: None) -> None:
     done = interrupt_after(2, bundle_copy, texts)
     assert done.code == 130
     assert done.err == (f"interrupted: {bundle_copy}/{PARTIAL} keeps what is finished for the next try\n")
     assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from a try that was")
 
 
-def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
-    bundle_copy: Path, texts: Path, tmp_path: Path, small_shards: None
-) -> None:
+def test_shards_of_changed_texts_are_left(bundle_copy: Path, texts: Path, tmp_path: Path, small_shards: None) -> None:
     whole = Path(shutil.copytree(bundle_copy, tmp_path / "whole"))
     interrupt_after(2, bundle_copy, texts)
     lines = texts.read_text().splitlines()

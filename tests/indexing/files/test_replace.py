@@ -137,9 +137,7 @@ def stop_half_way(out: Path, stop: type[BaseException] = RuntimeError) -> None:
 
 
 @pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt])
-def test_an_error_or_an_interruption_leaves_the_old_bundle_byte_for_byte(
-    bundle: Path, bundle_copy: Path, stop: type[BaseException]
-) -> None:
+def test_a_stop_leaves_the_old_bundle_byte_for_byte(bundle: Path, bundle_copy: Path, stop: type[BaseException]) -> None:
     stop_half_way(bundle_copy, stop)
     assert holds(bundle_copy, bundle)
     assert names(bundle_copy.parent) == ["bundle"]
@@ -175,9 +173,7 @@ def stopping_after(count: int, stop: BaseException) -> Callable[[Path, Path], Pa
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-def test_a_second_export_into_the_folder_is_refused_and_disturbs_nothing(
-    is_new: bool, bundle_copy: Path, new: Path, tmp_path: Path
-) -> None:
+def test_a_second_export_into_a_folder_is_refused(is_new: bool, bundle_copy: Path, new: Path, tmp_path: Path) -> None:
     out = tmp_path / "out" if is_new else bundle_copy
     with replacing(out) as fresh:
         copy_into(fresh, new)
@@ -186,9 +182,7 @@ def test_a_second_export_into_the_folder_is_refused_and_disturbs_nothing(
     assert holds(out, new)
 
 
-def test_a_lock_on_a_file_that_another_export_has_removed_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_on_a_file_that_was_removed_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flock = fcntl.flock
 
     def end_meanwhile(descriptor: int, operation: int) -> None:

@@ -36,9 +36,7 @@ def dot(tiny_copy: Path) -> Path:
     return tiny_copy
 
 
-def test_the_summary_says_which_prompts_each_role_has_and_which_are_not_used(
-    tiny_copy: Path, texts: Path, calibration: Path, tmp_path: Path
-) -> None:
+def test_the_summary_names_prompts_by_role(tiny_copy: Path, texts: Path, calibration: Path, tmp_path: Path) -> None:
     edit_json(tiny_copy / CONFIG, prompts={"search_query": "q: ", "search_document": "", "sts": "s: "})
     new = ("--model", tiny_copy, "--calibration", calibration)
     said = '"q: " for queries, none for passages; not used: sts'
@@ -52,9 +50,7 @@ def test_the_summary_says_which_prompts_each_role_has_and_which_are_not_used(
     assert "\nprompts" not in run("index", texts, *new, "--out", tmp_path / "plain").out
 
 
-def test_a_model_for_the_dot_product_is_refused_unless_the_cosine_is_accepted(
-    dot: Path, texts: Path, calibration: Path, tmp_path: Path
-) -> None:
+def test_a_dot_product_model_is_refused_by_default(dot: Path, texts: Path, calibration: Path, tmp_path: Path) -> None:
     calibrated = (dot, "--calibration", calibration)
     commands: list[tuple[object, ...]] = [("index", texts, "--model", *calibrated), ("model", "convert", *calibrated)]
     for command in commands:
@@ -66,9 +62,7 @@ def test_a_model_for_the_dot_product_is_refused_unless_the_cosine_is_accepted(
         assert read_manifest(tmp_path / str(command[0])).model.similarity == "dot"
 
 
-def test_an_index_of_a_model_for_the_dot_product_is_updated_with_its_own_model(
-    dot: Path, texts: Path, calibration: Path, tmp_path: Path
-) -> None:
+def test_an_index_of_a_dot_product_model_is_updated(dot: Path, texts: Path, calibration: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
     new = ("--model", dot, "--calibration", calibration, "--out", out)
     assert run("index", texts, *new, "--similarity", "cosine").code == 0

@@ -397,9 +397,7 @@ def test_saved_padding_and_truncation_are_removed_from_the_tokenizer(tokenizer: 
 
 
 @pytest.mark.parametrize(("lower_case", "first"), [(True, "the"), (False, "[UNK]")])
-def test_texts_are_lower_cased_where_the_sentence_transformer_does(
-    tiny_copy: Path, tiny_source: Source, lower_case: bool, first: str
-) -> None:
+def test_texts_are_lower_cased_if_stated(tiny_copy: Path, tiny_source: Source, lower_case: bool, first: str) -> None:
     edit_json(tiny_copy / "tokenizer.json", normalizer=None)  # it would lower-case too
     write_tokenizer(replace(tiny_source, folder=tiny_copy, lower_case=lower_case), tiny_copy / TOKENIZER)
     assert read_tokenizer(tiny_copy / TOKENIZER).encode("The harbour").tokens == ["[CLS]", first, "harbour", "[SEP]"]

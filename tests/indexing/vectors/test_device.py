@@ -120,9 +120,7 @@ def test_an_update_by_something_else_says_so(out: Path, corpus: Corpus, tmp_path
 
 
 @pytest.mark.usefixtures("quick_workers")
-def test_auto_without_a_gpu_is_the_processor_with_the_model_of_the_index(
-    out: Path, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_auto_without_a_gpu_is_the_processor_with_the_own_model(out: Path, corpus: Corpus, tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "texts.csv", list(corpus.texts[:20]))
     assert summary(run("index", texts, "--out", out, "--device", "auto"), "embedded by").startswith("the processor")
     assert read_manifest(out).corpus.embedded_by == [BY_CORES]
@@ -132,9 +130,7 @@ def test_auto_without_a_gpu_is_the_processor_with_the_model_of_the_index(
 
 
 @pytest.mark.usefixtures("quick_workers")
-def test_errors_of_the_device_and_of_a_model_that_is_not_there(
-    out: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_of_device_and_model(out: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = write_texts(tmp_path / "texts.csv", list(corpus.texts[:20]))
     assert "--device cuda:7: PyTorch" in error_line(run("index", texts, "--out", out, "--device", "cuda:7"))
     monkeypatch.chdir(tmp_path)
@@ -155,9 +151,7 @@ def test_batches_have_room_for_their_padding() -> None:
 
 
 @pytest.mark.usefixtures("quick_workers")
-def test_texts_of_several_batches_keep_their_rows(
-    out: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_keep_their_rows(out: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Path(shutil.copytree(out, tmp_path / "whole"))
     embed_by_float(rows_of(corpus), whole)
     monkeypatch.setattr("semsearch.indexing.vectors.device.TOKENS_PER_DEVICE_BATCH", {"cpu": 64})

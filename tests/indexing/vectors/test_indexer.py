@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from semsearch.engine.bundle import (
-    INDEX,
-    MANIFEST,
-    PASSAGES,
-)
+from semsearch.engine.bundle import INDEX, MANIFEST, PASSAGES
 from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
 from semsearch.engine.quantization import dequantize, quantize
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
@@ -61,9 +57,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
 
 
 @pytest.mark.parametrize(("offset", "has_bits"), [(0.0, True), (0.3, False)])
-def test_signs_are_stored_where_they_find_the_neighbours(
-    bundle: Path, tmp_path: Path, offset: float, has_bits: bool
-) -> None:
+def test_signs_are_stored_if_they_find_neighbours(bundle: Path, tmp_path: Path, offset: float, has_bits: bool) -> None:
     rows = EXHAUSTIVE_ROWS + 1_000
     codes, scales = quantize(clustered_rows(rows, offset))
     corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows, 0)

@@ -98,9 +98,7 @@ def hard(clustered: tuple[Codes, Scales]) -> ExactSearch:
     return search_exactly(queries, *clustered)
 
 
-def test_the_stages_are_the_narrowest_that_reach_the_recall(
-    clustered: tuple[Codes, Scales], easy: ExactSearch, tmp_path: Path
-) -> None:
+def test_the_narrowest_stages_are_chosen(clustered: tuple[Codes, Scales], easy: ExactSearch, tmp_path: Path) -> None:
     path = tmp_path / "index.safetensors"
     stages, found = write_index_file(path, *clustered, {ROWS: easy})
     assert stages is not None
