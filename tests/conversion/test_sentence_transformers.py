@@ -212,9 +212,7 @@ def test_a_prompt_can_be_replaced_and_left_out(router: Path) -> None:
 
 def stored(bundle: Path) -> Embeddings:
     """Return the embeddings in a bundle's index, in the order of the corpus."""
-    manifest = check_bundle(bundle)
-    assert manifest.index is not None
-    index = Index.open(bundle / INDEX, manifest.index.stages)
+    index = Index.open(bundle / INDEX, check_bundle(bundle).corpus.stages)
     return dequantize(*index.codes_of(np.arange(len(index))))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
 from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, open_session, plan_batches
 from semsearch.engine.quantization import Embeddings
-from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
+from semsearch.engine.tokenizer import read_tokenizer
 from tests.world import word_table
 
 WORDS = ["the", "baker", "goose", "ferry", "yellow", "unheard-of", "🦆"]
@@ -32,14 +32,6 @@ def test_a_text_embeds_the_same_alone_and_in_a_batch(embedder: Embedder, texts: 
     together = embed(embedder, texts)
     alone = np.concatenate([embed(embedder, [text]) for text in texts])
     np.testing.assert_array_equal(together, alone)
-
-
-@given(texts=texts_of_words)
-def test_embeddings_have_unit_length(embedder: Embedder, texts: list[str]) -> None:
-    embeddings = embed(embedder, texts)
-    assert embeddings.dtype == np.float32
-    assert embeddings.shape == (len(texts), embedder.model.dim)
-    np.testing.assert_allclose(np.linalg.norm(embeddings.astype(np.float64), axis=1), 1, atol=1e-6)
 
 
 def test_an_embedding_is_the_unit_sum_of_its_tokens_vectors(bundle: Path, embedder: Embedder) -> None:
@@ -100,16 +92,6 @@ def test_while_a_text_is_tokenized_other_threads_run(embedder: Embedder, read: C
         sys.setswitchinterval(interval)
     thread.join()
     assert not has_ended
-
-
-def test_padding_and_truncation_saved_with_a_tokenizer_do_not_matter(bundle_copy: Path, manifest: Manifest) -> None:
-    tokenizer = read_tokenizer(bundle_copy / TOKENIZER)
-    tokenizer.enable_padding(length=20)
-    tokenizer.enable_truncation(5)
-    save_tokenizer(tokenizer, bundle_copy / TOKENIZER)
-    (tokens,) = Embedder.open(bundle_copy, manifest.model).tokenize(["goose " * 8])
-    assert len(tokens.ids) == 10
-    assert not tokens.is_truncated
 
 
 def test_a_session_computes_in_the_calling_thread_alone(bundle: Path) -> None:

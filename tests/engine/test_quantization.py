@@ -59,14 +59,11 @@ def test_a_value_that_is_not_finite_is_refused_and_its_row_named(value: float) -
     embeddings[6, 2] = value
     with pytest.raises(ValueError, match="row 6 holds a value that is not finite"):
         quantize(embeddings)
+    with pytest.raises(ValueError, match="query: holds a value that is not finite"):
+        quantize_query(embeddings[6])
 
 
 @given(matrices)
 def test_a_query_has_the_codes_of_a_row(embeddings: Embeddings) -> None:
     codes, _ = quantize(embeddings[:1])
     np.testing.assert_array_equal(quantize_query(embeddings[0]), codes)
-
-
-def test_a_query_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(ValueError, match="query: holds a value that is not finite"):
-        quantize_query(np.array([0.5, np.nan, 0.1], np.float32))

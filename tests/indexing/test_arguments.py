@@ -80,8 +80,7 @@ def recorded(bundle_copy: Path) -> Callable[..., Path]:
     def record(**options: Any) -> Path:
         content = content_options(index, stated("f", "none", **options))
         manifest = read_manifest(bundle_copy)
-        assert manifest.index is not None
-        described = replace(manifest, index=replace(manifest.index, options=content)).to_json()
+        described = replace(manifest, index=replace(manifest.corpus, options=content)).to_json()
         (bundle_copy / MANIFEST).write_text(described)
         return bundle_copy
 

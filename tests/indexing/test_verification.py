@@ -53,9 +53,8 @@ def failed(bundle: Path) -> list[str]:
 def describe_again(bundle: Path) -> None:
     """Write the current length and checksum of each file into the manifest."""
     manifest = read_manifest(bundle)
-    assert manifest.index is not None
     files = {name: describe_file(bundle / name) for name in manifest.files}
-    index = replace(manifest.index, model_sha256=files[MODEL].sha256, tokenizer_sha256=files[TOKENIZER].sha256)
+    index = replace(manifest.corpus, model_sha256=files[MODEL].sha256, tokenizer_sha256=files[TOKENIZER].sha256)
     (bundle / MANIFEST).write_text(replace(manifest, files=files, index=index).to_json())
 
 

@@ -55,9 +55,7 @@ def test_a_nightly_job_without_a_disk_embeds_only_new_texts(
         done = run("index", write_texts(tmp_path / "texts.csv", texts), "--update", where[0], "--out", new, "--verbose")
         assert done.code == 0, done.err
         nights.append(summary(done, "embedded"))
-        index = read_manifest(new).index
-        assert index is not None
-        assert index.title == "Stories"
+        assert read_manifest(new).corpus.title == "Stories"
         questions = tmp_path / "questions.jsonl"
         questions.write_text(json.dumps({"query": texts[-1], "relevant": [len(texts) - 1]}), encoding="utf-8")
         judge = ["evaluate", str(new), "--questions", str(questions), "--mode", "keyword", "--floor"]

@@ -17,9 +17,8 @@ from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.make import IndexSummary
 from semsearch.indexing.models.modules import ModelError
-from semsearch.indexing.vectors import device, embed
+from semsearch.indexing.vectors import device
 from semsearch.indexing.vectors.device import plan_padded_batches
-from semsearch.indexing.vectors.shards import save_shard
 from semsearch.indexing.verification import verify
 from tests.command_line import Run, error_line, run, summary, write_texts
 from tests.export_fixtures import TINY_BERT, embed_with_transformers
@@ -79,31 +78,6 @@ def test_each_row_is_the_float_embedding_of_its_text(out: Path, corpus: Corpus) 
     assert all(check.passed for check in verify(out))
     assert (1.0, len({row["text"] for row in rows})) in told
     assert index([*rows, *rows], out, device="cpu", dtype="float32", progress=False).embedded_by == ""  # nothing to do
-
-
-@pytest.mark.usefixtures("quick_workers")
-def test_an_interrupted_run_goes_on(out: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "TEXTS_PER_SHARD", 16)
-    rows = rows_of(corpus)
-    whole = Path(shutil.copytree(out, tmp_path / "whole"))
-    number = embed_by_float(rows, whole).rows.embedded
-    saved = 0
-
-    def save_two(*arguments: Any) -> None:
-        nonlocal saved
-        if saved == 2:
-            raise KeyboardInterrupt
-        save_shard(*arguments)
-        saved += 1
-
-    with monkeypatch.context() as patch:
-        patch.setattr(embed, "save_shard", save_two)
-        with pytest.raises(KeyboardInterrupt):
-            embed_by_float(rows, out)
-    made = embed_by_float(rows, out)
-    assert made.rows.embedded == number - 32
-    assert made.rows.resumed >= 32
-    assert (stored(out) * stored(whole)).sum(axis=1).min() > 0.9999
 
 
 @pytest.mark.usefixtures("quick_workers")

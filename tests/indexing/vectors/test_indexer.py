@@ -64,12 +64,11 @@ def test_signs_are_stored_if_they_find_neighbours(bundle: Path, tmp_path: Path, 
     write_passages(tmp_path / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
     spans = sample_rows(codes, scales)
     manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, (codes, scales), spans, "x.csv")
-    assert manifest.index is not None
-    assert (manifest.index.stages is not None) == has_bits
-    assert manifest.index.recall["queries"] == QUERIES
-    assert (manifest.index.recall["rows"] == 1) == (not has_bits)
+    assert (manifest.corpus.stages is not None) == has_bits
+    assert manifest.corpus.recall["queries"] == QUERIES
+    assert (manifest.corpus.recall["rows"] == 1) == (not has_bits)
     assert ("bits" in load_file(tmp_path / INDEX)) == has_bits
-    index, query = Index.open(tmp_path / INDEX, manifest.index.stages), dequantize(codes[:1], scales[:1])[0]
+    index, query = Index.open(tmp_path / INDEX, manifest.corpus.stages), dequantize(codes[:1], scales[:1])[0]
     query /= np.linalg.norm(query)
     scores = dequantize(codes, scales) @ query
     assert [hit.row for hit in index.search(query, 5)] == np.argsort(-scores, kind="stable")[:5].tolist()
