@@ -81,9 +81,6 @@ def test_secrets_do_not_show() -> None:
     assert "token" not in repr(Credentials(*SECRETS, "token"))
 
 
-# Credentials
-
-
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 

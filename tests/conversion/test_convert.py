@@ -86,9 +86,6 @@ def test_an_export_that_strayed_from_float32_is_refused(
         export_model(tiny_source, split_texts(corpus.texts), tmp_path)
 
 
-# Texts to calibrate and to measure with
-
-
 @pytest.mark.parametrize(
     ("texts", "found"),
     [
@@ -113,9 +110,6 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
         numbers = np.array([int(text) for text in part])
         assert numbers.min() < 0.1 * count
         assert np.abs(np.median(numbers) / count - 0.5) < 0.2
-
-
-# Comparing
 
 
 def slow_recall(exact: Embeddings, found: Embeddings) -> float:

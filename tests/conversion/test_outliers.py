@@ -75,9 +75,6 @@ def read(model: ModelProto, output: str, position: int) -> NDArray[Any]:
     return numpy_helper.to_array(tensor)
 
 
-# The graph
-
-
 @pytest.mark.parametrize("activation", ["Relu", "Gelu"])
 @pytest.mark.parametrize("bias", ["none", "first", "second"])
 def test_a_split_layer_computes_the_same(activation: str, bias: str) -> None:

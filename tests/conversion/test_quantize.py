@@ -46,9 +46,6 @@ def count(model: ModelProto, kind: str) -> int:
     return sum(node.op_type == kind for node in model.graph.node)
 
 
-# Rounding
-
-
 def correlated_inputs(tokens: int, inputs: int, seed: int = 7) -> Floats:
     random = np.random.default_rng(seed)
     return random.standard_normal((tokens, 6)) @ random.standard_normal((6, inputs)) + 0.3 * random.standard_normal(
@@ -175,9 +172,6 @@ def with_bias(
     return table, weights, quantize_graph(model, calibration_of(200))
 
 
-# Beyond what calibration saw
-
-
 def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped() -> None:
     table = uniform_table(64, 16)
     table[32:] = table[:32] * 100
@@ -191,9 +185,6 @@ def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped() -> None:
     assert 0.99 * largest < np.abs(clipped).min() <= np.abs(clipped).max() < 4 * largest
 
 
-# 16-bit sums
-
-
 def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantized: ModelProto) -> None:
     weights = {name: one for name, one in initializers(tiny_quantized).items() if name.endswith("/codes")}
     assert len(weights) == 8  # query, key and value as one, and three more, in two layers
@@ -203,9 +194,6 @@ def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantiz
             2 * ZERO_POINT * np.maximum(pairs.clip(min=0).sum(axis=1), -pairs.clip(max=0).sum(axis=1))
         )  # halves of all or nothing make the extremes
         assert largest.max() <= np.iinfo(np.int16).max, name
-
-
-# Look-up tables
 
 
 def table_graph(table: NDArray[np.float32]) -> tuple[ModelProto, ModelProto]:
@@ -233,9 +221,6 @@ def test_a_large_table_becomes_bytes_with_a_scale_a_row_and_a_small_one_stays() 
     small = table[:-1]
     assert small.size < SMALLEST_TABLE <= table.size
     np.testing.assert_array_equal(initializers(table_graph(small)[1])["table"], small)
-
-
-# The tiny BERT
 
 
 @pytest.fixture(scope="module")

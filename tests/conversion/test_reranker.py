@@ -161,9 +161,6 @@ def test_a_graph_that_computes_something_else_is_refused(make: Make, tmp_path: P
         check_pairs(source, original, exact)
 
 
-# In a bundle
-
-
 def test_a_bundle_gets_a_reranker_keeps_it_and_gets_another_weight_without_a_new_embedding(
     make: Make, stories: Path, story_bundle: Path, calibration: Path
 ) -> None:

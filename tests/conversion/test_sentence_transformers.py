@@ -73,9 +73,6 @@ def least_cosine(found: Embeddings, stated: Embeddings) -> float:
     return float((found * stated).sum(axis=1).min())
 
 
-# Modules after pooling
-
-
 @pytest.mark.parametrize(("dimensions", "kind"), [(None, "all"), (DIMENSIONS, "first")])
 def test_modules_after_pooling_give_the_embeddings_of_sentence_transformers(
     steps: Path, corpus: Corpus, tmp_path: Path, dimensions: int | None, kind: str
@@ -168,9 +165,6 @@ def test_the_checksum_covers_the_weights_of_all_modules(steps: Path) -> None:
     assert read_source(steps, "steps").weights_sha256 != before
 
 
-# Dimensions and prompts
-
-
 def test_more_dimensions_than_the_model_has_are_refused(steps: Path) -> None:
     assert read_source(steps, "steps", dimensions=40).dim == 40
     with pytest.raises(ModelError, match="--dimensions: found 41, expected at most 40"):
@@ -205,9 +199,6 @@ def test_a_prompt_can_be_replaced_and_left_out(router: Path) -> None:
     assert found.unused_prompts == ["document"]
     assert found.documents is not None
     assert (found.prompts, found.documents.prompts) == ({"query": "query: "}, {"document": "d: "})
-
-
-# Router
 
 
 def stored(bundle: Path) -> Embeddings:

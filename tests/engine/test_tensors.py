@@ -32,7 +32,8 @@ def entry(dtype: str = "U8", shape: object = (2,), data_offsets: object = (0, 2)
 
 def test_bytes_written_by_hand_are_read_as_the_format_says(tmp_path: Path) -> None:
     header = (
-        b'{"a":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'
+        b'{"__metadata__":{"made":"by hand"},"a":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},'
+        b'"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'
     )
     path = tmp_path / "hand.safetensors"
     path.write_bytes(

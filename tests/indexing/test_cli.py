@@ -38,9 +38,6 @@ ROOT = Path(__file__).parents[2]
 FILES = (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED)
 
 
-# The whole way
-
-
 def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[Path, Run], corpus: Corpus) -> None:
     out, done = whole
     assert (done.code, done.err) == (0, "")
@@ -127,9 +124,6 @@ def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
     assert check_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
 
 
-# Step by step
-
-
 def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
     whole: tuple[Path, Run], model_alone: tuple[Path, Run], stories: Path, tmp_path: Path
 ) -> None:
@@ -152,9 +146,6 @@ def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus:
     assert {name for name in after if after[name] == before[name]} == {MODEL, TOKENIZER}
     assert Passages(story_bundle / PASSAGES).text(0) == corpus.texts[100]
     check_bundle(story_bundle)
-
-
-# Verifying
 
 
 def change_byte(path: Path, place: int) -> None:
@@ -209,9 +200,6 @@ def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], ti
     assert "name the bundle's own model" in error_line(done)
 
 
-# Options
-
-
 def test_pooling_and_commit_are_recorded(calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = tmp_path / "snapshots" / "c9745ed1"
     shutil.copytree(TINY_BERT, snapshot)
@@ -238,9 +226,6 @@ def test_a_message_is_one_line_and_keeps_its_brackets(tmp_path: Path, monkeypatc
     monkeypatch.setenv("COLUMNS", "40")
     path = tmp_path / f"[red]news[/red] [1] {'long' * 50}.csv"
     assert str(path) in error_line(run("index", path, "--out", tmp_path / "bundle"))
-
-
-# Interruptions
 
 
 def test_texts_are_not_removed_unless_that_is_asked_for(story_bundle: Path) -> None:

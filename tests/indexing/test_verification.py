@@ -88,9 +88,6 @@ def test_an_index_that_misses_neighbours_fails(bundle_copy: Path, monkeypatch: p
     assert failed(bundle_copy) == RECALLS
 
 
-# Damage
-
-
 def test_the_model_of_a_bundle_without_texts_is_checked(bundle: Path, tmp_path: Path) -> None:
     take_model(bundle, tmp_path)
     checks, error = check(tmp_path)

@@ -248,9 +248,6 @@ def test_of_two_commands_at_the_same_time_the_second_is_refused(
     assert store.pointer().removed == {}
 
 
-# The commands
-
-
 def test_ids_come_from_the_command_or_from_a_file(where: list[str], bundle: Path, store: Store, tmp_path: Path) -> None:
     url, *options = where
     run("publish", bundle, *where)

@@ -174,6 +174,3 @@ def test_numbers_compare_as_in_python(number: float, wanted: list[float]) -> Non
         translated = translate(condition, KINDS)
         assert translated is not None
         assert passes(vector, translated) == holds(condition, row), condition
-
-
-# the form of each filter; tests/aws/s3vectors compares which rows it keeps

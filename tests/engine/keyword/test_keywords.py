@@ -128,9 +128,6 @@ def test_quoted_words_need_not_occur_for_a_long_text_that_was_pasted(file: Path)
     assert [hit.row for hit in keywords.match(query.ljust(LONGEST_QUERY + 1)).best(2)] == [0]
 
 
-# The export
-
-
 def test_the_postings_are_sorted_described_and_the_same_each_time(file: Path) -> None:
     texts = ["goose and ferry", "a goose, a goose", "🦆"]
     tensors, info = keyword_tensors(texts, KeywordOptions(stemming=None, fusion_weight=0.3))

@@ -135,9 +135,6 @@ def test_a_first_search_reads_the_signs_and_of_the_codes_only_those_of_few_rows(
     assert least <= np.count_nonzero(pages) <= least + 2 * 100 + 20 < len(pages) / 3
 
 
-# A search among some rows
-
-
 @given(
     rows=st.integers(1, 2_000),
     distinct=st.integers(1, 2_000),

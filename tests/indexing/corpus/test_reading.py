@@ -21,9 +21,6 @@ Rows = list[dict[str, str | None]]
 ENDINGS = "ending in .csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet; check the path"
 
 
-# What is read
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -71,8 +68,6 @@ def test_json_values_keep_their_type_and_digits_from_row_to_row(tmp_path: Path) 
     corpus = read_corpus(write(tmp_path, "a.jsonl", "\n".join(json.dumps({"text": "t", "v": one}) for one in values)))
     assert [repr(json.loads(entry)["v"]) for entry in corpus.metadata] == [repr(value) for value in values]
 
-
-# Against independent readers
 
 # neither surrogates, nor NUL, nor byte order marks, each of which has its own test
 fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), max_size=8) | st.sampled_from(
@@ -127,9 +122,6 @@ def test_more_rows_than_are_read_at_once_are_those_of_polars(tmp_path: Path) -> 
         assert corpus.texts == frame["text"].to_list()
         assert corpus.ids == frame["id"].to_list()
         assert corpus.metadata == [f'{{"size":"{size}"}}' for size in frame["size"]]
-
-
-# What is refused, and how
 
 
 def test_a_missing_file_and_a_folder_without_files_say_so(tmp_path: Path) -> None:
@@ -289,9 +281,6 @@ def test_a_byte_order_mark_crlf_and_quoted_line_breaks_are_read(tmp_path: Path) 
 def test_a_field_may_be_as_long_as_it_is(tmp_path: Path) -> None:
     text = "word " * 60_000
     assert read_corpus(write(tmp_path, "a.csv", f"id,text\n1,{text}\n2,short\n")).texts == [text, "short"]
-
-
-# Parquet
 
 
 def test_every_type_of_parquet_becomes_valid_json(tmp_path: Path) -> None:

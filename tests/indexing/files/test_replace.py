@@ -42,9 +42,6 @@ def new(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# Places
-
-
 def test_a_new_bundle_stands_under_its_name_when_all_is_written(new: Path, tmp_path: Path) -> None:
     out = tmp_path / "not" / "yet" / "there"
     with replacing(out) as fresh:
@@ -96,9 +93,6 @@ def test_a_new_folder_can_be_read_by_everyone(new: Path, tmp_path: Path) -> None
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
 
 
-# What is not touched
-
-
 def tree(folder: Path) -> dict[str, bytes | None]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
@@ -119,9 +113,6 @@ def test_a_folder_that_is_not_a_bundle_is_not_touched(files: dict[str, str], mes
         replacing(tmp_path / "out").__enter__()
     assert str(caught.value).startswith(f"{tmp_path / 'out'}: {message}")
     assert tree(tmp_path) == before
-
-
-# Stops
 
 
 def stop_half_way(out: Path, stop: type[BaseException] = RuntimeError) -> None:
@@ -169,9 +160,6 @@ def stopping_after(count: int, stop: BaseException) -> Callable[[Path, Path], Pa
     return replace_or_stop
 
 
-# Two at once
-
-
 @pytest.mark.parametrize("is_new", [False, True])
 def test_a_second_export_into_a_folder_is_refused(is_new: bool, bundle_copy: Path, new: Path, tmp_path: Path) -> None:
     out = tmp_path / "out" if is_new else bundle_copy
@@ -192,9 +180,6 @@ def test_a_lock_on_a_file_that_was_removed_does_not_count(tmp_path: Path, monkey
     monkeypatch.setattr(fcntl, "flock", end_meanwhile)
     with pytest.raises(BundleError, match="another command writes into it"):
         replacing(tmp_path / "out").__enter__()
-
-
-# Finished pieces
 
 
 def finish(fresh: Path, name: str) -> None:

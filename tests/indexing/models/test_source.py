@@ -35,9 +35,6 @@ def read(folder: Path, **changes: Any) -> Source:
     return read_source(folder, "tests/tiny-bert", **changes)
 
 
-# The model that most tests read
-
-
 def test_the_tiny_model_is_what_its_script_makes_byte_for_byte(tmp_path: Path) -> None:
     make(tmp_path)
     names = sorted(str(path.relative_to(TINY_BERT)) for path in TINY_BERT.rglob("*") if path.is_file())
@@ -52,9 +49,6 @@ def test_a_plain_transformers_model_is_pooled_by_the_mean_and_has_no_prompts(tin
     shutil.rmtree(tiny_copy / "1_Pooling")
     found = read(tiny_copy)
     assert (found.pooling, found.prompts, found.lower_case, found.max_tokens) == ("mean", {}, False, 64)
-
-
-# Pooling
 
 
 def old_style(*modes: str) -> dict[str, Any]:
@@ -97,9 +91,6 @@ def test_a_pooling_that_cannot_be_exported_is_refused(tiny_copy: Path, config: d
         read(tiny_copy)
 
 
-# Length
-
-
 @pytest.mark.parametrize(
     ("sentence", "tokenizer", "config", "max_tokens"),
     [
@@ -118,9 +109,6 @@ def test_the_longest_input_is_stated_by_the_model_its_tokenizer_or_its_positions
     (tiny_copy / "sentence_bert_config.json").write_text(json.dumps(sentence))
     (tiny_copy / "tokenizer_config.json").write_text(json.dumps(tokenizer))
     assert read(tiny_copy).max_tokens == max_tokens
-
-
-# Prompts
 
 
 @pytest.mark.parametrize(
@@ -164,9 +152,6 @@ def test_stated_prompts_whose_text_no_role_has_are_listed(tiny_copy: Path) -> No
     assert read(tiny_copy, prompts={"query": "S: "}).unused_prompts == ["query", "s2p_query", "passage"]
 
 
-# Similarity
-
-
 def write_modules(folder: Path, *kinds: str) -> None:
     """Write a modules.json with these modules; only the pooling has files of its own."""
     paths = {"Transformer": "", "Pooling": "1_Pooling"}
@@ -193,9 +178,6 @@ def test_a_similarity_that_orders_texts_differently_from_the_cosine_is_found(
     assert read(tiny_copy).similarity == of_any_length
     write_modules(tiny_copy, "Transformer", "Pooling", "Normalize", "Dropout")
     assert read(tiny_copy).similarity == of_unit_length
-
-
-# Finding a model
 
 
 @pytest.fixture
@@ -301,9 +283,6 @@ def test_a_path_that_is_not_a_folder_is_refused_without_asking_the_hub(name: str
         find_model(name, None)
 
 
-# Models that are refused
-
-
 def refusal(folder: Path) -> str:
     """Return the one line with which the model in the folder is refused."""
     with pytest.raises(ModelError) as caught:
@@ -379,9 +358,6 @@ def test_a_transformer_in_a_folder_of_its_own_is_read_from_there(tiny_copy: Path
     found = read_source(tiny_copy, "tests/whole")
     assert (found.folder, found.max_tokens) == (inside, 32)
     assert found.prompts == {"query": "query: ", "document": "passage: "}
-
-
-# The tokenizer
 
 
 @pytest.fixture
