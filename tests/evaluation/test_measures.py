@@ -122,7 +122,4 @@ def test_the_p_of_the_test_is_that_of_all_signs() -> None:
         sums = np.array([np.dot(signs, differences) for signs in product((-1, 1), repeat=12)])
         exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-9)
         assert abs(randomization_test(differences) - exact) < 0.015
-
-
-def test_equal_bundles_do_not_differ() -> None:
     assert randomization_test(np.zeros(20)) == 1

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.indexing import keywords
-from semsearch.indexing.keywords import STEMMERS, KeywordOptions, heading_names, keyword_tensors
+from semsearch.indexing.keywords import KeywordOptions, heading_names, keyword_tensors
 from tests.command_line import contents, error_line, export_texts, run, summary
 from tests.indexing.memory import peak_of
 
@@ -208,11 +208,6 @@ def test_a_value_that_is_no_language_is_refused_with_its_row(bundle_copy: Path, 
         "german, de or de-AT, or none; correct it, or name another column with --language-column"
     )
     assert contents(bundle_copy) == before
-
-
-def test_each_stemmer_is_known_by_its_name() -> None:
-    assert {*Stemmer.algorithms()} - {*STEMMERS} <= {"porter", "dutch_porter"}
-    assert all(STEMMERS[name] == name for name in STEMMERS.values())
 
 
 def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path) -> None:

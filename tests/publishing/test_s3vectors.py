@@ -66,12 +66,10 @@ def test_the_bundle_that_is_served_holds_the_model_and_says_where_the_texts_are(
     assert index.vectors is not None
     assert (index.vectors.bucket, index.vectors.index) == (BUCKET, "stories")
     assert (index.rows, index.columns) == (200, before.columns)
-
-
-def test_the_index_is_made_so_that_texts_are_no_filters(published: Path) -> None:
-    index = connect("s3vectors").get_index(vectorBucketName=BUCKET, indexName="stories")["index"]
-    assert (index["dimension"], index["distanceMetric"], index["dataType"]) == (48, "cosine", "float32")
-    assert set(index["metadataConfiguration"]["nonFilterableMetadataKeys"]) == {"_text", "_id", "_metadata"}
+    made = connect("s3vectors").get_index(vectorBucketName=BUCKET, indexName="stories")["index"]
+    assert (made["dimension"], made["distanceMetric"], made["dataType"]) == (48, "cosine", "float32")
+    no_filters = made["metadataConfiguration"]["nonFilterableMetadataKeys"]
+    assert set(no_filters) == {"_text", "_id", "_metadata"}
 
 
 def test_a_stopped_publish_goes_on(bundle: Path, send: Send, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,12 +60,6 @@ def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] 
         assert scores
 
 
-def test_a_hundred_results_are_fetched_in_pages(ask: Ask) -> None:
-    results = ask("an angry goose", num_results=100).json()["results"]
-    assert len({hit["index"] for hit in results}) == 100
-    assert [hit["score"] for hit in results] == sorted((hit["score"] for hit in results), reverse=True)
-
-
 @pytest.mark.parametrize(("column", "value"), [("who", "the baker"), ("true", False)])
 def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column: str, value: object) -> None:
     reply = ask("goose", filter={"$and": [{column: {"$gt": value}}]})

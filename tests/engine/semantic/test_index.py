@@ -71,8 +71,11 @@ def test_recall_at_10_of_clustered_embeddings_is_99_of_100(rows: int) -> None:
     assert np.mean([len(a & set(b)) / 10 for a, b in zip(found, exact.tolist(), strict=True)]) >= 0.99
 
 
-def test_an_empty_index_has_no_hits() -> None:
-    assert index_of(np.empty((0, 8), np.float32)).search(unit_rows(1, 8, seed=17)[0], 3) == []
+def test_an_empty_index_has_no_hits_and_fewer_than_one_result_is_refused() -> None:
+    (query,) = unit_rows(1, 8, seed=17)
+    assert index_of(np.empty((0, 8), np.float32)).search(query, 3) == []
+    with pytest.raises(ValueError, match=r"top_k 0.*expected at least 1"):
+        index_of(unit_rows(3, 8, seed=18)).search(query, 0)
 
 
 @given(seed=st.integers(0, 1 << 16), dim=st.integers(1, 50))
@@ -82,12 +85,6 @@ def test_scores_fall_and_stay_within_1(seed: int, dim: int) -> None:
     scores = [hit.score for hit in index_of(embeddings).search(embeddings[0], 60)]
     assert scores == sorted(scores, reverse=True)
     assert -1 <= scores[-1] <= scores[0] <= 1
-
-
-def test_fewer_than_one_result_is_refused() -> None:
-    embeddings = unit_rows(3, 8, seed=18)
-    with pytest.raises(ValueError, match=r"top_k 0.*expected at least 1"):
-        index_of(embeddings).search(embeddings[0], 0)
 
 
 @pytest.mark.parametrize("rows", [100, EXHAUSTIVE_ROWS, EXHAUSTIVE_ROWS + 1_000])

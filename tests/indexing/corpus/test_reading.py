@@ -192,11 +192,6 @@ def test_a_blank_id_whose_row_number_is_the_id_of_another_row_is_refused(tmp_pat
         )
 
 
-def test_a_json_line_without_the_id_column_has_a_blank_id(tmp_path: Path) -> None:
-    corpus = read_corpus(write(tmp_path, "a.jsonl", b'{"text":"a"}\n{"text":"b","id":"x"}\n'))
-    assert (corpus.ids, corpus.blank_ids) == (["0", "x"], 1)
-
-
 def test_a_whole_number_is_one_id_however_json_writes_it(tmp_path: Path) -> None:
     content = "".join(f'{{"text":"t","id":{value}}}\n' for value in ("1", '"1"', "1.0", "1e0", "1.5", 2**53 + 1))
     corpus = read_corpus(write(tmp_path, "a.jsonl", content.encode()))

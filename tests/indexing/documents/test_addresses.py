@@ -37,10 +37,6 @@ def test_repeated_headings_get_numbers(style: str, expected: list[str]) -> None:
     assert [slugs(heading) for heading in ("A", "A", "A 1", "A")] == expected
 
 
-def test_mkdocs_takes_the_authors_own_anchor() -> None:
-    assert Slugs("mkdocs")("A", "mine") == "mine"
-
-
 @pytest.mark.parametrize(
     ("path", "base", "style", "address"),
     [

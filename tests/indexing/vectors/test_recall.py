@@ -46,16 +46,11 @@ def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeyp
     assert 0.3 < recall.first == pytest.approx(np.mean(firsts), abs=0.025) < 0.99
 
 
-def test_texts_that_stand_in_the_corpus_twice_count_whichever_is_found() -> None:
-    rows = np.repeat(clustered_rows(20), 30, axis=0)
-    codes, scales = quantize(rows)
-    assert search_exactly(rows[::30], codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
-
-
-def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
-    rows = clustered_rows(4)
-    codes, scales = quantize(rows)
-    assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
+@pytest.mark.parametrize(("rows", "copies"), [(20, 30), (4, 1)], ids=["many copies", "fewer than ten rows"])
+def test_recall_counts_copies_as_found_and_at_most_all_rows(rows: int, copies: int) -> None:
+    embeddings = clustered_rows(rows)
+    codes, scales = quantize(np.repeat(embeddings, copies, axis=0))
+    assert search_exactly(embeddings, codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
 
 
 def test_spans_are_three_to_eight_words_of_texts_that_are_evenly_spread() -> None:
