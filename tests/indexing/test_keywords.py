@@ -245,8 +245,8 @@ def test_tensors_do_not_depend_on_block_size(block: int, stemming: str | None, m
 
 
 def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keywords, "SORTED_AT_ONCE", 1 << 12)
-    rows, words = 3_000, 25
+    monkeypatch.setattr(keywords, "SORTED_AT_ONCE", 1 << 10)
+    rows, words = 5_000, 25
 
     class Texts(Collection[str]):
         def __iter__(self) -> Iterator[str]:

@@ -63,8 +63,8 @@ def test_functions_and_commands_refuse_a_pointer_with_the_same_words(
     error = switch.status.error
     assert ask(client)[0] == version[:12]
     where = [store.url, "--endpoint", endpoint]
-    for command in (["publish", bundle, *where], *([name, *where] for name in ("history", "rollback"))):
-        assert error_line(run(*command)) == f"error: {error}"
+    for words in (["publish", bundle], ["history"], ["rollback"]):
+        assert error_line(run(*words, *where)) == f"error: {error}"
     s3.delete_object(**object_at(store.url, "current.json"))
     assert [each.name for each in store.versions()] == [each.name for each in there]
 
