@@ -55,8 +55,7 @@ COPY --from=bundle /bundle/*.safetensors /bundle/manifest.json /var/task/bundle/
 
 # /tmp is all that may be written in Lambda; a library that looks for a cache finds it there.
 # NumPy would start a thread for each core, and pydantic would look for plugins: neither is needed here.
-# zoneinfo would look for the folder of time zones among all settings of Python's build, which takes 4 ms.
-ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1 OPENBLAS_NUM_THREADS=1 PYDANTIC_DISABLE_PLUGINS=__all__ PYTHONTZPATH=/usr/share/zoneinfo
+ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1 OPENBLAS_NUM_THREADS=1 PYDANTIC_DISABLE_PLUGINS=__all__
 # The user that Lambda itself runs functions as; by number, because the base's /etc/passwd does not know it
 USER 993:990
 # `sam local` builds its own image on this one and can add its emulator as root alone. So whoever builds on this image

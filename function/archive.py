@@ -17,8 +17,7 @@ import marshal
 import mmap
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
@@ -76,43 +75,6 @@ class Archive:
         """Return the code at a place in the archive."""
         code: CodeType = marshal.loads(self._code[offset : offset + length])  # noqa: S302  like a .pyc
         return code
-
-
-class DeferredNames:
-    """Names that a module imports from others when they are first used, instead of when it is imported itself.
-
-    The archive's replacements of libraries' modules use it: see `defer` in function/image/build_archive.py.
-    """
-
-    def __init__(self, package: str, sources: dict[str, tuple[str, str | None]]) -> None:
-        """Take the importing package, and by name what it imports: a module, and its attribute if not the module."""
-        self._package = package
-        self._sources = sources
-        self._computed: dict[str, Callable[[], Any]] = {}
-
-    def compute(self, name: str, value: Callable[[], Any]) -> None:
-        """Add a name whose value this function returns when it is first used."""
-        self._computed[name] = value
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._computed:
-            value = self._computed[name]()
-        elif name in self._sources:
-            module, attribute = self._sources[name]
-            imported = import_module(module, self._package)
-            value = imported if attribute is None else getattr(imported, attribute)
-        else:
-            raise AttributeError(name)
-        setattr(self, name, value)
-        return value
-
-    def attribute_of(self, module: str, name: str, own: Callable[[str], Any] | None) -> Any:
-        """Return an attribute of the importing module, whose own `__getattr__` returns all but the deferred names."""
-        if name in self._sources or name in self._computed:
-            return getattr(self, name)
-        if own is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        return own(name)
 
 
 _in_use: Archive | None = None

@@ -23,31 +23,17 @@ PROJECT = Path(ARCHIVE).parents[1]
 LAZY_STUB = Path(__file__).parent / "stubs" / "lazy_module.py"
 
 LAZY = (
-    # NumPy: docstrings of its compiled functions; records
+    # NumPy: docstrings of its compiled functions; files and records
     *("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "numpy._core._internal"),
-    "numpy._core._dtype_ctypes",
+    *("numpy._core._dtype_ctypes", "numpy.lib.format", "numpy.lib.mixins", "numpy.lib.npyio", "numpy.lib.scimath"),
     # powertools: queries into events, and buffered logs
     *("aws_lambda_powertools.utilities.jmespath_utils", "aws_lambda_powertools.logging.buffer"),
     # pydantic: discriminated unions
     "pydantic._internal._discriminated_union",
-    # the standard library: connections, hashes by OpenSSL, passwords, settings of Python's build
-    *("ssl", "asyncio.sslproto", "hashlib", "pickle", "locale", "secrets", "sysconfig"),
+    # the standard library: connections, mail, archives, hashes by OpenSSL
+    *("ssl", "asyncio.sslproto", "email.header", "hashlib", "pickle", "locale", "shutil", "zipfile"),
 )
-# parts of NumPy that no search uses: padding, files, polynomials, functions that skip NaN, and others
-NUMPY_PARTS = {
-    *(".lib", ".lib._arraypad_impl", ".lib._index_tricks_impl", ".lib._nanfunctions_impl", ".lib._npyio_impl"),
-    *(".lib._polynomial_impl", ".lib._shape_base_impl", ".lib._type_check_impl", ".lib._ufunclike_impl"),
-    ".lib._utils_impl",
-}
-# by name of a module: the modules whose names it imports when they are first used, as the module itself writes them
-DEFERRED: dict[str, set[str]] = {
-    "numpy": NUMPY_PARTS,
-    "numpy.lib": {".", "._arrayterator_impl"},
-    "pydantic.plugin._loader": {"importlib.metadata"},
-    "tokenizers": {".implementations"},
-}
 KINDS = {
-    "deferred": "modules import some names from others when they are first used",
     "lazy": "modules that no request uses run at the first access to an attribute",
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
     "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
@@ -69,113 +55,11 @@ def compile_module(name: str, file: Path, without: Collection[str] = ()) -> Code
         tree = ast.parse(LAZY_STUB.read_bytes())
     else:
         tree = ast.parse(file.read_bytes())
-        if name in DEFERRED and "deferred" not in without:
-            defer(tree, name, DEFERRED[name])
         kind, change = REWRITTEN.get(name, ("", None))
         if change and kind not in without:
             change(tree)
     code: CodeType = compile(tree, str(file), "exec", dont_inherit=True)
     return code
-
-
-def defer(tree: ast.Module, name: str, sources: Collection[str]) -> None:
-    """Change a module so that it imports the names of these modules, the sources, when they are first used.
-
-    Each `from source import name` outside of functions is removed, and each use of the name becomes an access to an
-    attribute of a `DeferredNames`. Raises ReplacementError if a source is not imported, or if a name has two meanings.
-    """
-    imports = _ImportsOf(sources)
-    imports.visit(tree)
-    missing = {*sources} - imports.seen
-    if missing:
-        raise ReplacementError(f"{name}: does not import from {', '.join(sorted(missing))}; correct DEFERRED")
-    twice = sorted(imports.found.keys() & _bound_names(tree))
-    if twice:
-        raise ReplacementError(f"{name}: {', '.join(twice)} has another meaning too; take its module out of DEFERRED")
-    _UsesOf(imports.found).visit(tree)
-    _ComputedAll().visit(tree)
-    prologue = "from function.archive import DeferredNames as __DeferredNames__\n"
-    prologue += f"__deferred__ = __DeferredNames__(__package__, {imports.found!r})\n"
-    epilogue = "__own_getattr__ = globals().get('__getattr__')\n"
-    epilogue += "def __getattr__(name): return __deferred__.attribute_of(__name__, name, __own_getattr__)\n"
-    begin = 0
-    while _is_docstring_or_future(tree.body[begin]):
-        begin += 1
-    tree.body[begin:begin] = ast.parse(prologue).body
-    tree.body += ast.parse(epilogue).body
-    ast.fix_missing_locations(tree)
-
-
-def _is_docstring_or_future(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant)
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
-
-
-class _ComputedAll(ast.NodeTransformer):
-    """Lets a module compute its `__all__` when it is first used, if it is not written as a list."""
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        is_all = any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
-        if not is_all or isinstance(node.value, ast.List | ast.Tuple):
-            return node
-        no_arguments = ast.arguments([], [], None, [], [], None, [])
-        compute = ast.Attribute(ast.Name("__deferred__", ast.Load()), "compute", ast.Load())
-        call = ast.Call(compute, [ast.Constant("__all__"), ast.Lambda(no_arguments, node.value)], [])
-        return ast.copy_location(ast.Expr(call), node)
-
-
-class _ImportsOf(ast.NodeTransformer):
-    """Removes the imports of names from some modules outside of functions, and finds the names."""
-
-    def __init__(self, sources: Collection[str]) -> None:
-        self._sources = sources
-        self.seen: set[str] = set()
-        self.found: dict[str, tuple[str, str | None]] = {}  # what a `DeferredNames` takes
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
-        source = "." * node.level + (node.module or "")
-        if source not in self._sources:
-            return node
-        self.seen.add(source)
-        for alias in node.names:
-            if node.module is None:  # `from . import part`: the name is a module of the package
-                self.found[alias.asname or alias.name] = (source + alias.name, None)
-            else:
-                self.found[alias.asname or alias.name] = (source, alias.name)
-        return ast.copy_location(ast.Pass(), node)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node
-
-
-class _UsesOf(ast.NodeTransformer):
-    """Turns each use of a deferred name into an access to an attribute of `__deferred__`."""
-
-    def __init__(self, names: Collection[str]) -> None:
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self._names:
-            return node
-        deferred = ast.copy_location(ast.Name("__deferred__", ast.Load()), node)
-        return ast.copy_location(ast.Attribute(deferred, node.id, ast.Load()), node)
-
-
-def _bound_names(tree: ast.Module) -> set[str]:
-    """Return all names that a module or one of its functions binds."""
-    bound = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(ctx=ast.Store() | ast.Del()):
-                bound.add(node.id)
-            case ast.arg():
-                bound.add(node.arg)
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                bound.add(node.name)
-            case ast.alias():
-                bound.add(node.asname or node.name.partition(".")[0])
-    return bound
 
 
 def _run_snippets(tree: ast.Module) -> None:

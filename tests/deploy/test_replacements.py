@@ -2,8 +2,6 @@
 
 import ast
 import importlib.util
-import math
-import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from function.image.build_archive import DEFERRED, LAZY, REWRITTEN, ReplacementError, compile_module, defer
+from function.image.build_archive import LAZY, REWRITTEN, ReplacementError, compile_module
 
 # a lazy module is the same module once it has been asked for something, whoever asks first
 LAZY_MODULE = """
@@ -76,75 +74,6 @@ def test_pydantics_schemas_are_plain_dicts_of_the_same_content() -> None:
 def test_linear_algebra_works_without_the_types_for_checkers() -> None:
     solve = run_module("numpy.linalg._linalg").solve
     np.testing.assert_array_equal(solve(np.eye(2), np.array([1.0, 2.0])), [1.0, 2.0])
-
-
-DEFERRING = """\
-'A module.'
-from __future__ import annotations
-from colorsys import hls_to_rgb, rgb_to_hls as other
-from math import pi
-class Colour:
-    'Its annotation is not read.'
-    convert: other
-def half(): return pi * other(1, 1, 1)[1] / 2
-__all__ = list({"half": half, "other": other})
-def __getattr__(name):
-    if name == "own": return "value"
-    raise AttributeError(name)
-"""
-
-
-def run_deferring(*sources: str) -> ModuleType:
-    """Return the module DEFERRING, which imports from these modules when their names are first used."""
-    tree = ast.parse(DEFERRING)
-    defer(tree, "deferring", sources)
-    module = ModuleType("deferring")
-    module.__package__ = ""
-    exec(compile(tree, "deferring.py", "exec"), module.__dict__)
-    return module
-
-
-def test_a_deferred_name_is_imported_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
-    module = run_deferring("colorsys")
-    assert "colorsys" not in sys.modules
-    assert module.half() == math.pi / 2
-    assert module.hls_to_rgb is sys.modules["colorsys"].hls_to_rgb
-    assert module.__all__ == ["half", "other"]
-    assert (module.__doc__, module.own) == ("A module.", "value")
-    with pytest.raises(AttributeError, match="nothing"):
-        _ = module.nothing
-
-
-def test_a_module_that_does_not_fit_its_deferred_names_stops_the_build() -> None:
-    with pytest.raises(ReplacementError, match="deferring: does not import from json; correct DEFERRED"):
-        run_deferring("colorsys", "json")
-    tree = ast.parse("from colorsys import rgb_to_hls\ndef convert(rgb_to_hls): return rgb_to_hls")
-    with pytest.raises(ReplacementError, match="deferring: rgb_to_hls has another meaning too"):
-        defer(tree, "deferring", {"colorsys"})
-
-
-NAMES = """
-import json, sys
-from function.archive import use_archive
-if {is_used}: use_archive()
-import {name} as module
-names = [name for name in {names} or sorted(dir(module)) if hasattr(module, name)]
-print(json.dumps([names, sorted(getattr(module, "__all__", ()))]))
-"""
-
-
-# private modules that are attributes once other modules have imported them
-PARTS = {"numpy": {"_typing"}, "numpy.lib": {"_iotools", "_datasource", "_format_impl", "_scimath_impl"}}
-
-
-@pytest.mark.parametrize("name", sorted(DEFERRED))
-def test_a_library_has_the_same_names_when_some_are_deferred(
-    in_a_new_process: Callable[..., Any], shipped: Path, name: str
-) -> None:
-    names, exported = in_a_new_process(NAMES.format(is_used=False, name=name, names=()), shipped)
-    found = in_a_new_process(NAMES.format(is_used=True, name=name, names=names), shipped)
-    assert ({*names} - {*found[0]}, found[1]) == (PARTS.get(name, set()), exported)
 
 
 @pytest.mark.parametrize("name", sorted(REWRITTEN.keys() - {"dataclasses"}))  # which only gets a line more
