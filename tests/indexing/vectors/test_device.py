@@ -64,6 +64,7 @@ def stored(bundle: Path) -> Embeddings:
     return dequantize(tensors["codes"], tensors["scales"])
 
 
+@pytest.mark.slow  # a process imports PyTorch
 def test_each_row_is_the_float_embedding_of_its_text(out: Path, corpus: Corpus) -> None:
     told: list[tuple[float, int]] = []
     rows = rows_of(corpus)
