@@ -20,6 +20,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Container images often set it. Each process of the tests would then compile the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
