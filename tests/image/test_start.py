@@ -72,4 +72,4 @@ def start(image: str) -> dict[str, Any]:
 def test_a_start_and_a_request_use_valid_bytecode_from_one_file_and_write_nothing(start: dict[str, Any]) -> None:
     assert start["sources"] > 300  # or the script did not look
     assert (start["invalid"], start["compiled"], start["written"]) == ({}, [], [])
-    assert 20 < start["opened"] < 80  # 0 without the archive, hundreds if it misses most of them
+    assert 0 < start["opened"] < 20  # 0 without the archive, hundreds if it misses most modules
