@@ -250,7 +250,9 @@ def measure_size(
 
 
 def limit_cores(cores: float, *processes: int) -> None:
-    """Let a control group of this bench use so many cores, and put these processes and what they start into it.
+    """Limit these processes, and those that they start, to a number of cores by a control group of this bench.
+
+    cores is a share of one core, such as 0.58, or more than one.
 
     Raises Missing if this user cannot make a control group.
     """

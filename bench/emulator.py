@@ -52,7 +52,7 @@ class Running:
     """A function that runs under the emulator."""
 
     address: str  # host and port that take events
-    process: int  # of the emulator, which starts the function's at the first event
+    process: int  # the id of the emulator's process; the emulator starts the function at the first event
     log: IO[str]  # what the emulator and the function print
 
     def printed(self) -> str:

@@ -52,7 +52,7 @@ def _text_of_output(output: Mapping[str, Any]) -> str:
         return _joined(output.get("text", ""))
     if "text/html" in output.get("data", {}):  # its text is a drawing of a table
         return ""
-    if output.get("output_type") == "pyout":  # of version 3
+    if output.get("output_type") == "pyout":  # notebooks of version 3 have it
         return _joined(output.get("text", ""))
     return _joined(output.get("data", {}).get("text/plain", ""))
 
