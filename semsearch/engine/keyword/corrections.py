@@ -19,18 +19,16 @@ that the corpus does not have. `python -m bench modes` measures the constants.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
+from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.keyword.analyzer import find_codes
 from semsearch.engine.keyword.matches import Correction
 from semsearch.engine.tensors import AnyArray, Array
-
-if TYPE_CHECKING:
-    from semsearch.engine.keyword.keywords import Keywords
 
 SHORTEST = 4  # letters of a word that is corrected
 TWO_ERRORS = 8  # letters from which a word can have two errors instead of one
@@ -58,8 +56,28 @@ SPELLINGS = [  # patterns of a British spelling and the American one; each pair 
 Places = Array[np.intp]  # (n,)
 
 
+class Vocabulary(Protocol):
+    """What corrections need of the keywords of a corpus: `Keywords` has it."""
+
+    info: KeywordsInfo
+    split_word: Callable[[str], Sequence[str]]
+
+    @property
+    def words(self) -> AnyArray:
+        """The words as NearestWords takes them."""
+
+    def terms_of(self, text: str) -> Mapping[str, int]:
+        """Return the terms of a text, and how often each occurs."""
+
+    def has_word(self, word: str) -> bool:
+        """Return whether the corpus has a word."""
+
+    def rows_of(self, term: str) -> Sized:
+        """Return the rows with a term."""
+
+
 def find_corrections(
-    text: str, unknown: set[str], found: int, keywords: "Keywords"
+    text: str, unknown: set[str], found: int, keywords: Vocabulary
 ) -> Iterator[tuple[str, int, Correction]]:
     """Yield each misspelled word of a text, how often it occurs, and the words of the corpus that replace it.
 
@@ -78,7 +96,7 @@ def find_corrections(
             yield word, repeats, correction
 
 
-def _correct(word: str, nearest: "NearestWords", keywords: "Keywords") -> Correction:
+def _correct(word: str, nearest: "NearestWords", keywords: Vocabulary) -> Correction:
     terms_of, parts = keywords.terms_of, keywords.split_word(word)
     one, two = ([near for near in each if keywords.has_word(near)] for each in nearest.find(word))
     spelling = _american(word)
