@@ -138,7 +138,7 @@ def time_in_turn(
 
 
 def texts_of(tokens: Sequence[TokenIds], length: int) -> list[TokenIds]:
-    """Return the texts of this many tokens and more, shortened to it; the last token ends a text."""
+    """Return the texts with at least this many tokens, cut to this length. The last token marks the end of a text."""
     longer = [text for text in tokens if len(text.ids) >= length]
     return [replace(text, ids=[*text.ids[: length - 1], text.ids[-1]]) for text in longer]
 

@@ -113,7 +113,7 @@ def make_empty(work: Path) -> LocalFunction:
 
 
 def make_function(work: Path, bundle: Path, without: str = "") -> LocalFunction:
-    """Return this function with a bundle; its archive lacks a kind of function/image/build_archive.py, if any."""
+    """Return this function with a bundle. `without` is a kind of module changes that its archive leaves out."""
     package, environment = function_package(work, without), {"BUNDLE_DIR": str(bundle.absolute())}
     return LocalFunction(function_python(work), HANDLER, package, environment)
 
