@@ -1,7 +1,7 @@
 """From 30,000 to a million passages: search, filters, keywords, hybrid search, cold starts and an index made again.
 
-The passages are headlines, titles of papers, the sentences of their abstracts, and first halves of these. All are
-embedded once, which takes about an hour for a million, and their embeddings are kept in `--work`. Each size is the
+The passages are headlines, titles of papers, first halves of the sentences of their abstracts, and such sentences. All
+are embedded once, which takes about an hour for a million, and their embeddings are kept in `--work`. Each size is the
 first of these passages, indexed with the kept embeddings.
 
 `python -m bench.scale BUNDLE QUERIES` is the process that searches one bundle on one thread. The ways to search take
@@ -88,18 +88,20 @@ def write_corpora(folder: Path, data: Path, sizes: Sequence[int]) -> str:
     for size in sizes:
         with (folder / f"passages-{size}.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("text", "lot"), *rows[:size]])
-    return f"up to {len(rows):,} headlines, titles, sentences of abstracts and halves of such sentences"
+    return f"up to {len(rows):,} headlines, titles, halves of sentences of abstracts, and such sentences"
 
 
 def read_passages(data: Path) -> Iterator[str]:
-    """Yield different passages: each headline, then each title, each sentence of an abstract, and halves of these."""
+    """Yield different passages: each headline, then each title, first halves of sentences, and whole sentences.
+
+    The halves come first because they embed in half of the time; sentences fill up what is missing.
+    """
     passages = dict.fromkeys(read_headlines(data))
     papers = list(read_papers(data))
     passages |= dict.fromkeys(paper["title"] for paper in papers)
     sentences = [each for paper in papers for each in END_OF_SENTENCE.split(paper["abstract"])]
-    passages |= dict.fromkeys(each for each in sentences if len(each) >= LEAST_CHARACTERS)
-    halves = (" ".join(words[: len(words) // 2]) for words in map(str.split, sentences))
-    passages |= dict.fromkeys(each for each in halves if len(each) >= LEAST_CHARACTERS)
+    halves = [" ".join(words[: len(words) // 2]) for words in map(str.split, sentences)]
+    passages |= dict.fromkeys(each for each in halves + sentences if len(each) >= LEAST_CHARACTERS)
     yield from passages
 
 
