@@ -6,7 +6,7 @@ Documents with markup have their sources too. A search reads one only if it is a
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from semsearch.engine.tensors import Strings, map_tensors
 
@@ -21,6 +21,22 @@ class Passage:
     id: str
     text: str
     metadata: dict[str, Any]
+
+
+class PassageReader(Protocol):
+    """Reads parts of passages by their rows: what the hits of a search are shown from."""
+
+    def id(self, row: int) -> str:
+        """Return the id of one row."""
+
+    def text(self, row: int) -> str:
+        """Return the text of one row."""
+
+    def source(self, row: int) -> str:
+        """Return the text of one row with its markup, as the model reads it."""
+
+    def metadata(self, row: int) -> dict[str, Any]:
+        """Return the other columns of one row."""
 
 
 class Passages:

@@ -15,7 +15,7 @@ from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
 from semsearch.engine.pages import Group, find_groups, find_page, group_hits
-from semsearch.engine.passages import Passage, Passages
+from semsearch.engine.passages import PassageReader
 from semsearch.engine.tensors import AnyArray, Array
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
 from semsearch.search.ranking import Ranking
@@ -38,9 +38,7 @@ STRINGS, ORDERED, ANY = (
 class RefinedQuery:
     """A query over a bundle. Making it checks the columns and the id. Each method can take long."""
 
-    def __init__(
-        self, bundle: Loaded, passages: Passages | Mapping[int, Passage], query: Query, allowed: Mask | None
-    ) -> None:
+    def __init__(self, bundle: Loaded, passages: PassageReader, query: Query, allowed: Mask | None) -> None:
         """Find the row of `id` and check the columns; passages are those of the hits, allowed is what the filter keeps.
 
         `text` is the query's text or that of the row, None if all texts are listed. Raises SearchError.
@@ -67,7 +65,7 @@ class RefinedQuery:
             if texts.find(first) is not None:  # the id is that of a section
                 expected += f", such as {first!r} of this section"
             raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, {expected}; search for one")
-        self.text = passages[self.row].text.translate(QUOTES)
+        self.text = passages.text(self.row).translate(QUOTES)
         if allowed is None:
             self.allowed = np.ones(len(texts.passages), np.bool_)
         else:
@@ -153,7 +151,7 @@ class RefinedQuery:
             return find_groups(ranking.find, self._column(name), sections, matching, *page)
         # S3 Vectors returns no more hits, so groups are complete only as far as these reach
         hits = ranking.find(MOST_HITS, None)
-        values = [self._passages[hit.row].metadata.get(name) for hit in hits]
+        values = [self._passages.metadata(hit.row).get(name) for hit in hits]
         return group_hits(hits, values, query.group_size)[query.offset : query.offset + query.num_results]
 
     @property
@@ -176,7 +174,7 @@ class RefinedQuery:
             own = int(paths[hit.row])
             others = [row for path, row in places[number].items() if path != own]
             if others:
-                copies = [texts.passages[row].metadata for row in others[:MOST_COPIES]]
+                copies = [texts.passages.metadata(row) for row in others[:MOST_COPIES]]
                 result["also_in"] = [{name: each[name] for name in PLACE if name in each} for each in copies]
 
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
@@ -189,7 +187,7 @@ class RefinedQuery:
         query = self._query
         results = [show_hit(self._passages, hit, query.include) for hit in hits]
         if query.highlights:
-            texts = [self._passages[hit.row].text for hit in hits]
+            texts = [self._passages.text(hit.row) for hit in hits]
             corrections = (ranking.corrected or {}).values() if ranking else ()
             others = frozenset(term for each in corrections for terms in each.values() for term in terms)
             others |= ranking.completed if ranking else frozenset()

@@ -8,7 +8,7 @@ import numpy as np
 
 from semsearch.engine.hits import Hit
 from semsearch.engine.loading import LoadedTexts
-from semsearch.engine.passages import Passage, Passages
+from semsearch.engine.passages import PassageReader
 from semsearch.engine.tensors import Array
 from semsearch.search.query import SearchError
 
@@ -48,20 +48,18 @@ class Found:
         return content
 
 
-def show_hit(passages: Passages | Mapping[int, Passage], hit: Hit, include: Sequence[str]) -> dict[str, Any]:
+def show_hit(passages: PassageReader, hit: Hit, include: Sequence[str]) -> dict[str, Any]:
     """Return a hit as a reply shows it."""
-    passage = passages[hit.row]
-    result: dict[str, Any] = {"index": hit.row, "id": passage.id, "score": hit.score}
+    row = hit.row
+    result: dict[str, Any] = {"index": row, "id": passages.id(row), "score": hit.score}
     if hit.scores is not None:
         result["scores"] = hit.scores
     if "text" in include:
-        result["text"] = passage.text
+        result["text"] = passages.text(row)
     if "source" in include:
-        result["source"] = passage.text
-        if isinstance(passages, Passages):
-            result["source"] = passages.source(hit.row)
+        result["source"] = passages.source(row)
     if "metadata" in include:
-        result["metadata"] = passage.metadata
+        result["metadata"] = passages.metadata(row)
     return result
 
 

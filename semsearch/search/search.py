@@ -4,7 +4,7 @@ Columns, keywords and reranker are opened by the first query that needs them. Wh
 semsearch/aws/s3vectors/search.py searches by the same steps.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import time
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CONVEX, KeywordsInfo
 from semsearch.engine.hits import Mask
 from semsearch.engine.loading import Loaded, LoadedTexts
-from semsearch.engine.passages import Passage, Passages
+from semsearch.engine.passages import PassageReader
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
 from semsearch.search.executor import Executor
@@ -49,7 +49,7 @@ class Prepared:
 
     query: Query  # with a mode
     index: Index
-    passages: Passages | Mapping[int, Passage]
+    passages: PassageReader
     allowed: Mask | None  # (rows,) bool: the rows that can be found, None for all
     refined: "RefinedQuery | None"  # None for a plain query
     text: str | None  # what to search for; None if texts are only listed
@@ -168,7 +168,7 @@ class BundleSearch:
                 lap("keyword")
         return prepared
 
-    def _vectors(self, query: Query, filtered: Mask | None) -> tuple[Index, Passages | Mapping[int, Passage]]:
+    def _vectors(self, query: Query, filtered: Mask | None) -> tuple[Index, PassageReader]:
         """Return the index and the passages for a query; filtered (rows,) bool has the rows that its filter keeps."""
         assert self._bundle.complete is not None  # otherwise a subclass searches
         return self._bundle.complete.index, self._bundle.complete.passages

@@ -11,6 +11,7 @@ of their last decimal.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,26 @@ from semsearch.engine.tensors import Array
 KEYS_PER_REPLY = 100  # vectors of one reply: S3 Vectors returns up to 100 at a time, and GetVectors takes 100 keys
 MOST_FETCHED = 1_000  # rows whose vectors are fetched: ten requests, 3 MB of JSON at 384 dimensions
 MOST_RANKED = 1_000  # rows that the service is asked to rank: ten requests, one after the other
+
+
+class FetchedPassages(dict[int, Passage]):
+    """Passages that S3 Vectors returned, by their rows, read as those of a bundle are."""
+
+    def id(self, row: int) -> str:
+        """Return the id of one row."""
+        return self[row].id
+
+    def text(self, row: int) -> str:
+        """Return the text of one row."""
+        return self[row].text
+
+    def source(self, row: int) -> str:
+        """Return the text of one row: S3 Vectors does not have its markup."""
+        return self[row].text
+
+    def metadata(self, row: int) -> dict[str, Any]:
+        """Return the other columns of one row."""
+        return self[row].metadata
 
 
 class RemoteIndex(Index):
@@ -47,7 +68,7 @@ class RemoteIndex(Index):
         `condition` is the same filter for the service, None if there is none or if the service cannot apply it. It is
         asked to rank a multiple of `page`, at most `most_ranked`, and with has_texts to return them with `passages`.
         """
-        self.passages: dict[int, Passage] = {}  # texts of the hits, by row
+        self.passages = FetchedPassages()  # texts of the hits, by row
         self._client, self._has_texts = client, has_texts
         self._rows, self._allowed, self._condition = rows, allowed, condition
         self._page, self._most_ranked = page, most_ranked

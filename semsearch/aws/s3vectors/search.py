@@ -1,13 +1,13 @@
 """The search of a bundle whose embeddings are in Amazon S3 Vectors, and perhaps its texts too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 from semsearch.aws.s3vectors.client import VectorsClient
 from semsearch.aws.s3vectors.index import KEYS_PER_REPLY, MOST_RANKED, RemoteIndex
 from semsearch.engine.hits import MOST_HITS, Mask
 from semsearch.engine.loading import Loaded
-from semsearch.engine.passages import Passage, Passages
+from semsearch.engine.passages import PassageReader
 from semsearch.engine.semantic.index import Index
 from semsearch.search.executor import Executor
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, filter_error
@@ -60,7 +60,7 @@ class RemoteSearch(BundleSearch):
             found = f"{query.offset}, with num_results {last}"
             raise SearchError(f"offset: found {found}, expected at most {MOST_HITS} together; {there}")
 
-    def _vectors(self, query: Query, filtered: Mask | None) -> tuple[Index, Passages | Mapping[int, Passage]]:
+    def _vectors(self, query: Query, filtered: Mask | None) -> tuple[Index, PassageReader]:
         """Return the index and the passages for a query; filtered (rows,) bool has the rows that its filter keeps.
 
         Raises SearchError for a filter that cannot be used.
