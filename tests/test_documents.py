@@ -25,7 +25,7 @@ from semsearch.app.settings import Settings, read_settings
 from semsearch.commands.main import app
 from semsearch.engine import bundle as layout
 from semsearch.indexing.bundles import take_model
-from tests.commands.test_suggestions import lacks_value
+from tests.commands.test_suggestions import problem_of
 from tests.notebook import NOTEBOOK, as_notebook
 from tests.project import ROOT
 
@@ -85,13 +85,9 @@ def test_each_marked_table_and_figure_is_what_was_measured() -> None:
 
 @pytest.mark.parametrize(("name", "program"), [("semsearch", app), (EXPORT, export), ("python -m bench", bench)])
 def test_each_command_has_options_that_exist(name: str, program: cyclopts.App) -> None:
-    assert commands(name)
-    for command in commands(name):
-        try:
-            program.parse_args(words(command, name), exit_on_error=False, print_error=False)
-        except cyclopts.MissingArgumentError as error:
-            if lacks_value(error):
-                raise
+    problems = {command: problem_of(program, words(command, name)) for command in commands(name)}
+    assert problems
+    assert {command: problem for command, problem in problems.items() if problem is not None} == {}
 
 
 def test_only_deployments_name_another_program() -> None:

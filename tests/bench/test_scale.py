@@ -34,6 +34,7 @@ def work(tmp_path: Path, bundle: Path, corpus: Corpus, monkeypatch: pytest.Monke
     return tmp_path
 
 
+@pytest.mark.slow  # runs a whole measurement with small sizes
 def test_it_measures_every_size_and_writes_a_table(work: Path) -> None:
     scale.scale(sizes=(50, 100), work=work, data=work)
     found = json.loads((work / "scale.json").read_text())

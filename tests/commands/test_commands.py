@@ -164,6 +164,7 @@ def test_an_agent_learns_how_old_an_index_is_that_nobody_watches(documents: Path
     assert agent.end() == 0
 
 
+@pytest.mark.slow  # starts an agent and waits for its updates
 def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_it_dies(
     documents: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,6 +255,7 @@ def test_a_kept_index_has_nothing_that_links_out_of_the_folder_lead_to(linked: P
     assert file_states(linked).keys() == {str(linked / "a.md")}
 
 
+@pytest.mark.slow  # starts an agent and waits for its update
 def test_what_links_out_of_the_folder_lead_to_is_watched_if_the_index_follows_them(linked: Path) -> None:
     bundle = linked.parent / "bundle"
     shutil.copytree(kept_index(linked), bundle)

@@ -139,7 +139,7 @@ MODERNBERT_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "e
 MODERNBERT_SIZES = SIZES | MODERNBERT_TOKENS | {"local_attention": 8}
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=[FAMILIES[0], *(pytest.param(each, marks=pytest.mark.slow) for each in FAMILIES[1:])])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A tiny model of the family, with random weights and the tiny BERT's tokenizer."""
     import torch

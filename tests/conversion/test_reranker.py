@@ -102,7 +102,14 @@ def score(reranker: Reranker, pairs: list[tuple[str, str]]) -> np.ndarray[Any, n
     return np.array([reranker.score(reranker.tokenize_pairs(query, [text]))[0] for query, text in pairs])
 
 
-@pytest.mark.parametrize(("family", "labels"), [("bert", 1), ("bert", 2), ("modernbert", 1)])
+@pytest.mark.parametrize(
+    ("family", "labels"),
+    [
+        ("bert", 1),
+        pytest.param("bert", 2, marks=pytest.mark.slow),
+        pytest.param("modernbert", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_float32_and_8_bit_have_the_logits_of_transformers(
     make: Make, texts: CalibrationTexts, tmp_path: Path, family: str, labels: int
 ) -> None:
@@ -120,6 +127,7 @@ def test_float32_and_8_bit_have_the_logits_of_transformers(
     assert (info.max_tokens, info.weight, info.quantization) == (64, 0.5, "w8a14")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["roberta", "electra", "distilbert"])
 def test_other_heads_agree_with_transformers_in_float32(make: Make, tmp_path: Path, family: str) -> None:
     source = read_cross_encoder(make(family), family)

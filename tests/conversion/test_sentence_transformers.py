@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 import pytest
-import torch
 from onnx import TensorProto, helper
 from safetensors.numpy import load_file, save_file
 
@@ -111,6 +110,8 @@ def test_a_dropout_changes_no_embedding(steps: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("activation", ONNX_ACTIVATIONS)
 def test_each_activation_equals_that_of_torch(steps: Path, activation: str) -> None:
+    import torch
+
     package = "linear" if activation == "Identity" else "activation"
     edit_json(steps / "3_Dense" / "config.json", activation_function=f"torch.nn.modules.{package}.{activation}")
     write_modules(steps, "Transformer", "Pooling", "Dense")
@@ -331,6 +332,8 @@ class SmallDevice(DeviceModel):
         self.batches: list[int] = []  # numbers of texts
 
     def _run(self, ids: Ids, lengths: Lengths) -> AnyArray:
+        import torch
+
         if len(lengths) * lengths[0] > self.most:
             raise torch.OutOfMemoryError("CUDA out of memory")
         self.batches.append(len(lengths))
@@ -358,6 +361,8 @@ def test_values_that_are_not_finite_are_refused(tiny_source: Source, monkeypatch
 
 
 def test_cuda_means_all_gpus_and_auto_prefers_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
     assert find_devices("cpu") == {"cpu": "cpu"}
     with pytest.raises(ModelError, match=r"--device cuda: PyTorch .* sees .*cpu; expected one of these"):
         find_devices("cuda")

@@ -17,6 +17,7 @@ SCRIPT = ROOT / "deploy" / "site_action.sh"
 PAGES = {"index": "An angry goose", "a/index": "The night nurse", "drafts/b": "The mayor slept", "404": "Not found"}
 
 
+@pytest.mark.slow  # runs the whole action twice
 def test_a_push_with_one_changed_page_embeds_one_page(tmp_path: Path) -> None:
     if (problem := packages_problem()) is not None:
         pytest.skip(problem)

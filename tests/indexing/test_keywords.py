@@ -244,6 +244,7 @@ def test_tensors_do_not_depend_on_block_size(block: int, stemming: str | None, m
         assert (found[name].dtype, found[name].tobytes()) == (tensor.dtype, tensor.tobytes()), name
 
 
+@pytest.mark.slow  # traces each allocation
 def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keywords, "SORTED_AT_ONCE", 1 << 10)
     rows, words = 5_000, 25

@@ -77,6 +77,7 @@ NOT_SERVED: dict[str, tuple[int, dict[str, Any], bool]] = {  # status and conten
 }
 
 
+@pytest.mark.slow  # the tests below run the same step
 def test_a_version_that_is_not_served_is_undone(
     shell: Any, store: Store, publish: Publish, bundles: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ plugins:
 """
 
 
+@pytest.mark.slow  # `make docs` builds this project's documents so
 def test_a_build_makes_the_search_and_puts_the_box_into_materials_header(tmp_path: Path) -> None:
     if (problem := packages_problem()) is not None:
         pytest.skip(problem)

@@ -88,6 +88,7 @@ def test_replaced_workers_serve_on_and_a_stop_leaves_nothing(switched: Switched,
     assert list(fetched(environment).iterdir()) == []
 
 
+@pytest.mark.slow  # the test above stops one between two polls
 def test_a_server_without_workers_that_stops_in_the_middle_of_a_poll_leaves_nothing(
     switched: Switched, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
 ) -> None:

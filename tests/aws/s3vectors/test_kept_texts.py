@@ -23,7 +23,6 @@ from tests.world import STORY_COLUMNS, WHAT, WHO, story_metadata, write_bundle
 
 ROWS = 700  # more than the candidates of both searches, so that they have to be fetched
 QUERIES = int(os.environ.get("QUERIES", "40"))
-MODES = ("semantic", "keyword", "hybrid")
 
 Ask = Callable[..., Any]
 REMOTE = "semsearch.aws.s3vectors.index."
@@ -120,7 +119,7 @@ def queries(count: int) -> list[str]:
     return [f'{text} "{pick.choice(words)}"' if number % 10 == 9 else text for number, text in enumerate(found)]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [pytest.param("semantic", marks=pytest.mark.slow), "keyword", "hybrid"])
 def test_the_same_ten_hits_as_of_the_whole_bundle(both: Ask, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(REMOTE + "MOST_RANKED", 200)  # otherwise most of this small corpus
     monkeypatch.setattr(REMOTE + "MOST_FETCHED", 400)

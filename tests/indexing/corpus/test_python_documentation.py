@@ -17,6 +17,8 @@ from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TE
 
 ROOT = Path(__file__).parents[3]
 
+pytestmark = pytest.mark.slow  # reads all of it, as `make demo` does
+
 
 def text(documentation: Corpus, name: str) -> str:
     return documentation.texts[documentation.ids.index(name)]

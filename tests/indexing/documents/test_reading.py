@@ -352,6 +352,7 @@ def test_a_document_that_takes_too_long_is_skipped(docs: Path, read: Read) -> No
     assert read(seconds=1).unreadable == ("a.html: it takes more than 8 s of processor time",)
 
 
+@pytest.mark.slow  # test_processes.py has a worker that takes too much
 def test_documents_that_take_too_much_memory_are_skipped(docs: Path, read: Read) -> None:
     write_pdf(docs / "a.pdf", [["a" * 100] * 60_000], is_compressed=True)
     (docs / "b.txt").write_text("a\n\n" * 1_000_000)

@@ -75,6 +75,7 @@ def embedded(out: Path, texts: Path) -> str:
     return summary(export_texts(texts, out), "embedded")
 
 
+@pytest.mark.slow  # the others of this file interrupt an export in this process
 def test_a_killed_export_ends_in_the_same_bytes(bundle: Path, texts: Path, tmp_path: Path, small_shards: None) -> None:
     shutil.copytree(bundle, tmp_path / "whole")
     uninterrupted = run_until(10**9, tmp_path / "whole", texts)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from semsearch.engine.bundle import PASSAGES, QUERY_TABLE, QueriesInfo, check_bundle
 from semsearch.engine.embedder import Embedder
@@ -16,6 +17,7 @@ from tests.command_line import export_texts, run, summary, write_csv
 from tests.world import add_table
 
 
+@pytest.mark.slow  # the tests below learn tables too
 def test_a_table_learns_what_a_model_that_adds_the_vectors_of_words_does(bundle: Path) -> None:
     manifest = check_bundle(bundle)
     embedder = Embedder.open(bundle, manifest.model)
