@@ -46,12 +46,15 @@ site: bundle/manifest.json build/site-tools/installed
 	@echo "http://localhost:8000/python/ and http://localhost:8000/docs/search/; Ctrl-C stops the server"
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/sites 8000
 
-# On all cores; a file stays in one process, so that its fixtures are made once.
+# One process more than there are cores, because tests often wait for a process that they have started. A file stays in
+# one of them, so that its fixtures are made once.
+PARALLEL := -n $(shell expr $$(nproc) + 1) --dist loadfile
+
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PATHS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PATHS)
 
 test-slow: $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --dist loadfile -m slow $(PATHS)
+	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PATHS)
 
 test-all: test test-slow
 
@@ -141,7 +144,7 @@ build/client-tools/installed: tests/clients/package.json tests/clients/package-l
 
 # checkov and SAM's translator have an environment of their own: they need another pydantic than the function.
 test-template: $(VENV)/installed build/template-tools/installed build/cdk/installed
-	$(BIN)/python -m pytest tests/deploy/tools
+	$(BIN)/python -m pytest $(PARALLEL) tests/deploy/tools
 
 build/template-tools/installed: tests/deploy/tools/requirements.txt
 	$(PYTHON) -m venv build/template-tools
@@ -167,7 +170,7 @@ build/cluster/installed: tests/cluster/requirements.txt constraints.txt
 
 # Only the page's tests and picture need them, so they are in a folder of their own; tests/browser/page/browser.py looks there.
 test-page: $(VENV)/installed build/page-tools/installed
-	$(BIN)/python -m pytest tests/browser/page
+	$(BIN)/python -m pytest $(PARALLEL) tests/browser/page
 
 build/page-tools/installed: tests/browser/page/requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/page-tools \
@@ -177,7 +180,7 @@ build/page-tools/installed: tests/browser/page/requirements.txt
 # Where npm is missing, the tests say so and are skipped.
 test-site: $(VENV)/installed build/page-tools/installed build/sphinx-tools/installed
 	if command -v npm > /dev/null; then $(MAKE) build/site-tools/installed; fi
-	$(BIN)/python -m pytest tests/browser/site
+	$(BIN)/python -m pytest $(PARALLEL) tests/browser/site
 
 build/sphinx-tools/installed: tests/browser/site/requirements.txt
 	$(PYTHON) -m venv build/sphinx-tools
