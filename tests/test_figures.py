@@ -45,7 +45,7 @@ NOT_MEASURED = {
     "costs calculated from AWS's prices": (
         "- `ReservedConcurrency` is the only hard bound.",
         "| Lambda, with [1,769 MB](#how-much-memory) |",
-        "| together | about $0.23 |",
+        "| together |",
         "  them costs about $76 a month",
         "without requests, at 1,769 MB: one provisioned environment about $19",
         "`Tracing=Active` costs about $13 a month",
