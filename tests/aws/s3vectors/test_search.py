@@ -40,20 +40,26 @@ FILTERS: list[dict[str, Any] | None] = [
 ]
 
 
+PARTS = ["text", "source", "metadata"]
+
+
+def parts_of(hit: dict[str, Any]) -> list[Any]:
+    """Return what a hit has beside its id and its score."""
+    return [hit[name] for name in ("index", *PARTS)]
+
+
 @pytest.mark.parametrize("condition", FILTERS)
 def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] | None) -> None:
     for number in range(4):
         text = f"{WHO[number * 6]} {WHAT[number * 3]}"
-        request = {"num_results": 10, "filter": condition}
+        request = {"num_results": 10, "filter": condition, "include": PARTS}
         here, there = ask(text, local=True, mode="semantic", **request).json(), ask(text, **request).json()
         # equal scores may be cut off at other texts, so the scores are compared, and the texts above the last score
         scores = [hit["score"] for hit in here["results"]]
         assert [hit["score"] for hit in there["results"]] == pytest.approx(scores, abs=2e-6)
         last = scores[-1] + 4e-6 if len(scores) == 10 else -2
-        clear = {
-            hit["id"]: (hit["index"], hit["text"], hit["metadata"]) for hit in here["results"] if hit["score"] > last
-        }
-        found = {hit["id"]: (hit["index"], hit["text"], hit["metadata"]) for hit in there["results"]}
+        clear = {hit["id"]: parts_of(hit) for hit in here["results"] if hit["score"] > last}
+        found = {hit["id"]: parts_of(hit) for hit in there["results"]}
         assert clear.items() <= found.items()
         assert len(found) == len(scores)
     if condition != {"chapter": 77}:
