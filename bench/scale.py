@@ -92,10 +92,7 @@ def write_corpora(folder: Path, data: Path, sizes: Sequence[int]) -> str:
 
 
 def read_passages(data: Path) -> Iterator[str]:
-    """Yield different passages: each headline, then each title, first halves of sentences, and whole sentences.
-
-    The halves come first because they embed in half of the time; sentences fill up what is missing.
-    """
+    """Yield different passages: headlines, titles, first halves of sentences, which embed fast, and whole sentences."""
     passages = dict.fromkeys(read_headlines(data))
     papers = list(read_papers(data))
     passages |= dict.fromkeys(paper["title"] for paper in papers)

@@ -127,7 +127,7 @@ def test_float32_and_8_bit_have_the_logits_of_transformers(
     assert (info.max_tokens, info.weight, info.quantization) == (64, 0.5, "w8a14")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # the test above has the head of BERT
 @pytest.mark.parametrize("family", ["roberta", "electra", "distilbert"])
 def test_other_heads_agree_with_transformers_in_float32(make: Make, tmp_path: Path, family: str) -> None:
     source = read_cross_encoder(make(family), family)
