@@ -57,13 +57,10 @@ def test_the_bundle_of_the_environment_is_served_unless_another_is_named(
     assert "from-option: is not a folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("port", ["65536", "http"])
-def test_a_port_that_there_is_not_ends_it_with_2_and_the_ports_there_are(
-    capsys: pytest.CaptureFixture[str], port: str
-) -> None:
-    assert dispatch(["serve", f"--port={port}"]) == 2
-    assert "Invalid value" in (found := capsys.readouterr().err)
-    assert f'"{port}"' in found
+def test_a_port_that_there_is_not_ends_it_with_2_and_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["serve", "--port=65536"]) == 2
+    found = capsys.readouterr().err
+    assert '"65536"' in found
     assert "--port" in found
 
 
