@@ -105,16 +105,10 @@ def test_the_types_of_openapi_typescript_fit_what_the_routes_take_and_reply(addr
 
 
 @needs_npm
-def test_the_document_follows_redoclys_recommended_rules(address: str, tmp_path: Path) -> None:
-    assert problems(save_document(address, tmp_path)) == []
-
-
-@needs_npm
-def test_the_document_of_a_server_with_keys_follows_them_too(closed: str, tmp_path: Path) -> None:
-    assert problems(save_document(closed, tmp_path)) == []
-
-
-def problems(document: Path) -> object:
-    """Return what redocly reports."""
-    command = (NODE_MODULES / ".bin" / "redocly", "lint", document, "--extends", "recommended", "--format", "json")
-    return json.loads(run(*command, folder=document.parent))["problems"]
+def test_the_documents_of_servers_with_and_without_keys_follow_redoclys_recommended_rules(
+    address: str, closed: str, tmp_path: Path
+) -> None:
+    for server in (address, closed):
+        document = save_document(server, tmp_path)
+        command = (NODE_MODULES / ".bin" / "redocly", "lint", document, "--extends", "recommended", "--format", "json")
+        assert json.loads(run(*command, folder=tmp_path))["problems"] == []

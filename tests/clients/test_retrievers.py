@@ -43,6 +43,15 @@ class Rows:
         return Hits({"results": results, "truncated": False})
 
 
+# values of columns that random filters compare with, some of which no row has
+VALUES: dict[str, list[Any]] = {
+    "chapter": list(range(20)),
+    "who": ["the baker", "her best friend", "nobody"],
+    "told": [f"2024-{month:02}-05" for month in range(1, 13)],
+}
+COMPARISONS = (">", ">=", "<", "<=")
+
+
 # LangChain
 
 
@@ -152,17 +161,12 @@ def test_no_filters_of_llama_index_keep_all_nodes(address: str) -> None:
 
 
 def random_metadata_filter(rng: random.Random) -> MetadataFilter:
-    key = rng.choice(["chapter", "who", "told", "places"])
-    values: dict[str, list[Any]] = {
-        "chapter": list(range(20)),
-        "who": ["the baker", "her best friend", "nobody"],
-        "told": [f"2024-{month:02}-05" for month in range(1, 13)],
-        "places": ["sea", "village", "desert"],
-    }
+    values = VALUES | {"places": ["sea", "village", "desert"]}
+    key = rng.choice(list(values))
     one, several = rng.choice(values[key]), rng.sample(values[key], 2)
     operators: dict[str, Any] = {"==": one, "!=": one, "in": several, "nin": several}
-    if key != "who":
-        operators |= {">": one, ">=": one, "<": one, "<=": one}
+    if key in ("chapter", "told"):
+        operators |= dict.fromkeys(COMPARISONS, one)
     if key == "places":
         operators = {"contains": one, "any": several, "all": several}
     operator = rng.choice(list(operators))
@@ -228,21 +232,16 @@ def random_filters(rng: random.Random, levels: int) -> dict[str, Any]:
         operator = rng.choice(["AND", "OR", "NOT"])
         conditions = [random_filters(rng, levels - 1) for _ in range(rng.randint(1, 3))]
         return {"operator": operator, "conditions": conditions}
-    field = rng.choice(["meta.chapter", "meta.who", "meta.told", "meta.true", "id"])
-    values: dict[str, list[Any]] = {
-        "meta.chapter": list(range(20)),
-        "meta.who": ["the baker", "her best friend", "nobody"],
-        "meta.told": [f"2024-{month:02}-05" for month in range(1, 13)],
-        "meta.true": [True, False],
-        "id": [f"story-{row:03}" for row in range(200)],
-    }
-    one, several = rng.choice(values[field]), rng.sample(values[field], 2)
+    values = VALUES | {"true": [True, False], "id": [f"story-{row:03}" for row in range(200)]}
+    name = rng.choice(list(values))
+    one, several = rng.choice(values[name]), rng.sample(values[name], 2)
     operators: dict[str, Any] = {"==": one, "!=": one, "in": several, "not in": several}
-    if field != "id":
+    if name != "id":
         operators |= rng.choice([{}, {"==": None, "!=": None}])
-    if field in ("meta.chapter", "meta.told"):
-        operators |= {">": one, ">=": one, "<": one, "<=": one}
+    if name in ("chapter", "told"):
+        operators |= dict.fromkeys(COMPARISONS, one)
     operator = rng.choice(list(operators))
+    field = name if name == "id" else f"meta.{name}"
     return {"field": field, "operator": operator, "value": operators[operator]}
 
 
