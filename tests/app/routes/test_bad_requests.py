@@ -1,11 +1,8 @@
 """What a caller may do wrong: refused with a 4xx, and a body that names the field and the limit; never a 500."""
 
-import asyncio
 import json
-import logging
 import re
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -126,8 +123,7 @@ def test_the_errors_of_very_many_unknown_fields_are_not_described_one_by_one(cli
     assert re.match(others, client.post("/similar", json=body).json()["error"])
 
 
-def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="tests")
+async def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App]) -> None:
     messages: list[dict[str, Any]] = [
         {"type": "http.request", "body": b'{"text": "goose"}', "more_body": True},
         {"type": "http.disconnect"},
@@ -141,8 +137,6 @@ def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App], caplog:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/similar", "headers": [], "query_string": b""}
-    asyncio.run(make_app()(scope | {"aws.context": SimpleNamespace(aws_request_id="c6af9ac6")}, receive, send))
+    await make_app()(scope, receive, send)
     assert sent[0]["status"] == 400
     assert b"body: broke off after 17 bytes, expected all of it; send it again" in sent[1]["body"]
-    (line,) = (vars(record) for record in caplog.records if record.message == "request")
-    assert (line["status"], line["request_id"]) == (400, "c6af9ac6")
