@@ -28,16 +28,22 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 from tests.bundle_files import damage
-from tests.world import write_bundle
+from tests.world import STORY_COLUMNS, write_bundle
 
 KEY = "0123456789abcdef"
 CLOSED = Settings(api_keys=(ApiKey("test", hash_key(KEY)),))
 
 
 @pytest.fixture(scope="module")
-def remote(make_app: Callable[..., App]) -> Iterator[Search]:
+def closed(make_app: Callable[..., App]) -> Iterator[str]:
+    """The address of a server with an API key."""
     with serving(make_app(settings=CLOSED)) as address:
-        yield Search(address, key=KEY)
+        yield address
+
+
+@pytest.fixture(scope="module")
+def remote(closed: str) -> Search:
+    return Search(closed, key=KEY)
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +120,13 @@ def test_an_argument_that_cannot_be_used_is_a_value_error(
     ids=str,
 )
 def test_values_of_filters_are_those_that_data_frames_hold(
-    either: Search, value: dict[str, Any], same: dict[str, Any]
+    local: Search, value: dict[str, Any], same: dict[str, Any]
 ) -> None:
     most: Any = np.int64(100)
-    found = either.search(filter=value, top_k=most, facets=("who",))
-    assert found == either.search(filter=same, top_k=100)
+    found = local.search(filter=value, top_k=most, facets=("who",))
+    assert found == local.search(filter=same, top_k=100)
     assert len(found) > 0
-    assert found.total == either.search(filter=same, facets=["who"]).total
+    assert found.total == local.search(filter=same, facets=["who"]).total
 
 
 @pytest.mark.parametrize(
@@ -167,9 +173,9 @@ def test_a_string_is_embedded_as_one_text(either: Search) -> None:
         (["a " * 70_000], None, r"texts\.0: a text of 140000 characters, at most 65536; split it"),
     ],
 )
-def test_texts_that_cannot_be_embedded_are_a_value_error(either: Search, texts: Any, role: Any, message: str) -> None:
+def test_texts_that_cannot_be_embedded_are_a_value_error(local: Search, texts: Any, role: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        either.embed(texts, role)
+        local.embed(texts, role)
 
 
 @pytest.mark.parametrize("limits", [{"max_texts": 2}, {"max_tokens": 24}, {"max_body_bytes": 160}], ids=str)
@@ -182,9 +188,9 @@ def test_many_texts_are_embedded_in_requests_within_the_limits_of_a_server(
     np.testing.assert_array_equal(embeddings, local.embed(texts))
 
 
-def test_a_wrong_key_is_an_error_of_the_server(remote: Search, make_app: Callable[..., App]) -> None:
-    with serving(make_app(settings=CLOSED)) as address, pytest.raises(ServerError, match="API keys") as raised:
-        Search(address, key="f" * 16).search("goose")
+def test_a_wrong_key_is_an_error_of_the_server(closed: str) -> None:
+    with pytest.raises(ServerError, match="API keys") as raised:
+        Search(closed, key="f" * 16).search("goose")
     assert raised.value.status == 401
 
 
@@ -234,8 +240,7 @@ def test_a_notebook_displays_hits_as_a_table() -> None:
 def test_a_search_says_what_it_searches(either: Search, local: Search, bundle: Path) -> None:
     assert len(either) == len(local) == 200
     columns = either.columns
-    types = {name: column.type for name, column in columns.items()}
-    assert types == {"chapter": "number", "places": "list", "told": "date", "true": "boolean", "who": "string"}
+    assert {name: column.type for name, column in columns.items()} == STORY_COLUMNS
     assert columns["chapter"] == ColumnSummary("number", 180, 0, 19)
     assert columns["told"] == ColumnSummary("date", 180, "2024-01-05", "2024-12-05")
     assert columns["places"] == ColumnSummary("list", 180, values={"sea": 120, "village": 60})
