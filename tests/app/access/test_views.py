@@ -154,7 +154,7 @@ def random_request(chosen: random.Random) -> tuple[str, str, dict[str, Any] | No
     ]
     name, arguments = pick(tools)
     method = pick(["tools/list", "tools/call", "tools/call", "initialize"])
-    known = pick(OWN + OTHER)  # the reply shows the pieces of other words
+    inputs = {"inputs": pick(OWN + OTHER)}  # the reply shows the pieces of other words
     pair = [words(), id()]
     documents = {"query": words(), "documents": pair, "return_documents": True}
     bodies: dict[str, dict[str, Any]] = {
@@ -162,10 +162,12 @@ def random_request(chosen: random.Random) -> tuple[str, str, dict[str, Any] | No
         "/mcp": {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": name, "arguments": arguments}},
         "/predict": {"text": words()},
         "/v1/embeddings": {"input": [words()], "model": "any"},
-        **dict.fromkeys(("/embed", "/tokenize"), {"inputs": known}),
+        "/embed": inputs,
+        "/tokenize": inputs,
         "/similarity": {"inputs": {"source_sentence": words(), "sentences": pair}},
         "/rerank": {"query": words(), "texts": pair, "return_text": True},
-        **dict.fromkeys(("/v1/rerank", "/v2/rerank"), documents),
+        "/v1/rerank": documents,
+        "/v2/rerank": documents,
     }
     path = pick(ROUTES)
     if path in bodies:
