@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.clients.conftest import KEY
+from tests.clients.conftest import KEY, on_the_server
 from tests.project import ROOT
 
 HERE = Path(__file__).parent
@@ -78,6 +78,7 @@ def test_a_generated_client_of_python_searches_and_embeds_with_its_key(
 
 
 @needs_npm
+@on_the_server
 def test_the_types_of_openapi_typescript_fit_what_the_routes_take_and_reply(address: str, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
     (tmp_path / "package.json").write_text('{"type": "module"}')
@@ -95,6 +96,7 @@ def test_the_types_of_openapi_typescript_fit_what_the_routes_take_and_reply(addr
 
 
 @needs_npm
+@on_the_server
 def test_the_documents_of_servers_with_and_without_keys_follow_redoclys_recommended_rules(
     address: str, closed: str, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from semsearch.retrievers import haystack, langchain, llama_index
 from semsearch.retrievers.haystack import HaystackRetriever
 from semsearch.retrievers.langchain import LangChainRetriever
 from semsearch.retrievers.llama_index import LlamaIndexRetriever
-from tests.clients.conftest import KEY
+from tests.clients.conftest import KEY, on_the_server
 
 WORDS = "the goose at the market"
 RANDOM_FILTERS = 150  # number of random filters that are compared with each library's own reading
@@ -129,6 +129,7 @@ DIRECTIVES: dict[str, tuple[FilterDirective, Callable[[dict[str, Any]], bool]]] 
 }
 
 
+@on_the_server
 @pytest.mark.parametrize("name", DIRECTIVES)
 def test_a_directive_of_langchain_keeps_the_rows_that_it_describes(name: str, address: str) -> None:
     (directive, passes), search = DIRECTIVES[name], Search(address)
@@ -173,6 +174,7 @@ def random_metadata_filter(rng: random.Random) -> MetadataFilter:
     return MetadataFilter(key=key, operator=FilterOperator(operator), value=operators[operator])
 
 
+@on_the_server
 def test_filters_of_llama_index_keep_the_rows_that_llama_index_keeps(address: str) -> None:
     search, rng = Search(address), random.Random(0)
     metadata = {hit.id: hit.metadata for hit in all_rows(search, {})}
@@ -245,6 +247,7 @@ def random_filters(rng: random.Random, levels: int) -> dict[str, Any]:
     return {"field": field, "operator": operator, "value": operators[operator]}
 
 
+@on_the_server
 def test_filters_of_haystack_keep_the_rows_that_haystack_keeps(address: str) -> None:
     search, rng = Search(address), random.Random(0)
     documents = [Document(id=hit.id, meta=hit.metadata) for hit in all_rows(search, {})]
