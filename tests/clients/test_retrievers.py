@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from haystack import Document, Pipeline
-from haystack.core.errors import DeserializationError
 from haystack.utils import Secret
 from haystack.utils.filters import document_matches_filter
 from langchain_core.structured_query import Comparator, Comparison, FilterDirective, Operation, Operator
@@ -216,17 +215,6 @@ def test_a_saved_pipeline_holds_the_name_of_the_key(closed: str, monkeypatch: py
     assert KEY not in saved
     loaded = Pipeline.loads(saved, allowed_modules=["semsearch"])
     assert len(loaded.run({"retriever": {"query": WORDS}})["retriever"]["documents"]) == 3
-
-
-def test_haystack_loads_the_retriever_where_its_module_is_allowed(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("retriever", HaystackRetriever(address))
-    with pytest.raises(DeserializationError, match="allowlist"):
-        Pipeline.loads(pipeline.dumps())
-    monkeypatch.setenv("HAYSTACK_DESERIALIZATION_ALLOWLIST", "semsearch")
-    assert Pipeline.loads(pipeline.dumps()) == pipeline
 
 
 def random_filters(rng: random.Random, levels: int) -> dict[str, Any]:

@@ -410,11 +410,3 @@ def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) 
     check_listener(address, Settings(), is_open=True)
     check_listener(address, KEYS, is_open=False)
     check_listener("127.0.0.1", Settings(), is_open=False)
-
-
-def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bundle = str(tmp_path / "none")
-    assert dispatch(["serve", bundle, "--host", "0.0.0.0", "--port", "0"]) == 1
-    assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could send requests")
-    assert dispatch(["serve", bundle, "--host", "0.0.0.0", "--port", "0", "--open"]) == 1
-    assert "none: is not a folder" in capsys.readouterr().err
