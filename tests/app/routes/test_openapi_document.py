@@ -37,15 +37,6 @@ def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> N
     check_conformance(through_events, examples=15)
 
 
-def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[..., App], rerank_bundle: Path) -> None:
-    paths = {"/rerank", "/v1/rerank", "/v2/rerank"}
-    assert paths <= make_app(bundle=rerank_bundle).fastapi.openapi()["paths"].keys()
-    app = make_app().fastapi
-    assert not paths & app.openapi()["paths"].keys()
-    document = describe_app(app, {}, dim=1, has_reranker=True, floor={})  # as after a switch to a bundle with one
-    assert paths <= document["paths"].keys()
-
-
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(
     make_app: Callable[..., App],
 ) -> None:
@@ -64,11 +55,14 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
 
 
 @pytest.mark.parametrize("has_reranker", [False, True])
-def test_no_schema_is_left_that_no_route_uses(make_app: Callable[..., App], has_reranker: bool) -> None:
+def test_only_a_bundle_with_a_reranker_has_its_routes_and_no_schema_is_left_that_no_route_uses(
+    make_app: Callable[..., App], has_reranker: bool
+) -> None:
     document = describe_app(make_app().fastapi, {"price": "number"}, dim=1, has_reranker=has_reranker, floor={})
-    schemas = document["components"]["schemas"]
+    routes = {"/rerank", "/v1/rerank", "/v2/rerank"}
+    assert routes & document["paths"].keys() == (routes if has_reranker else set())
     used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
-    assert used == schemas.keys()
+    assert used == document["components"]["schemas"].keys()
     assert ("RerankOptions" in used) == has_reranker
     assert "StringOperators" not in used
 
