@@ -111,7 +111,7 @@ def test_a_graph_that_computes_something_else_is_refused(
 def test_a_tokenizer_against_its_settings_is_refused(tiny_copy: Path, tiny_graph: ModelProto, tmp_path: Path) -> None:
     edit_json(tiny_copy / "tokenizer_config.json", do_lower_case=False)  # tokenizer.json lower-cases
     source = read_source(tiny_copy, "tests/cased")
-    with pytest.raises(ModelError, match="tokenizer.json contradicts tokenizer_config.json"):
+    with pytest.raises(ModelError, match=r"tokenizer\.json contradicts tokenizer_config\.json"):
         check_agreement(source, run_original(source), open_graph(tiny_graph, source, tmp_path / "work"))
 
 

@@ -59,7 +59,7 @@ def test_an_older_index_without_a_measured_floor_refuses_it_and_says_what_to_do(
     assert older != written
     (bundle_copy / MANIFEST).write_text(older)
     assert check_bundle(bundle_copy).corpus.floor == {}
-    with pytest.raises(SearchError, match="^min_score: found 'floor', but .* no measured floor; .*index the texts"):
+    with pytest.raises(SearchError, match=r"min_score: found 'floor', but .* no measured floor; .*index the texts"):
         find(load(bundle_copy), Query(TEXT, min_score=FLOOR))
 
 

@@ -20,7 +20,10 @@ def highlight(texts: list[str], query: str, language: str | None, *, marks_words
     return highlights.highlight(texts, TermsOfWords(query, [language]), marks_words=marks_words)
 
 
-WORDS = ["goose", "geese", "running", "ran", "AB-1234", "C++", "Straße", "ﬁsh", "東京", "żółw", "🦆", "👩‍👩‍👧", "x" * 300]
+WORDS = [
+    *("goose", "geese", "running", "ran", "AB-1234", "C++", "Straße", "ﬁsh", "東京", "żółw", "🦆", "👩‍👩‍👧"),
+    "x" * 300,
+]
 PIECES = [*WORDS, " ", " ", " ", "\n", ". ", "! ", "? ", "。", "…", '."', ".", "-", "\u00a0", "e\u0301", "\t", "'s"]
 texts_of_pieces = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
 queries = st.lists(st.sampled_from([*WORDS, "fish", "run", "nothing"]), min_size=1, max_size=4).map(" ".join)

@@ -110,7 +110,7 @@ def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
     codes, scales = quantize(embeddings)
     save_file({"codes": codes, "scales": scales}, tmp_path / "index.safetensors")
     index = Index.open(tmp_path / "index.safetensors", None)
-    for query in unit_rows(20, 16, seed=14):
+    for query in unit_rows(5, 16, seed=14):
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
 
 
