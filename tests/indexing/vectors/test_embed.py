@@ -33,16 +33,8 @@ def test_a_corpus_embeds_to_the_same_bits_as_its_texts_one_by_one(
 def test_equal_texts_embed_once(tiny_embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "TEXTS_PER_SHARD", 2)  # so that equal texts would be in different batches
     long = "a sailor " * 40
-    texts = [
-        "the old sailor",
-        "forty apples",
-        long,
-        "the old sailor",
-        "a",
-        long,
-        "the old sailor " * 5,
-        "the old sailor",
-    ]
+    same = "the old sailor"
+    texts = [same, "forty apples", long, same, "a", long, f"{same} " * 5, same]
     told: list[tuple[float, int]] = []
     rows = embed_corpus(
         *(Cores(tiny_embedder), texts, tmp_path, "tests", tiny_embedder.model.dim),

@@ -9,7 +9,6 @@ import pytest
 from semsearch import Search, index
 from semsearch.engine.bundle import PASSAGES, FloorInfo, read_manifest
 from semsearch.indexing import make
-from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus.passages import stored_columns
 from semsearch.indexing.vectors.floor import find_floor, measure_floor, read_fields
 from semsearch.indexing.vectors.recall import sample_spans
@@ -60,25 +59,15 @@ def test_the_manifest_states_what_searches_find(bundle_copy: Path) -> None:
     assert measured["hybrid"].score is not None
 
 
-def test_an_index_measures_its_floor_and_an_update_measures_it_again(bundle: Path, tmp_path: Path) -> None:
-    take_model(bundle, tmp_path)
-    first = index([{"text": "the angry goose"}, {"text": "the baker sold apples"}], out=tmp_path).manifest.corpus
-    assert first.floor["hybrid"].kept == 1.0
-    asked = {"text": "\n".join(question for field in read_fields() for question in field)}
-    second = index([asked], out=tmp_path, mode="add").manifest.corpus
-    assert second.floor != first.floor
-    assert read_manifest(tmp_path).corpus.floor == second.floor
-
-
-def test_an_index_of_texts_about_all_fields_has_no_floor(bundle: Path, tmp_path: Path) -> None:
-    take_model(bundle, tmp_path)
+def test_an_index_measures_its_floor_and_an_update_to_texts_about_all_fields_has_none(out: Path) -> None:
+    first = index([{"text": "the angry goose"}, {"text": "the baker sold apples"}], out=out).manifest.corpus.floor
+    assert first["hybrid"].score is not None
+    assert first["hybrid"].kept == 1.0
     rows = [{"text": question} for field in read_fields() for question in field]
-    found = index(rows, out=tmp_path).manifest.corpus.floor
-    assert {mode: measured.score for mode, measured in found.items()} == dict.fromkeys(found)
+    second = index(rows, out=out, mode="replace").manifest.corpus.floor
+    assert {mode: second[mode].score for mode in MODES} == dict.fromkeys(MODES)
+    assert read_manifest(out).corpus.floor == second
 
 
-def test_an_index_without_keywords_has_the_floor_of_one_mode(bundle: Path, tmp_path: Path) -> None:
-    take_model(bundle, tmp_path)
-    assert index([{"text": "the angry goose"}], out=tmp_path, keywords=False).manifest.corpus.floor.keys() == {
-        "semantic"
-    }
+def test_an_index_without_keywords_has_the_floor_of_one_mode(out: Path) -> None:
+    assert index([{"text": "the angry goose"}], out=out, keywords=False).manifest.corpus.floor.keys() == {"semantic"}
