@@ -39,7 +39,7 @@ def test_the_summary_names_prompts_by_role(
     edit_json(tiny_copy / CONFIG, prompts={"search_query": "q: ", "search_document": "", "sts": "s: "})
     new = ("--model", tiny_copy, "--calibration", calibration)
     said = '"q: " for queries, none for passages; not used: sts'
-    out = tmp_path / "bundle"
+    out = tmp_path / "new"
     assert summary(run("index", texts, *new, "--out", out), "prompts") == said
     assert summary(run("index", texts, "--out", out, "--verbose"), "prompts") == said  # the bundle's own model
     assert check_bundle(out).model.unused_prompts == ["sts"]

@@ -26,11 +26,11 @@ FLOAT = "cpu float32"
 
 
 @pytest.fixture
-def out(whole: tuple[Path, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def out(model_alone: tuple[Path, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A bundle with the tiny BERT and no texts; the folder of that model, `tiny-bert`, is here."""
     monkeypatch.chdir(TINY_BERT.parent)
     (tmp_path / "b").mkdir()
-    take_model(whole[0], tmp_path / "b")
+    take_model(model_alone[0], tmp_path / "b")
     return tmp_path / "b"
 
 
