@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -126,16 +125,15 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     assert contents(story_bundle) == before
 
 
-@pytest.mark.parametrize(("least", "code", "state"), [(0.995, 0, "ok"), (0.9999999, 1, "FAILED")])
 def test_with_its_source_a_bundle_is_compared_with_float32_again(
-    least: float, code: int, state: str, whole: tuple[Path, Run], monkeypatch: pytest.MonkeyPatch
+    whole: tuple[Path, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semsearch.conversion.convert.LEAST_QUANTIZED_COSINE", least)
+    monkeypatch.setattr("semsearch.conversion.convert.LEAST_QUANTIZED_COSINE", 0.9999999)
     done = run("verify", whole[0], "--model", TINY_BERT)
-    assert done.code == code
+    assert done.code == 1
     (line,) = (line for line in done.out.splitlines() if line.startswith("model against float32"))
     assert 0.999 < float(line.split("cosine mean ")[1].split(",")[0]) < 1
-    assert line.endswith(state)
+    assert line.endswith("FAILED")
 
 
 def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], tiny_copy: Path) -> None:
@@ -144,18 +142,6 @@ def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], ti
     save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
     done = run("verify", whole[0], "--model", tiny_copy)
     assert "name the bundle's own model" in error_line(done)
-
-
-def test_pooling_and_commit_are_recorded(calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = tmp_path / "snapshots" / "c9745ed1"
-    shutil.copytree(TINY_BERT, snapshot)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
-    options = ("--pooling", "cls", "--revision", "v2", "--calibration", calibration)
-    done = run("model", "convert", "owner/tiny-bert", *options, "--out", tmp_path / "bundle")
-    assert done.code == 0
-    assert "cls pooling" in done.out
-    model = read_manifest(tmp_path / "bundle").model
-    assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
 
 
 @pytest.mark.parametrize("command", [["-m", "export"], ["-m", "semsearch", "index"]])
@@ -197,7 +183,7 @@ def test_pythons_documentation_replaces_other_texts_only_if_that_is_asked_for_an
     monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
     monkeypatch.chdir(story_bundle.parent)  # without --out, the folder is bundle
     before = contents(story_bundle)
-    command = ("index", "python", "--model", TINY_BERT)
+    command = ("index", "python")
     line = error_line(run(*command))
     assert line.startswith("error: bundle: holds 147 texts from stories.csv; this command would remove")
     assert line.endswith("choose another folder with --out, or add --replace")

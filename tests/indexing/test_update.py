@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 
 from semsearch.engine.bundle import INDEX, MODEL, PASSAGES, TRUNCATED, BundleError, check_bundle, read_manifest
@@ -77,17 +78,20 @@ def test_damaged_rows_of_the_index_itself_are_embedded_again_with_a_warning(
     assert contents(bundle_copy) == full
 
 
-def test_a_damaged_model_is_replaced_by_one_that_is_named_which_the_documentation_calibrates(
+def test_a_damaged_model_is_replaced_by_a_named_one_with_its_options_and_the_default_calibration(
     bundle_copy: Path, changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     damage(bundle_copy / MODEL)
     line = error_line(run("index", changed, "--out", bundle_copy, "--replace"))
     assert line.endswith("copy it again, or run `semsearch index` again, with --model")
-    done = export_texts(changed, bundle_copy, "--model", TINY_BERT)
+    snapshot = Path(shutil.copytree(TINY_BERT, tmp_path / "snapshots" / "c9745ed1"))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
+    options = ("--model", "owner/tiny-bert", "--pooling", "cls", "--revision", "v2")
+    done = export_texts(changed, bundle_copy, *options)
     assert summary(done, "embedded") == "195 texts, 1 rows with the text of another"
     model = read_manifest(bundle_copy).model
-    assert (model.name, model.accuracy["texts"]) == ("tiny-bert", 100)  # half of 200 stories, which stand for it
+    assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
+    assert model.accuracy["texts"] == 100  # half of 200 stories, which stand for the documentation
     assert run("verify", bundle_copy).code == 0
 
 
