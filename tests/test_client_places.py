@@ -59,7 +59,7 @@ def answering(answers: list[Reply]) -> Iterator[tuple[str, list[int]]]:
     ports: list[int] = []
 
     class Answer(Handler):
-        def do_POST(self) -> None:
+        def answer(self) -> None:
             ports.append(self.client_address[1])
             self.body()
             self.reply(*answers.pop(0))
@@ -136,7 +136,7 @@ def test_requests_go_through_the_proxy_of_the_environment(monkeypatch: pytest.Mo
     asked: list[tuple[str, str | None]] = []
 
     class Proxy(Handler):
-        def do_CONNECT(self) -> None:
+        def answer(self) -> None:
             asked.append((self.path, self.headers["proxy-authorization"]))
             self.send_error(403)
 

@@ -151,6 +151,7 @@ def test_the_readme_or_the_page_of_tasks_links_to_each_page() -> None:
     assert set(PAGES) - {"README.md"} <= set(LINK.findall(README)) | linked
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_the_python_examples_run_one_after_the_other(
     tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -80,7 +80,7 @@ def local() -> Iterator[Local]:
     local = Local()
 
     class Answer(Handler):
-        def do_GET(self) -> None:
+        def answer(self) -> None:
             local.asked.append((self.path, self.headers["authorization"]))
             reply = {"AccessKeyId": f"key-{len(local.asked)}", "SecretAccessKey": "secret", "Token": "token"}
             reply["Expiration"] = (NOW + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -91,4 +91,3 @@ def local(start_export: Callable[..., tuple[subprocess.Popen[str], Path]]) -> Pa
     output, _ = process.communicate()
     assert process.returncode == 0, output
     return out
-

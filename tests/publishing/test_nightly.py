@@ -29,7 +29,7 @@ class Info(Handler):
     version = ""  # the version that it serves; "" for the one that was just published
     store: Store
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         assert self.headers["authorization"] == "Bearer secret"
         version = self.version or self.store.pointer().version
         content = json.dumps(self.content).replace("VERSION", str(version))

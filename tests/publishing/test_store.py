@@ -69,7 +69,9 @@ def test_the_manifest_is_sent_last(store: Store, bundle: Path, monkeypatch: pyte
     assert store.send(bundle)[1] == 0
 
 
-def test_of_two_publishers_of_different_versions_one_wins_and_the_other_is_told(store: Store, bundles: list[Path]) -> None:
+def test_of_two_publishers_of_different_versions_one_wins_and_the_other_is_told(
+    store: Store, bundles: list[Path]
+) -> None:
     versions = [store.send(bundle)[0] for bundle in bundles]
     before = store.pointer()  # nothing is published yet
     store.switch(versions[0], before)

@@ -23,7 +23,7 @@ class Exchange(Handler):
 
     proxy: "Proxy"
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         proxy = self.proxy
         proxy.asked.append((self.path, self.headers.get("range"), self.headers.get("if-none-match")))
         with proxy.lock:

@@ -14,9 +14,21 @@ class Quiet:
 
 
 class Handler(Quiet, BaseHTTPRequestHandler):
-    """Reads bodies and sends replies over connections that stay open."""
+    """Answers each request by the subclass's `answer`, over connections that stay open."""
 
     protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    def do_POST(self) -> None:
+        self.answer()
+
+    def do_CONNECT(self) -> None:
+        self.answer()
+
+    def answer(self) -> None:
+        raise NotImplementedError
 
     def body(self) -> bytes:
         return self.rfile.read(int(self.headers["content-length"]))

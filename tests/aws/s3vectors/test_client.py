@@ -52,7 +52,7 @@ def faulty() -> Iterator[Server]:
             server.connections += 1
             super().setup()
 
-        def do_POST(self) -> None:
+        def answer(self) -> None:
             server.requests.append((dict(self.headers), json.loads(self.body())))
             reply = server.replies.pop(0) if len(server.replies) > 1 else server.replies[0]
             if reply is None:

@@ -23,7 +23,7 @@ from tests.stand_ins.s3vectors import StandIn
 from tests.world import STORY_COLUMNS, WHAT, WHO, story_metadata, write_bundle
 
 ROWS = 700  # more than the candidates of both searches, so that they have to be fetched
-QUERIES = int(os.environ.get("QUERIES", "40"))
+QUERIES = int(os.environ.get("QUERIES", "20"))  # each filter once
 
 Ask = Callable[..., Any]
 REMOTE = "semsearch.aws.s3vectors.index."

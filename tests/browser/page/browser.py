@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 else:  # Playwright is not installed where its tests are skipped
     Browser = Page = Response = Route = Any
 
+__all__ = ["INSECURE", "TOOLS", "Browser", "Page", "Response", "Route", "browser_problem", "open_browser"]
+
 TOOLS = ROOT / "build" / "page-tools"
 INSECURE = "site.test"  # a name of this machine that is no secure context to the browser, unlike 127.0.0.1
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

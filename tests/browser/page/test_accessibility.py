@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.browser.page.browser import Page, TOOLS
+from tests.browser.page.browser import TOOLS, Page
 from tests.browser.page.conftest import LONG, Open, search, texts
 
 

@@ -1,6 +1,5 @@
 """A corpus of documents: titles, headings, links, groups, and the passages of one document."""
 
-
 import pytest
 
 from tests.browser.page.browser import Page

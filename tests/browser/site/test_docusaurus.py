@@ -74,7 +74,9 @@ def ask(page: Page, text: str = QUESTION) -> None:
     page.get_by_role("option").first.wait_for()
 
 
-def test_a_result_that_is_a_page_of_docusaurus_is_opened_by_its_router_or_with_ctrl_in_a_tab(open_site: OpenSite) -> None:
+def test_a_result_that_is_a_page_of_docusaurus_is_opened_by_its_router_or_with_ctrl_in_a_tab(
+    open_site: OpenSite,
+) -> None:
     page = open_site()
     ask(page)
     with page.context.expect_page() as opened:

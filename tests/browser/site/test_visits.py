@@ -9,7 +9,7 @@ import pytest
 
 from semsearch.indexing.corpus import Corpus
 from semsearch.site.site import write_site
-from tests.browser.page.browser import Browser, INSECURE, Page
+from tests.browser.page.browser import INSECURE, Browser, Page
 from tests.browser.site.conftest import Connect, Function, Host, Visit, make_site, make_site_of_pages, wait_until
 from tests.browser.site.world import PACKAGES, write_site_bundle
 
