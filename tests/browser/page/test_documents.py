@@ -11,7 +11,9 @@ def page(open_page: Open, documents: str) -> Page:
     return open_page(server=documents)
 
 
-def test_a_document_is_one_result_with_its_best_section_the_way_to_it_and_a_link(page: Page) -> None:
+def test_a_document_is_one_result_with_its_best_section_the_way_to_it_a_link_and_its_further_sections(
+    page: Page,
+) -> None:
     sent = search(page, "the baker sold forty apples at the market")
     assert sent["group_by"] == "path"
     wait_for_text(page, "#status", "8 documents")
@@ -25,11 +27,7 @@ def test_a_document_is_one_result_with_its_best_section_the_way_to_it_and_a_link
     assert "stories/0.md" in shown
     assert "author Ann" in shown
     assert not any(name in shown for name in ("start", "end", "passage", "url", "headings"))
-
-
-def test_the_further_sections_of_a_document_are_under_its_best(page: Page) -> None:
-    search(page, "the baker sold forty apples at the market")
-    others = page.locator("li.hit").first.get_by_role("list", name="More sections of this document").locator("li")
+    others = hit.get_by_role("list", name="More sections of this document").locator("li")
     assert others.count() == 2
     for other in others.all():
         link = other.locator("a")
