@@ -51,10 +51,8 @@ def test_a_packed_model_is_found_on_another_machine_by_its_name_and_options(
     unpack(tmp_path / "models.tar")
     found = find_converted(cached_models(), **STATED)
     assert found == models_folder() / "words-1" != cache / "words-1"
-    fresh = tmp_path / "fresh"
-    fresh.mkdir()
-    assert take_cached(found, fresh) is not None
-    assert describe_file(fresh / MODEL) == describe_file(bundle / MODEL)
+    assert take_cached(found, tmp_path) is not None
+    assert describe_file(tmp_path / MODEL) == describe_file(bundle / MODEL)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +79,7 @@ def test_a_model_of_another_version_is_not_found(cache: Path, field: str, other:
 def test_a_damaged_model_is_not_taken(cache: Path, name: str, tmp_path: Path) -> None:
     path = cache / "words-1" / name
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    fresh = tmp_path / "fresh"
-    fresh.mkdir()
-    assert take_cached(cache / "words-1", fresh) is None
+    assert take_cached(cache / "words-1", tmp_path) is None
 
 
 def test_other_settings_texts_libraries_and_files_make_another_model(
