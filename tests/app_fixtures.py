@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import json
+import logging
 import os
 import re
 import shutil
@@ -14,15 +15,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from bench.emulator import copy_function
 from function.events import make_handler
-from semsearch.app.app import App
+from semsearch.app.app import App, create_app
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.reloading.reloader import Reloader
+from semsearch.app.settings import Settings
 from semsearch.engine.embedder import Embedder, TokenIds
+from semsearch.engine.loading import Loaded
 from tests.function.events.event_makers import http_api
 from tests.project import ROOT
 from tests.rerankers import add_reranker
+from tests.world import InProcess
 
 
 class BrokenEmbedder(Embedder):
@@ -87,6 +94,14 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
             subprocess.run(compile_all, cwd=folder, check=True, timeout=60)
             (folder / "is-whole").touch()
     return folder
+
+
+def connect_app(bundle: Loaded, reloader: Reloader | None = None) -> httpx.Client:
+    """Return a client of the app over a bundle, whose start is over."""
+    cold_start = ColdStart(lambda phases: None)
+    cold_start.end({})
+    app = create_app(bundle, Settings(), logging.getLogger("tests"), cold_start, reloader=reloader)
+    return httpx.Client(transport=InProcess(app), base_url="http://tests")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and rich would wrap what the tests read
+os.environ["OMP_NUM_THREADS"] = "1"  # a second thread of PyTorch only spins: the models of the tests are tiny
 
 from tests.app_fixtures import answer, image_environment, in_a_new_process, rerank_bundle, shipped
 from tests.export_fixtures import (

@@ -1,8 +1,12 @@
 """The tiny BERT and what its export makes, once for all tests of the export."""
 
+import fcntl
+import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +46,13 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make commands in the process of the tests quick.
 
     Models are converted and documents are read in this process, because a process of its own would import torch or the
-    parsers again, for seconds. The same model is converted once. The stories calibrate instead of Python's own
-    documentation, which takes seconds to read. The floor, which takes a second for each index, is not measured;
-    tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
+    parsers again, for seconds. The same model is converted once, by one of pytest's workers. The stories calibrate
+    instead of Python's own documentation, which takes seconds to read. The floor, which takes a second for each index,
+    is not measured; tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
     """
-    made: dict[str, tuple[Path, Any]] = {}
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # that of all workers
 
     def convert_once(
         name: str, task: str, source: Source, texts: CalibrationTexts, out: Path, on_progress: OnProgress
@@ -54,11 +60,16 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         if task != "convert":
             return convert(task, source, texts, out, on_progress)
         key = repr((source, list(texts.calibration), list(texts.held_out)))
-        if key not in made:
-            result = convert(task, source, texts, out, on_progress)
-            made[key] = Path(shutil.copytree(out, tmp_path_factory.mktemp("model") / "kept")), result
-        shutil.copytree(made[key][0], out, dirs_exist_ok=True)
-        return made[key][1]
+        kept = folder / f"converted-{hashlib.sha256(key.encode()).hexdigest()}"
+        with kept.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            info = kept.with_suffix(".json")
+            if not info.exists():
+                result = convert(task, source, texts, out, on_progress)
+                shutil.copytree(out, kept)
+                info.write_text(json.dumps(asdict(result)))
+        shutil.copytree(kept, out, dirs_exist_ok=True)
+        return ModelInfo(**json.loads(info.read_text()))
 
     def in_this_process(
         workers: int, function: Callable[..., Any], common: Sequence[Any], calls: Sequence[Any]

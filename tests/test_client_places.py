@@ -5,15 +5,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from semsearch import Search
 from semsearch.client import ServerError
 from semsearch.client.search import address_of
+from tests.stand_ins.http import Handler, listening
 
 KEY = "0123456789abcdef"
 
@@ -51,42 +50,25 @@ def test_a_folder_can_be_named_from_the_home_folder(bundle: Path, monkeypatch: p
     assert Search(f"~/{bundle.name}").search("goose") == Search(bundle).search("goose")
 
 
-Answer = tuple[int, dict[str, str], bytes]
+Reply = tuple[int, dict[str, str], bytes]
 
 
 @contextmanager
-def answering(answers: list[Answer]) -> Iterator[tuple[str, list[int]]]:
+def answering(answers: list[Reply]) -> Iterator[tuple[str, list[int]]]:
     """Serve these answers in turn, and yield the address and the ports from which requests came."""
     ports: list[int] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
+    class Answer(Handler):
+        def answer(self) -> None:
             ports.append(self.client_address[1])
-            self.rfile.read(int(self.headers["content-length"]))
-            status, headers, body = answers.pop(0)
-            self.send_response(status)
-            for name, value in {"content-length": str(len(body)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+            self.body()
+            self.reply(*answers.pop(0))
 
-        def log_message(self, *words: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", ports
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Answer) as address:
+        yield address, ports
 
 
-NOTHING_FOUND: Answer = (200, {}, b'{"results":[],"truncated":false}')
+NOTHING_FOUND: Reply = (200, {}, b'{"results":[],"truncated":false}')
 AT_ONCE = {"retry-after": "0"}
 
 
@@ -95,7 +77,7 @@ def test_a_busy_server_is_asked_four_times_over_one_connection() -> None:
     with answering([*busy, NOTHING_FOUND, NOTHING_FOUND]) as (address, ports), Search(address) as search:
         assert search.search("goose") == search.search("goose") == []
     assert (len(ports), len({*ports})) == (5, 1)
-    full: Answer = (429, {}, b'{"error":"full","error_type":"overloaded"}')
+    full: Reply = (429, {}, b'{"error":"full","error_type":"overloaded"}')
     message = r"429 \(full\); it is busy; ask again"
     with answering([*busy, full]) as (address, ports), pytest.raises(ServerError, match=message) as raised:
         Search(address).search("goose")
@@ -128,7 +110,7 @@ def test_a_connection_that_the_server_has_closed_is_replaced() -> None:
         ((502, {}, b"<html>Bad Gateway"), "with 502; this is no semsearch server"),
     ],
 )
-def test_the_error_of_a_server_says_what_to_do(answer: Answer, message: str) -> None:
+def test_the_error_of_a_server_says_what_to_do(answer: Reply, message: str) -> None:
     with answering([answer]) as (address, _), Search(address) as search, pytest.raises(ServerError, match=message):
         search.search("goose")
 
@@ -153,21 +135,14 @@ def test_importing_search_imports_neither_the_engine_s_model_nor_an_http_client(
 def test_requests_go_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str | None]] = []
 
-    class Proxy(BaseHTTPRequestHandler):
-        def do_CONNECT(self) -> None:
+    class Proxy(Handler):
+        def answer(self) -> None:
             asked.append((self.path, self.headers["proxy-authorization"]))
             self.send_error(403)
 
-        def log_message(self, *words: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        monkeypatch.setenv("https_proxy", f"http://me:word@127.0.0.1:{server.server_port}")
+    with listening(Proxy) as address:
+        monkeypatch.setenv("https_proxy", address.replace("//", "//me:word@"))
         monkeypatch.delenv("no_proxy", raising=False)
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         with pytest.raises(ServerError, match="403"):
             Search("search.example.com:8443").search("goose")
-        server.shutdown()
-        thread.join()
     assert asked == [("search.example.com:8443", "Basic bWU6d29yZA==")]

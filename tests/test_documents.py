@@ -90,12 +90,6 @@ def test_each_command_has_options_that_exist(name: str, program: cyclopts.App) -
     assert {command: problem for command, problem in problems.items() if problem is not None} == {}
 
 
-def test_only_deployments_name_another_program() -> None:
-    others = re.compile(r"-m (function|export)\b")
-    deploying = {"docs/deploy.md", "docs/environments.md", "CHANGELOG.md"}
-    assert {page for page, text in PAGES.items() if others.search(text)} <= deploying
-
-
 def test_each_make_target_exists() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert {command.split()[-1] for command in commands("make")} <= set(targets)
@@ -152,17 +146,12 @@ def test_each_function_that_is_named_is_in_its_file() -> None:
         assert re.search(rf"^ *((async )?def|class) {name}\b|^ *{name} = ", source, re.MULTILINE), (path, name)
 
 
-def test_the_readme_lists_the_rooms_of_the_package() -> None:
-    listed = set(re.findall(r"`(?:semsearch/)?(\w+)/`", README.partition("## How it is built")[2]))
-    rooms = {path.parent.name for path in (ROOT / "semsearch").glob("*/__init__.py")}
-    assert listed == rooms | {"function", "export"}
-
-
 def test_the_readme_or_the_page_of_tasks_links_to_each_page() -> None:
     linked = {f"docs/{target.partition('#')[0]}" for target in LINK.findall(PAGES["docs/index.md"])}
     assert set(PAGES) - {"README.md"} <= set(LINK.findall(README)) | linked
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_the_python_examples_run_one_after_the_other(
     tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ OBJECTS = (
 )  # index makes the bundle that others open
 
 
+@pytest.mark.usefixtures("quick_commands")
 def test_the_examples_print_what_they_say(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bundle").mkdir()
     take_model(bundle, tmp_path / "bundle")  # so that the tests' model embeds

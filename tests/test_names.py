@@ -4,7 +4,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[1]
+from tests.project import ROOT
+
 EXCEPTIONS = {
     "SEED": "each module has a random generator of its own",
     "Hit": "the engine's, and that of `from semsearch import Hit`",
@@ -30,9 +31,9 @@ def names_of(module: Path) -> set[str]:
 def test_a_class_or_constant_is_defined_in_one_module() -> None:
     modules = defaultdict[str, list[str]](list)
     for folder in ("function", "export", "semsearch", "deploy"):
-        for module in (PROJECT / folder).rglob("*.py"):
+        for module in (ROOT / folder).rglob("*.py"):
             for name in names_of(module):
-                modules[name].append(str(module.relative_to(PROJECT)))
+                modules[name].append(str(module.relative_to(ROOT)))
     several = {name: places for name, places in modules.items() if len(places) > 1}
     assert {name: places for name, places in several.items() if name not in EXCEPTIONS} == {}
     assert EXCEPTIONS.keys() <= several.keys()  # an exception that is no longer needed is removed

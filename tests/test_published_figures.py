@@ -95,7 +95,7 @@ def embed(embedder: Embedder, texts: list[str]) -> Embeddings:
     return embedder.embed(embedder.tokenize(texts))
 
 
-# Against float32 and against itself
+# Against float32
 
 
 def test_8_bit_keeps_the_neighbours_of_float32(exported: Exported) -> None:
@@ -104,22 +104,6 @@ def test_8_bit_keeps_the_neighbours_of_float32(exported: Exported) -> None:
     assert accuracy["cosine_mean"] > 0.9997
     assert accuracy["cosine_min"] > 0.999
     assert accuracy["recall_at_10"] > 0.975
-
-
-def test_a_text_embeds_the_same_alone_and_in_a_batch(exported: Exported) -> None:
-    texts = [
-        "no",
-        "The weather is lovely today.",
-        "a " * 300,
-        "Zürich, 東京 and 🦆",
-        "one two three four five six seven",
-    ]
-    tokens = exported.small.tokenize(texts * 6)
-    together = exported.small.embed_batch([one.ids for one in tokens])
-    alone = np.concatenate([embed(exported.small, [text]) for text in texts])
-    assert np.abs(together[:5] - alone).max() < 1e-5
-    assert np.abs(together[-5:] - alone).max() < 1e-5
-    assert np.abs(embed(exported.small, texts * 6)[:5] - alone).max() < 1e-5
 
 
 # Published figures

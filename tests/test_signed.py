@@ -57,8 +57,9 @@ def verifying(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-@pytest.mark.parametrize("signer", ["Search", "botocore"])
-@pytest.mark.parametrize("secret", [SECRET, "another secret"])
+@pytest.mark.parametrize(
+    ("signer", "secret"), [("Search", SECRET), ("botocore", SECRET), ("botocore", "another secret")]
+)
 def test_the_pages_requests_are_signed(
     make_app: Callable[..., App],
     monkeypatch: pytest.MonkeyPatch,

@@ -16,7 +16,6 @@ from semsearch.indexing.corpus import Corpus
 
 @pytest.fixture(autouse=True)
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return where the results are written."""
     monkeypatch.setattr("bench.tables.RESULTS", tmp_path / "results")
     return tmp_path / "results"
 
@@ -67,10 +66,8 @@ def test_a_row_of_cold_starts_has_the_medians_and_the_share_of_this_function() -
         "peer": cold_start.Starts([400, 1000], [500, 1100], [130, 131], [{}, {}]),
     }
     columns, rows = cold_start.table({"warm": seen})
-    ours = dict(zip(columns, rows[1], strict=True))
-    assert (ours[""], ours["page cache"]) == (cold_start.OURS, "warm")
+    ours, peer = (dict(zip(columns, row, strict=True)) for row in rows[1:])
     assert (ours["INIT ms"], ours["phases ms"]) == ("225 (200 to 250)", "app 5")
-    peer = dict(zip(columns, rows[2], strict=True))
     assert peer["this function's share"] == "0.38"  # the median of the rounds
 
 
@@ -85,18 +82,13 @@ def test_a_load_is_what_was_printed_last_and_has_no_errors() -> None:
         serve.parse(json.dumps(PRINTED | NO_ERRORS | {"statuses": "429=100 ", "read": 3}))
 
 
-def test_a_figure_is_the_median_of_the_rounds() -> None:
-    assert serve.median([Load(10, 1, 5), Load(30, 3, 4), Load(20, 2, 6)]) == Load(20, 2, 5)
-
-
-def test_ratios_are_of_the_same_round() -> None:
+def test_a_figure_is_the_median_of_the_rounds_and_a_ratio_that_of_the_ratios_of_each_round() -> None:
     case = "/predict, short, 40"
-    ours, peer = [Load(100, 1, 1), Load(10, 1, 1)], [Load(10, 1, 1), Load(1, 1, 1)]
-    _, rows = serve.table({serve.OURS: {case: ours}, serve.PEER: {case: peer}}, {serve.OURS: 100.0, serve.PEER: 600.0})
-    assert [row[:6] for row in rows] == [
-        ("/predict", "short", "40", serve.OURS, "55", "10.0"),
-        ("/predict", "short", "40", serve.PEER, "6", "1.0"),
+    ours = [Load(100, 1, 5), Load(10, 3, 4), Load(50, 2, 6)]
+    seen = {serve.OURS: {case: ours}, serve.PEER: {case: [Load(10, 1, 1), Load(1, 1, 1), Load(50, 1, 1)]}}
+    _, rows = serve.table(seen, {serve.OURS: 100.0, serve.PEER: 600.0})
+    assert rows == [
+        ("/predict", "short", "40", serve.OURS, "50", "10.0", "2.0", "5.0", "100"),
+        ("/predict", "short", "40", serve.PEER, "10", "1.0", "1.0", "1.0", "600"),
     ]
-    assert serve.ratios({serve.OURS: {case: ours}, serve.PEER: {case: peer}}, serve.PEER) == {
-        "predict, short, 40": 10.0
-    }
+    assert serve.ratios(seen, serve.PEER) == {"predict, short, 40": 10.0}

@@ -43,10 +43,7 @@ def test_it_measures_every_size_and_writes_a_table(work: Path) -> None:
     assert searches[scale.WORDS]["resident_megabytes"] > searches[scale.WORDS]["own_megabytes"] > 0
     kinds = (scale.EXACT, scale.HYBRID, *scale.FILTERS.values())
     assert all(0 < searches[kind]["p50"] <= searches[kind]["p99"] for kind in kinds)
-    table = (work / "scale.md").read_text()
-    assert "| passages | 50 | 100 |" in table
-    assert "| INIT ms, page cache dropped | 310 | 310 |" in table
-    assert "| a filter keeps 0.01 %: p50, p99 ms |" in table
+    assert "| INIT ms, page cache dropped | 310 | 310 |" in (work / "scale.md").read_text()
     assert len(load_bundle(work / "scale" / "passages-50").passages) == 50
 
 

@@ -25,15 +25,6 @@ def test_a_table_replaces_what_stood_between_its_markers(results: Path) -> None:
     text = "before\n<!-- warm -->\n| old |\n<!-- /warm -->\nafter\n"
     expected = "before\n<!-- warm -->\n| ms |\n| --- |\n| 4.3 |\n<!-- /warm -->\nafter\n"
     assert tables.fill(text, results) == expected
-    assert tables.fill(expected, results) == expected
-
-
-def test_a_document_shows_ten_rows_of_a_table_and_a_link_to_all(results: Path) -> None:
-    rows = [f"| {number} | {number % 2} |\n" for number in range(25)]
-    (results / "long.md").write_text("".join(["| n | odd |\n| --- | --- |\n", *rows, "\n<sub>commit</sub>\n"]))
-    filled = tables.fill("<!-- long -->\n<!-- /long -->\n", results, "../").splitlines(keepends=True)
-    assert filled[3:13] == rows[:10]
-    assert "".join(filled[13:]) == "\n[All 25 rows](../bench/results/long.md)\n\n<sub>commit</sub>\n<!-- /long -->\n"
 
 
 def test_the_numbers_behind_the_beginning_of_a_line_are_what_was_measured(results: Path) -> None:
@@ -41,18 +32,13 @@ def test_the_numbers_behind_the_beginning_of_a_line_are_what_was_measured(result
     figures = {"| naive int8 (recall@10) |": ("warm/p50/whole handler .1f", "warm/init ,.0f", "warm/share .1%")}
     expected = "8 tokens take 7 ms.\n| naive int8 (recall@10) | 4.3 ms, 300 with 8-bit, 12.5% of 3 |\n"
     assert tables.fill_figures(text, figures, results) == expected
-    assert tables.fill_figures(expected, figures, results) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "path", "message"),
     [
         ("It takes 9 ms.\n", "cold/init .1f", "figure cold/init: found FileNotFoundError("),
-        (
-            "It takes 9 ms.\n",
-            "warm/p99 .1f",
-            "figure warm/p99: found KeyError('p99'), expected a value to format as '.1f'",
-        ),
+        ("It takes 9 ms.\n", "warm/p99 .1f", "figure warm/p99: found KeyError('p99'), expected a value"),
         ("It takes long.\n", "warm/init .1f", "found ' long.\\n' behind 'It takes', expected 1 numbers"),
         ("It took 9 ms.\n", "warm/init .1f", "found 0 lines that begin with 'It takes', expected one"),
         ("It takes 9.\nIt takes 9.\n", "warm/init .1f", "found 2 lines that begin with 'It takes', expected one"),
@@ -93,13 +79,18 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+def commit(folder: Path) -> str:
+    """Commit all files, and return the short hash."""
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "A change")
+    return git(folder, "rev-parse", "--short", "HEAD")
+
+
 def test_a_changed_tree_is_told_from_its_commit_but_measuring_changes_nothing(tmp_path: Path) -> None:
     assert tables.current_commit(tmp_path) == "unknown"
-    (tmp_path / "app.py").write_text("1")
     git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "-m", "A change")
-    clean = tables.current_commit(tmp_path)
+    (tmp_path / "app.py").write_text("1")
+    clean = commit(tmp_path)
     (tmp_path / "README.md").write_text("a table")
     assert tables.current_commit(tmp_path) == clean
     (tmp_path / "app.py").write_text("2")
@@ -110,29 +101,23 @@ def test_a_result_is_outdated_if_the_code_that_it_is_about_has_changed(tmp_path:
     git(tmp_path, "init", "--quiet")
     (tmp_path / "semsearch").mkdir()
     (tmp_path / "semsearch" / "app.py").write_text("1")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "-m", "A change")
-    commit = git(tmp_path, "rev-parse", "--short", "HEAD")
-    (results / "warm.json").write_text(json.dumps({"commit": commit}))
-    (results / "cold.json").write_text(json.dumps({"commit": f"{commit}+changes"}))
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "-m", "Another file")
+    measured = commit(tmp_path)
+    (results / "warm.json").write_text(json.dumps({"commit": measured}))
+    (results / "cold.json").write_text(json.dumps({"commit": f"{measured}+changes"}))
+    commit(tmp_path)
     assert [line.partition(":")[0] for line in tables.outdated(results, tmp_path)] == ["cold.json"]
     (tmp_path / "semsearch" / "app.py").write_text("2")
-    git(tmp_path, "commit", "--quiet", "--all", "-m", "Another change")
+    commit(tmp_path)
     assert [line.partition(":")[0] for line in tables.outdated(results, tmp_path)] == ["cold.json", "warm.json"]
 
 
 SOURCE = Provenance("abc1234", "3.13.0", "Some CPU (2 cores; avx2)", "30,000 headlines", "2026-11-21T12:00:00+00:00")
 
 
-def test_a_table_ends_with_its_provenance_and_its_json_begins_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_and_its_json_have_their_provenance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     report("speed", ("", "ms"), [("it", 1.5)], {"seen": [1.5]}, SOURCE)
     small_print = "<sub>commit abc1234, Python 3.13.0, Some CPU (2 cores; avx2), 30,000 headlines, 2026-11-21</sub>"
     assert (tmp_path / "speed.md").read_text() == f"|  | ms |\n| --- | --- |\n| it | 1.5 |\n\n{small_print}\n"
     content = json.loads((tmp_path / "speed.json").read_text())
-    assert [*content][:5] == ["commit", "python", "machine", "texts", "measured"]
-    assert content["seen"] == [1.5]
+    assert (content["commit"], content["seen"]) == ("abc1234", [1.5])

@@ -26,6 +26,10 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
     yield from running(request.param)
 
 
+# for tests of what does not depend on how a request arrives
+on_the_server = pytest.mark.parametrize("address", ["server"], indirect=True)
+
+
 @pytest.fixture(scope="session")
 def closed() -> Iterator[str]:
     """The address of one that answers through Lambda's events, and only with KEY."""

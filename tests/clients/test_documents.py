@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.conftest import on_the_server
 from tests.project import ROOT
 
 PAGE = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
@@ -17,6 +18,7 @@ GENERATED = "Generated clients"
 (GENERATE,) = re.findall(r"^openapi-python-client generate .*$", PAGE, re.MULTILINE)
 
 
+@on_the_server
 @pytest.mark.parametrize("client", SNIPPETS)
 def test_each_snippet_runs(client: str, address: str, tmp_path: Path) -> None:
     code, folder = SNIPPETS[client], ROOT

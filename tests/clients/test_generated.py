@@ -16,12 +16,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.clients.conftest import KEY
+from tests.clients.conftest import KEY, on_the_server
 from tests.project import ROOT
 
 HERE = Path(__file__).parent
 NODE_MODULES = ROOT / "build" / "client-tools" / "node_modules"
 QUIET = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}  # it asks no other host then
+AUTHORIZED = {"authorization": f"Bearer {KEY}"}
 QUESTION = {"text": "goose", "num_results": 2, "filter": {"chapter": {"$gte": 0}}, "facets": ["who"]}
 
 needs_npm = pytest.mark.skipif(not NODE_MODULES.exists(), reason="npm is not installed")
@@ -40,7 +41,7 @@ def run(*words: object, folder: Path) -> str:
 def save_document(address: str, folder: Path) -> Path:
     """Write a server's OpenAPI document into a folder, and return its file."""
     path = folder / "openapi.json"
-    path.write_text(httpx.get(f"{address}/openapi.json", headers={"authorization": f"Bearer {KEY}"}).text)
+    path.write_text(httpx.get(f"{address}/openapi.json", headers=AUTHORIZED).text)
     return path
 
 
@@ -51,8 +52,6 @@ def make_package(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     options = ("--meta", "none", "--output-path", "generated", "--config", "config.json", "--fail-on-warning")
     run(generator, "generate", "--path", save_document(address, folder), *options, folder=folder)
     monkeypatch.syspath_prepend(str(folder))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "generated"]:
-        monkeypatch.delitem(sys.modules, name)
     return importlib.import_module("generated")
 
 
@@ -64,30 +63,22 @@ def call(client: Any, operation: str, body: dict[str, Any]) -> Any:
     return module.sync(client=client, body=kind.from_dict(body))
 
 
-def test_a_generated_client_of_python_searches_and_embeds(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    generated = make_package(address, tmp_path, monkeypatch)
-    with generated.Client(base_url=address) as client:
-        found = call(client, "search.similar", QUESTION)
-        embedded = call(client, "embeddings.embeddings", {"input": ["one", "two"], "dimensions": 3})
-    assert found.to_dict() == httpx.post(f"{address}/similar", json=QUESTION).json()
-    assert len(found.results) == 2
-    assert [len(one.embedding) for one in embedded.data] == [3, 3]
-
-
-def test_a_generated_client_of_python_sends_its_key(
+def test_a_generated_client_of_python_searches_and_embeds_with_its_key(
     closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generated = make_package(closed, tmp_path, monkeypatch)
     with generated.AuthenticatedClient(base_url=closed, token=KEY) as client:
-        assert len(call(client, "search.similar", QUESTION).results) == 2
+        found = call(client, "search.similar", QUESTION)
+        embedded = call(client, "embeddings.embeddings", {"input": ["one", "two"], "dimensions": 3})
+    assert found.to_dict() == httpx.post(f"{closed}/similar", json=QUESTION, headers=AUTHORIZED).json()
+    assert len(found.results) == 2
+    assert [len(one.embedding) for one in embedded.data] == [3, 3]
     with generated.Client(base_url=closed) as client:
-        refused = call(client, "search.similar", QUESTION)
-    assert refused.error_type == "unauthorized"
+        assert call(client, "search.similar", QUESTION).error_type == "unauthorized"
 
 
 @needs_npm
+@on_the_server
 def test_the_types_of_openapi_typescript_fit_what_the_routes_take_and_reply(address: str, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
     (tmp_path / "package.json").write_text('{"type": "module"}')
@@ -105,16 +96,11 @@ def test_the_types_of_openapi_typescript_fit_what_the_routes_take_and_reply(addr
 
 
 @needs_npm
-def test_the_document_follows_redoclys_recommended_rules(address: str, tmp_path: Path) -> None:
-    assert problems(save_document(address, tmp_path)) == []
-
-
-@needs_npm
-def test_the_document_of_a_server_with_keys_follows_them_too(closed: str, tmp_path: Path) -> None:
-    assert problems(save_document(closed, tmp_path)) == []
-
-
-def problems(document: Path) -> object:
-    """Return what redocly reports."""
-    command = (NODE_MODULES / ".bin" / "redocly", "lint", document, "--extends", "recommended", "--format", "json")
-    return json.loads(run(*command, folder=document.parent))["problems"]
+@on_the_server
+def test_the_documents_of_servers_with_and_without_keys_follow_redoclys_recommended_rules(
+    address: str, closed: str, tmp_path: Path
+) -> None:
+    for server in (address, closed):
+        document = save_document(server, tmp_path)
+        command = (NODE_MODULES / ".bin" / "redocly", "lint", document, "--extends", "recommended", "--format", "json")
+        assert json.loads(run(*command, folder=tmp_path))["problems"] == []

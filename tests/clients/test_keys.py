@@ -1,4 +1,4 @@
-"""Real clients with an API key, and with others, against a function with ApiKeyHashes."""
+"""Real clients with an API key, and with another one, against a function with ApiKeyHashes."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.clients.conftest import KEY
 
-WRONG = [KEY[:-1] + "0", "f" + KEY[1:], "none"]  # a revoked key is like any other that is not listed
+WRONG = KEY[:-1] + "0"
 
 
 def embed_by_openai(address: str, key: str) -> int:
@@ -31,29 +31,22 @@ def embed_by_huggingface(address: str, key: str) -> int:
     return len(InferenceClient(model=address, token=key).feature_extraction(["the goose won"]))
 
 
-def search_by_mcp(address: str, key: str) -> int:
-    async def search() -> int:
-        headers = {"authorization": f"Bearer {key}"}
+@pytest.mark.parametrize("ask", [embed_by_openai, embed_by_langchain, embed_by_huggingface])
+def test_a_client_is_answered_with_the_key_alone(ask: object, closed: str) -> None:
+    assert ask(closed, KEY) == 1  # type: ignore[operator]
+    with pytest.raises((openai.AuthenticationError, HfHubHTTPError), match="401"):
+        ask(closed, WRONG)  # type: ignore[operator]
+
+
+def test_the_mcp_client_is_answered_with_the_key(closed: str) -> None:
+    async def search() -> list[object]:
+        headers = {"authorization": f"Bearer {KEY}"}
         async with (
             httpx.AsyncClient(headers=headers) as http,
-            Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+            Client(streamable_http_client(f"{closed}/mcp", http_client=http)) as client,
         ):
             found = await client.call_tool("search_stories", {"text": "goose", "num_results": 1})
-            return len(json.loads(found.content[0].text)["results"])
+            results: list[object] = json.loads(found.content[0].text)["results"]
+            return results
 
-    return asyncio.run(search())
-
-
-CLIENTS = [embed_by_openai, embed_by_langchain, embed_by_huggingface, search_by_mcp]
-
-
-@pytest.mark.parametrize("ask", CLIENTS)
-def test_a_client_with_the_key_is_answered(ask: object, closed: str) -> None:
-    assert ask(closed, KEY) == 1  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("key", WRONG)
-@pytest.mark.parametrize("ask", CLIENTS[:3])
-def test_a_client_with_another_key_gets_401(ask: object, key: str, closed: str) -> None:
-    with pytest.raises((openai.AuthenticationError, HfHubHTTPError), match="401"):
-        ask(closed, key)  # type: ignore[operator]
+    assert len(asyncio.run(search())) == 1

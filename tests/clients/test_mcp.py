@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-from collections.abc import Awaitable, Callable
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -28,42 +27,23 @@ def content_of(found: Any) -> Any:
     return json.loads(found.content[0].text)
 
 
-@pytest.fixture(params=MODES)
-def ask(address: str, request: pytest.FixtureRequest) -> Callable[[Callable[[Client], Awaitable[Any]]], Any]:
-    """Return what connects a client, awaits what a test does with it, and returns that."""
+@pytest.mark.parametrize("mode", MODES)
+def test_the_tools_are_listed_a_wrong_call_says_why_and_found_ids_can_be_fetched(address: str, mode: str) -> None:
+    async def use() -> tuple[Any, ...]:
+        async with Client(f"{address}/mcp", mode=mode) as client:
+            assert client.protocol_version == MODES[mode]
+            tools = (await client.list_tools()).tools
+            wrong = await client.call_tool(OWN, {"text": "goose", "filter": {"year": 1}})
+            found = content_of(await client.call_tool("search", {"query": "angry goose"}))["results"]
+            return tools, wrong, found, content_of(await client.call_tool("fetch", {"id": found[0]["id"]}))
 
-    def run(use: Callable[[Client], Awaitable[Any]]) -> Any:
-        async def connect() -> Any:
-            async with Client(f"{address}/mcp", mode=request.param) as client:
-                assert client.protocol_version == MODES[request.param]
-                return await use(client)
-
-        return asyncio.run(connect())
-
-    return run
-
-
-def test_the_tool_is_listed_with_its_corpus(ask: Callable[..., Any]) -> None:
-    tool, *others = ask(lambda client: client.list_tools()).tools
-    assert tool.name == OWN
-    assert [other.name for other in others] == ["search", "fetch"]
-    assert "200 texts of stories.csv" in tool.description
-    assert "chapter (number)" in tool.description
-    assert {"text", "num_results", "mode", "filter"} <= tool.input_schema["properties"].keys()
-
-
-def test_a_wrong_call_is_a_result_that_says_why(ask: Callable[..., Any]) -> None:
-    found = ask(lambda client: client.call_tool(OWN, {"text": "goose", "filter": {"year": 1}}))
-    assert found.is_error
-    assert "the columns are: id (string), chapter (number)" in found.content[0].text
-
-
-def test_a_search_by_a_query_finds_ids_whose_texts_can_be_fetched(ask: Callable[..., Any]) -> None:
-    async def search_and_fetch(client: Client) -> tuple[Any, Any]:
-        found = content_of(await client.call_tool("search", {"query": "angry goose"}))["results"]
-        return found, content_of(await client.call_tool("fetch", {"id": found[0]["id"]}))
-
-    found, document = ask(search_and_fetch)
+    (own, *others), wrong, found, document = asyncio.run(use())
+    assert [tool.name for tool in (own, *others)] == [OWN, "search", "fetch"]
+    assert "200 texts of stories.csv" in own.description
+    assert "chapter (number)" in own.description
+    assert {"text", "num_results", "mode", "filter"} <= own.input_schema["properties"].keys()
+    assert wrong.is_error
+    assert "the columns are: id (string), chapter (number)" in wrong.content[0].text
     assert len(found) == 10
     assert all(each.keys() == {"id", "title", "url", "snippet"} for each in found)
     assert document.keys() == {"id", "title", "text", "url", "metadata", "index"}

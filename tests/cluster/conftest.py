@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.project import ROOT
+from tests.stand_ins.fixtures import endpoint, keys, s3, url
 from tests.world import make_stories, write_bundle
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -90,8 +91,3 @@ def local(start_export: Callable[..., tuple[subprocess.Popen[str], Path]]) -> Pa
     output, _ = process.communicate()
     assert process.returncode == 0, output
     return out
-
-
-def contents(bundle: Path) -> dict[str, bytes]:
-    """Return the bytes of each file of a bundle."""
-    return {path.name: path.read_bytes() for path in bundle.iterdir()}

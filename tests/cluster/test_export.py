@@ -11,7 +11,8 @@ from typing import Any
 from semsearch.engine.bundle import INDEX, read_manifest
 from semsearch.engine.quantization import dequantize
 from semsearch.engine.tensors import map_tensors
-from tests.cluster.conftest import MOST_SECONDS, TEXTS, TEXTS_PER_SHARD, contents
+from tests.cluster.conftest import MOST_SECONDS, TEXTS, TEXTS_PER_SHARD
+from tests.command_line import contents
 from tests.export_fixtures import TINY_BERT
 
 StartExport = Callable[..., tuple[subprocess.Popen[str], Path]]

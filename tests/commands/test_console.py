@@ -1,17 +1,23 @@
-"""What `semsearch index` prints: progress, for any stream, without control of a terminal, and commands for a shell."""
+"""What commands write to any stream, without control of a terminal, and how they end, whatever happens to a stream."""
 
 import io
 import shlex
+import signal
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from rich.console import Console
 
 from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.engine.bundle import check_bundle
 from semsearch.indexing.progress import ProgressLines, showing_progress
-from tests.project import run_in_a_shell
+from tests.project import ROOT, run_in_a_shell
+from tests.server.running import RUNNING
 
 
 @pytest.fixture
@@ -34,9 +40,7 @@ def test_an_ascii_pipe_gets_plain_lines(command: str, bundle_copy: Path) -> None
 
 def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy: Path) -> None:
     assert run_in_a_shell(f"{command} <&- >&- 2>&-") == (0, "", "")
-    index = check_bundle(bundle_copy).index
-    assert index is not None
-    assert index.rows == 1
+    assert check_bundle(bundle_copy).corpus.rows == 1
 
 
 def test_a_stdout_that_is_full_is_an_error_in_one_line(command: str) -> None:
@@ -46,6 +50,43 @@ def test_a_stdout_that_is_full_is_an_error_in_one_line(command: str) -> None:
 
 def test_a_reader_that_stops_early_ends_an_export_as_sigpipe_does(command: str) -> None:
     assert run_in_a_shell(f"{command} | true") == (141, "", "interrupted: run the command again\n")
+
+
+def test_a_server_needs_no_standard_output(bundle: Path) -> None:
+    command = f"exec {sys.executable} -m semsearch serve {bundle} --port 0 --workers 1 >&- <&-"
+    with subprocess.Popen(["bash", "-c", command], cwd=ROOT, stderr=subprocess.PIPE) as server:
+        try:
+            assert server.stderr is not None
+            address = next(found[1] for line in server.stderr if (found := RUNNING.search(line.decode())))
+            assert httpx.get(f"{address}/health", timeout=60).status_code == 200
+            server.send_signal(signal.SIGINT)
+            _, err = server.communicate(timeout=60)
+        finally:
+            server.kill()
+    assert server.returncode == 0
+    assert b"Traceback" not in err
+
+
+SIGNALLED = """
+import json, signal
+from semsearch.commands.terminal import run
+
+def import_compiled_module():
+    try:
+        signal.raise_signal(signal.{name})
+    except BaseException:
+        raise ImportError("initialization failed") from None  # as such modules do
+
+print(json.dumps(run({work})))
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize("work", ["lambda: signal.raise_signal(signal.{name})", "import_compiled_module"])
+def test_a_signal_ends_a_command_with_its_code(
+    in_a_new_process: Callable[..., Any], work: str, name: str, code: int
+) -> None:
+    assert in_a_new_process(SIGNALLED.replace("{work}", work).replace("{name}", name)) == code
 
 
 def test_control_characters_of_texts_and_tables_are_displayed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,45 +106,15 @@ def test_every_word_arrives_as_it_was() -> None:
     assert shown == [*words, "a b"]
 
 
-class Clock:
-    """A clock that the test sets."""
-
-    seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
-class Terminal(io.StringIO):
-    """Standard output with someone in front of it."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def out() -> io.StringIO:
-    return io.StringIO()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def lines(out: io.StringIO, clock: Clock) -> ProgressLines:
-    return ProgressLines(Console(file=out, highlight=False), interval=10, clock=clock)
-
-
-def test_a_line_comes_at_most_every_interval_and_one_at_the_end(
-    lines: ProgressLines, clock: Clock, out: io.StringIO
-) -> None:
+def test_a_line_comes_at_most_every_interval_and_one_at_the_end() -> None:
+    out = io.StringIO()
+    now = 0
+    lines = ProgressLines(Console(file=out, highlight=False), interval=10, clock=lambda: now)
     lines("embed texts", 0)
     for second in range(1, 36):
-        clock.seconds = second
+        now = second
         lines("embed texts", second / 40, second * 50)
-    clock.seconds = 40
+    now = 40
     lines("embed texts", 1, 2000)
     assert out.getvalue().splitlines() == [
         "embed texts: 25%, 50 texts/s",
@@ -113,7 +124,14 @@ def test_a_line_comes_at_most_every_interval_and_one_at_the_end(
     ]
 
 
-def test_a_terminal_gets_bars_with_the_speed(clock: Clock) -> None:
+class Terminal(io.StringIO):
+    """Standard output with someone in front of it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_bars_with_the_speed() -> None:
     terminal = Terminal()
     console = Console(file=terminal, force_terminal=True, width=100, _environ={"TERM": "xterm"})
     with showing_progress(console) as progress:
@@ -130,9 +148,9 @@ def test_a_terminal_gets_bars_with_the_speed(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}])
-def test_a_file_gets_lines_even_where_colours_are_asked_for(environment: dict[str, str], out: io.StringIO) -> None:
-    console = Console(file=out, highlight=False, _environ=environment)
-    with showing_progress(console) as progress:
+def test_a_file_gets_lines_even_where_colours_are_asked_for(environment: dict[str, str]) -> None:
+    out = io.StringIO()
+    with showing_progress(Console(file=out, highlight=False, _environ=environment)) as progress:
         progress("embed texts", 0)
         progress("embed texts", 1, 120)
     assert out.getvalue().startswith("embed texts: 100%, ")

@@ -7,29 +7,31 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from semsearch.commands.main import dispatch
 from semsearch.indexing.corpus import Corpus
+from tests.command_line import error_line, run
 from tests.project import ROOT, run_in_a_shell
 from tests.world import write_bundle
 
 TEXT = "angry goose"
 
 
+def printed(bundle: Path, *arguments: object) -> str:
+    """Return what a query that must succeed prints."""
+    done = run("query", bundle, *arguments)
+    assert done.code == 0, done.err
+    return done.out
+
+
 @pytest.fixture
-def ask(bundle: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Return what runs a query that must succeed, and returns what it prints."""
-
-    def run(*arguments: str) -> str:
-        assert dispatch(["query", str(bundle), *arguments]) == 0, capsys.readouterr().err
-        return capsys.readouterr().out
-
-    return run
+def ask(bundle: Path) -> Callable[..., str]:
+    return partial(printed, bundle)
 
 
 @pytest.mark.parametrize(
@@ -79,17 +81,14 @@ DOCUMENT_METADATA = {
 
 
 @pytest.mark.usefixtures("terminal")
-def test_on_a_terminal_a_result_is_a_card(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_a_result_is_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["The angry goose\nchased " + "a very long line of ducks and " * 9 + "sailors.", "A calm duck."]
     lines = [json.dumps(DOCUMENT_METADATA), json.dumps({"path": "b.md", "title": "Ducks"})]
     columns = {"path": "string", "url": "string", "title": "string", "headings": "list"}
     corpus = Corpus(texts, ["guide.md#birds.goose:1", "b.md:1"], lines, empty_texts=0, columns=columns)
     bundle = write_bundle(tmp_path / "bundle", corpus)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert dispatch(["query", str(bundle), "angry goose"]) == 0
-    card, other = capsys.readouterr().out.split("\n\n")
+    card, other = printed(bundle, TEXT).split("\n\n")
     assert re.sub(r"^ *[\d.]+", "score", card).splitlines() == [
         "score  goose(angry=True)",
         "        Guide > Birds > guide.md#birds.goose:1",
@@ -98,8 +97,7 @@ def test_on_a_terminal_a_result_is_a_card(
     ]
     assert other.splitlines()[0].endswith("  Ducks")
     monkeypatch.delenv("NO_COLOR")
-    assert dispatch(["query", str(bundle), "angry goose"]) == 0
-    assert "The \x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m chased" in capsys.readouterr().out
+    assert "The \x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m chased" in printed(bundle, TEXT)
 
 
 @pytest.mark.usefixtures("terminal")
@@ -120,13 +118,12 @@ def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: 
     assert last == "true: " + ", ".join(f"{each['value']} ({each['count']})" for each in counts)
 
 
-def test_ranges_of_facets_are_printed_with_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ranges_of_facets_are_printed_with_both_ends(tmp_path: Path) -> None:
     metadata = [json.dumps({"price": price}) for price in range(101)]
     texts = [f"{TEXT} {row}" for row in range(101)]
     corpus = Corpus(texts, texts, metadata, empty_texts=0, columns={"price": "number"})
     bundle = write_bundle(tmp_path / "bundle", corpus)
-    assert dispatch(["query", str(bundle), "--facet", "price", "--num-results", "1"]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = printed(bundle, "--facet", "price", "--num-results", "1").splitlines()[-1]
     assert last == "price: 0 to 20 (20), 20 to 40 (20), 40 to 60 (20), 60 to 80 (20), 80 to 100 (20), 100 to 120 (1)"
 
 
@@ -150,24 +147,18 @@ def odd_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bundle(tmp_path_factory.mktemp("odd") / "bundle", corpus)
 
 
-def test_no_character_of_a_text_or_an_id_controls_the_terminal(
-    odd_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_character_of_a_text_or_an_id_controls_the_terminal(odd_bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "queries.txt").write_text("angry \x1b[1m goose", encoding="utf-8")
-    assert dispatch(["query", str(odd_bundle), "--file", str(tmp_path / "queries.txt")]) == 0
+    first, second = printed(odd_bundle, "--file", tmp_path / "queries.txt").splitlines()
     text = r"An angry goose żółć 🦆 \x1b[31mred\x1b]0;title\x07 \x9b31m \u202egnp.exe\u202c one two three four \x7f"
-    first, second = capsys.readouterr().out.splitlines()
     assert first == r"angry \x1b[1m goose"
     assert second.endswith(rf"  id\x1b[2J 1  {text}")
-    assert dispatch(["query", "/none\x1b[31m", "goose"]) == 1
-    assert capsys.readouterr().err.startswith(r"error: /none\x1b[31m: is not a folder")
+    missing = run("query", "/none\x1b[31m", "goose")
+    assert error_line(missing).startswith(r"error: /none\x1b[31m: is not a folder")
 
 
-def test_json_has_no_such_characters_either_and_null_for_what_json_has_not(
-    odd_bundle: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert dispatch(["query", str(odd_bundle), "goose", "--json"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
+def test_json_has_no_such_characters_either_and_null_for_what_json_has_not(odd_bundle: Path) -> None:
+    (line,) = printed(odd_bundle, "goose", "--json").splitlines()
     assert line.isascii()
     assert line.isprintable()
     (hit,) = json.loads(line, parse_constant=pytest.fail)["results"]
@@ -196,17 +187,15 @@ def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> Non
     assert ask("goose " * 30).endswith("the text is longer than the search reads; its end was left out\n")
 
 
-def test_what_cannot_be_searched_for_is_told(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert dispatch(["query", str(bundle), "goose", "--filter", '{"where": 1}']) == 1
-    assert "found 'where'; the columns are: id (string), chapter (number)" in capsys.readouterr().err
+def test_what_cannot_be_searched_for_is_told(bundle: Path) -> None:
+    line = error_line(run("query", bundle, "goose", "--filter", '{"where": 1}'))
+    assert "found 'where'; the columns are: id (string), chapter (number)" in line
 
 
-def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    assert dispatch(["query", "s3://tests/prefix", "goose"]) == 1
-    expected = (
-        "error: s3://tests/prefix: found an address, expected a folder; `semsearch serve s3://tests/prefix` serves"
-    )
-    assert capsys.readouterr().err.startswith(expected)
+def test_a_bundle_in_s3_is_refused_with_what_to_do_instead() -> None:
+    expected = "found an address, expected a folder; `semsearch serve s3://tests/prefix` serves"
+    line = error_line(run("query", "s3://tests/prefix", "goose"))
+    assert line.startswith(f"error: s3://tests/prefix: {expected}")
 
 
 def test_a_query_imports_no_server_and_nothing_that_makes_an_index(
@@ -236,13 +225,11 @@ def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path
     assert err == "141\n"
 
 
-def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(
-    bundle: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(bundle: Path) -> None:
     full = (1, "", "error: standard output: No space left on device\n")
     assert run_query_in_a_shell(f"query {bundle} goose >/dev/full") == full
-    assert dispatch(["query", str(bundle), "--file", "/none.txt"]) == 1
-    assert capsys.readouterr().err == "error: /none.txt: No such file or directory\n"
+    missing = run("query", bundle, "--file", "/none.txt")
+    assert error_line(missing) == "error: /none.txt: No such file or directory"
 
 
 def test_ctrl_c_ends_it_without_a_trace(bundle: Path, tmp_path: Path) -> None:

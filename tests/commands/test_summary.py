@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from semsearch.engine.bundle import check_bundle
-from tests.command_line import Run, contents, error_line, export_texts, run, summary
+from tests.command_line import Run, export_texts, summary
 from tests.indexing.corpus.files import write
 
 COLUMNS_AS_JSON = b"""\
@@ -23,9 +23,8 @@ def test_the_types_of_the_columns_are_said_and_written_and_can_be_chosen(bundle_
     corpus = write(tmp_path, "a.jsonl", COLUMNS_AS_JSON)
     said = summary(export_texts(corpus, bundle_copy), "filters")
     assert said == "isbn (string), mixed (none), new (boolean), tags (list), told (date), year (number)"
-    index = check_bundle(bundle_copy).index
-    assert index is not None
-    assert index.columns == {"isbn": "string", "new": "boolean", "tags": "list", "told": "date", "year": "number"}
+    columns = check_bundle(bundle_copy).corpus.columns
+    assert columns == {"isbn": "string", "new": "boolean", "tags": "list", "told": "date", "year": "number"}
     types = ("--column", "isbn=number", "--column=told=string", "--column", "tags=none")
     said = summary(export_texts(corpus, bundle_copy, *types), "filters")
     assert said == "isbn (number), mixed (none), new (boolean), tags (none), told (string), year (number)"
@@ -50,11 +49,3 @@ def test_numbers_of_a_csv_are_numbers_unless_another_type_is_asked_for(bundle_co
     assert numbers_in(export_texts(json_lines, bundle_copy)) == [hint]
     asked = export_texts(corpus, bundle_copy, "--column", "year=number", "--column", "the fee=string")
     assert "\nnumbers" not in asked.out
-
-
-def test_a_value_of_another_type_than_was_asked_for_stops_the_export(bundle_copy: Path, tmp_path: Path) -> None:
-    before = contents(bundle_copy)
-    corpus = write(tmp_path, "a.csv", b"id,text,year\nx,one,2019\ny,two,MMXX\n")
-    line = error_line(run("index", corpus, "--out", bundle_copy, "--column", "year=number"))
-    assert f"{corpus}, text 1 (from 0, id 'y'): found 'MMXX' in the column 'year', expected a number; " in line
-    assert contents(bundle_copy) == before

@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick(quick_commands: None) -> None:
-    """Export models and read documents in the process of these tests."""
+    pass

@@ -1,41 +1,30 @@
 """The 8-bit graph stays close to the float32 graph, gives the same in any batch, and fits 16-bit sums."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from semsearch.conversion.calibration import round_weights
 from semsearch.conversion.quantize import (
+    COPIES,
     HEADROOM,
     LARGEST_ACTIVATION,
     SMALLEST_TABLE,
     ZERO_POINT,
+    count_copies,
     quantize_graph,
     save_ort,
+    split_outliers,
 )
 from semsearch.engine.embedder import TokenIds, open_session
+from tests.conversion.test_graph import feed, run
 
 Floats = NDArray[np.float64]
 INPUTS = ("input_ids", "attention_mask")
-
-
-def feed(ids: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int64]]:
-    longest = max(map(len, ids))
-    padded = [[*one, *[0] * (longest - len(one))] for one in ids]
-    mask = [[1] * len(one) + [0] * (longest - len(one)) for one in ids]
-    return {"input_ids": np.array(padded, np.int64), "attention_mask": np.array(mask, np.int64)}
-
-
-def run(model: ModelProto, ids: Sequence[Sequence[int]], *names: str) -> list[NDArray[Any]]:
-    """Run one batch; gives the outputs named, or all."""
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return list(session.run(list(names) or None, feed(ids)))
 
 
 def initializers(model: ModelProto) -> dict[str, NDArray[Any]]:
@@ -46,11 +35,10 @@ def count(model: ModelProto, kind: str) -> int:
     return sum(node.op_type == kind for node in model.graph.node)
 
 
-def correlated_inputs(tokens: int, inputs: int, seed: int = 7) -> Floats:
-    random = np.random.default_rng(seed)
-    return random.standard_normal((tokens, 6)) @ random.standard_normal((6, inputs)) + 0.3 * random.standard_normal(
-        (tokens, inputs)
-    )
+def correlated_inputs(tokens: int, inputs: int) -> Floats:
+    random = np.random.default_rng(7)
+    mixed = random.standard_normal((tokens, 6)) @ random.standard_normal((6, inputs))
+    return mixed + 0.3 * random.standard_normal((tokens, inputs))
 
 
 def random_weights(inputs: int, outputs: int, seed: int = 8) -> NDArray[np.float32]:
@@ -106,8 +94,8 @@ def product(activation: str, weight: str, output: str) -> Any:
     return helper.make_node("MatMul", [activation, weight], [output])
 
 
-def uniform_table(rows: int, dim: int, seed: int = 9) -> NDArray[np.float32]:
-    return np.random.default_rng(seed).uniform(-1, 1, (rows, dim)).astype(np.float32)
+def uniform_table(rows: int, dim: int) -> NDArray[np.float32]:
+    return np.random.default_rng(9).uniform(-1, 1, (rows, dim)).astype(np.float32)
 
 
 def calibration_of(rows: int) -> list[TokenIds]:
@@ -127,13 +115,13 @@ def test_a_product_becomes_two_8_bit_products_close_to_it() -> None:
     assert model.SerializeToString(deterministic=True) == before
     assert (count(quantized, "MatMul"), count(quantized, "MatMulIntegerToFloat")) == (0, 2)
     ids = [list(range(50)), list(range(100, 150))]
-    assert near(run(quantized, ids, "y")[0], table[ids] @ weights)
+    assert near(run(quantized, feed(ids), "y")[0], table[ids] @ weights)
 
 
 def test_activations_keep_14_bits() -> None:
     table = uniform_table(300, 16)
     model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))  # 127 steps of 1 / 127: exact
-    (found,) = run(quantize_graph(model, calibration_of(300)), [list(range(300))], "y")
+    (found,) = run(quantize_graph(model, calibration_of(300)), feed([list(range(300))]), "y")
     step = np.abs(table).max() * HEADROOM / LARGEST_ACTIVATION
     assert np.abs(found[0] - table).max() <= step * 0.51
 
@@ -148,35 +136,27 @@ def test_products_of_one_input_are_done_as_one_and_split_again_in_their_order() 
     quantized = quantize_graph(model, calibration_of(200))
     assert (count(quantized, "MatMulIntegerToFloat"), count(quantized, "Split")) == (2, 1)
     for name, one in weights.items():
-        (found,) = run(quantized, [list(range(60))], f"y_{name}")
+        (found,) = run(quantized, feed([list(range(60))]), f"y_{name}")
         assert found.shape == (1, 60, one.shape[1])
         assert near(found[0], table[:60] @ one), name
 
 
 @pytest.mark.parametrize("names", [["b", "xw"], ["xw", "b"]])
 def test_a_bias_is_added_by_the_product_itself(names: list[str]) -> None:
-    bias = random_weights(10, 1)[:, 0] * 9
-    table, weights, quantized = with_bias(bias, [helper.make_node("Add", names, ["y"])])
-    assert count(quantized, "Add") == 1  # the sum of the two halves
-    (found,) = run(quantized, [list(range(60))], "y")
-    assert near(found[0] - bias, table[:60] @ weights)
-
-
-def with_bias(
-    bias: NDArray[np.float32], nodes: list[Any]
-) -> tuple[NDArray[np.float32], NDArray[np.float32], ModelProto]:
-    """Return a table, weights and the quantized graph of their product "xw" and of the nodes that read it."""
     table, weights = uniform_table(200, 24), random_weights(24, 10)
-    outputs = {node.output[0]: 10 for node in nodes}
-    model = lookup_graph(table, [product("x", "w", "xw"), *nodes], outputs, w=weights, b=bias)
-    return table, weights, quantize_graph(model, calibration_of(200))
+    bias = random_weights(10, 1)[:, 0] * 9
+    nodes = [product("x", "w", "xw"), helper.make_node("Add", names, ["y"])]
+    quantized = quantize_graph(lookup_graph(table, nodes, {"y": 10}, w=weights, b=bias), calibration_of(200))
+    assert count(quantized, "Add") == 1  # the sum of the two halves
+    (found,) = run(quantized, feed([list(range(60))]), "y")
+    assert near(found[0] - bias, table[:60] @ weights)
 
 
 def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped() -> None:
     table = uniform_table(64, 16)
     table[32:] = table[:32] * 100
     model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))
-    (found,) = run(quantize_graph(model, calibration_of(32)), [list(range(64))], "y")
+    (found,) = run(quantize_graph(model, calibration_of(32)), feed([list(range(64))]), "y")
     largest = HEADROOM * np.abs(table[:32]).max()
     beyond = np.abs(table[32:]) > 4 * largest
     assert beyond.sum() > 300
@@ -196,31 +176,121 @@ def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantiz
         assert largest.max() <= np.iinfo(np.int16).max, name
 
 
-def table_graph(table: NDArray[np.float32]) -> tuple[ModelProto, ModelProto]:
-    nodes = [product("x", "w", "y"), helper.make_node("Identity", ["x"], ["row"])]
+def quantized_look_up(table: NDArray[np.float32]) -> ModelProto:
     dim = table.shape[1]
+    nodes = [product("x", "w", "y"), helper.make_node("Identity", ["x"], ["row"])]
     model = lookup_graph(table, nodes, {"y": 2, "row": dim}, w=random_weights(dim, 2))
-    return model, quantize_graph(model, calibration_of(32))
+    return quantize_graph(model, calibration_of(32))
 
 
 def test_a_large_table_becomes_bytes_with_a_scale_a_row_and_a_small_one_stays() -> None:
     table = uniform_table(8192, 128)
     table[5] *= 100  # its own scale: the others lose nothing
     table[6] = 0
-    _, quantized = table_graph(table)
+    quantized = quantized_look_up(table)
     stored = initializers(quantized)
     assert "table" not in stored
     assert (stored["table/codes"].dtype, stored["table/codes"].shape) == (np.dtype(np.int8), table.shape)
     assert stored["table/scales"].shape == (8192, 1)
     ids = [[0, 5, 6, 8191]]
-    (found,) = run(quantized, ids, "row")
+    (found,) = run(quantized, feed(ids), "row")
     steps = np.abs(table[ids[0]]).max(axis=1, keepdims=True) / 127
     assert (np.abs(found[0] - table[ids[0]]) <= steps * 1.01).all()
     assert np.linalg.norm(found[0] - table[ids[0]]) < 0.01 * np.linalg.norm(table[ids[0]])
     assert not found[0, 2].any()
     small = table[:-1]
     assert small.size < SMALLEST_TABLE <= table.size
-    np.testing.assert_array_equal(initializers(table_graph(small)[1])["table"], small)
+    np.testing.assert_array_equal(initializers(quantized_look_up(small))["table"], small)
+
+
+# Outlier weights: their neurons are split
+
+
+def with_outlier() -> NDArray[np.float32]:
+    outgoing = random_weights(40, 6, seed=4)
+    outgoing[7, 2] = 60
+    return outgoing
+
+
+def feed_forward(bias: str = "second") -> ModelProto:
+    """Return a layer of 40 neurons; bias is its place in the addition, or "none"."""
+    nodes = [product("x", "u", "xu"), helper.make_node("Relu", ["xu"], ["bent"]), product("bent", "d", "y")]
+    weights = {"u": random_weights(12, 40), "d": with_outlier()}
+    if bias != "none":
+        summands = ["b", "xu"] if bias == "first" else ["xu", "b"]
+        nodes[1:2] = [helper.make_node("Add", summands, ["sum"]), helper.make_node("Relu", ["sum"], ["bent"])]
+        weights["b"] = random_weights(40, 1)[:, 0]
+    return lookup_graph(uniform_table(30, 12), nodes, {"y": 6}, **weights)
+
+
+def assert_computes_the_same_when_split(model: ModelProto, tolerance: float) -> None:
+    inputs = feed([list(range(30))])
+    (before,) = run(model, inputs)
+    split_outliers(model)
+    (after,) = run(model, inputs)
+    np.testing.assert_allclose(after, before, atol=tolerance * np.abs(before).max())
+
+
+def weights_of(model: ModelProto, output: str) -> NDArray[Any]:
+    """Return the weights of the product with this output."""
+    (node,) = (node for node in model.graph.node if output in node.output)
+    return initializers(model)[node.input[1]]
+
+
+@pytest.mark.parametrize("bias", ["none", "first", "second"])
+def test_a_split_layer_computes_the_same(bias: str) -> None:
+    model = feed_forward(bias)
+    assert_computes_the_same_when_split(model, 2e-5)
+    assert weights_of(model, "xu").shape == (12, 40 + COPIES)
+    assert weights_of(model, "y").shape == (40 + COPIES, 6)
+
+
+def test_in_8_bit_the_other_weights_of_that_output_are_no_longer_rounded_away() -> None:
+    x = np.maximum(np.random.default_rng(8).standard_normal((500, 40)), 0)
+    outgoing = with_outlier()
+    counts = count_copies(outgoing, COPIES)
+    wide, shares = np.repeat(x, counts, axis=1), np.repeat(outgoing / counts[:, np.newaxis], counts, axis=0)
+
+    def error(inputs: NDArray[Any], values: NDArray[Any]) -> float:
+        codes, scales = round_weights(values.astype(np.float32), inputs.T @ inputs)
+        return float(np.linalg.norm(inputs @ (codes * scales) - x @ outgoing))
+
+    assert error(wide, shares) < 0.25 * error(x, outgoing)
+
+
+def test_neurons_that_something_else_reads_are_left_alone() -> None:
+    model = feed_forward()
+    model.graph.node.append(helper.make_node("Identity", ["bent"], ["z"]))
+    model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))
+    before = model.SerializeToString(deterministic=True)
+    split_outliers(model)
+    assert model.SerializeToString(deterministic=True) == before
+
+
+def test_layers_that_share_their_weights_stay_layers_of_the_same_function() -> None:
+    nodes = []
+    for number, (first, last) in enumerate([("x", "middle"), ("middle", "y")]):
+        nodes += [
+            product(first, "u", f"xu{number}"),
+            helper.make_node("Add", [f"xu{number}", "b"], [f"sum{number}"]),
+            helper.make_node("Relu", [f"sum{number}"], [f"bent{number}"]),
+            product(f"bent{number}", "d", last),
+        ]
+    outgoing = random_weights(40, 12, seed=4)
+    outgoing[3, 5] = 40
+    weights = {"u": random_weights(12, 40), "b": random_weights(40, 1)[:, 0], "d": outgoing}
+    model = lookup_graph(uniform_table(30, 12), nodes, {"y": 12}, **weights)
+    assert_computes_the_same_when_split(model, 1e-4)
+    assert weights_of(model, "xu0").shape == weights_of(model, "xu1").shape == (12, 40 + COPIES)
+
+
+def test_the_feed_forward_layers_of_a_bert_are_split(tiny_quantized: ModelProto) -> None:
+    shapes = [codes.shape for name, codes in initializers(tiny_quantized).items() if name.endswith("/codes")]
+    intermediate, hidden = 64, 32
+    assert shapes.count((intermediate + COPIES, hidden)) == 2
+
+
+# The tiny BERT
 
 
 @pytest.fixture(scope="module")
@@ -234,29 +304,17 @@ def held_out(tiny_tokens: list[TokenIds]) -> list[list[int]]:
     return [tokens.ids for tokens in tiny_tokens[1::2]]
 
 
-def test_texts_not_seen_in_calibration_stay_close_to_float32(
-    tiny_graph: ModelProto, tiny_quantized: ModelProto, held_out: list[list[int]]
-) -> None:
-    exact, found = run(tiny_graph, held_out)[0], run(tiny_quantized, held_out)[0]
-    cosines = (exact * found).sum(axis=1)
-    assert cosines.mean() > 0.9998
-    assert cosines.min() > 0.999
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
-
-
 def test_a_text_embeds_the_same_alone_and_in_a_batch(tiny_quantized: ModelProto, held_out: list[list[int]]) -> None:
     assert len({len(one) for one in held_out}) > 5
-    (together,) = run(tiny_quantized, held_out)
-    alone = np.concatenate([run(tiny_quantized, [one])[0] for one in held_out[::10]])
+    (together,) = run(tiny_quantized, feed(held_out))
+    alone = np.concatenate([run(tiny_quantized, feed([one]))[0] for one in held_out[::10]])
     assert np.abs(together[::10] - alone).max() < 1e-6
 
 
-@pytest.mark.parametrize("bits", [8, 32])
 def test_the_ort_file_answers_as_the_graph_it_was_made_of(
-    bits: int, tiny_graph: ModelProto, tiny_quantized: ModelProto, held_out: list[list[int]], tmp_path: Path
+    tiny_quantized: ModelProto, held_out: list[list[int]], tmp_path: Path
 ) -> None:
-    model = tiny_quantized if bits == 8 else tiny_graph
-    save_ort(model, tmp_path / "model.ort")
+    save_ort(tiny_quantized, tmp_path / "model.ort")
     assert (tmp_path / "model.ort").read_bytes()[4:8] == b"ORTM"  # file_identifier of onnxruntime's ort.fbs
     (found,) = open_session(tmp_path / "model.ort").run(None, feed(held_out))
-    np.testing.assert_allclose(found, run(model, held_out)[0], atol=2e-6)
+    np.testing.assert_allclose(found, run(tiny_quantized, feed(held_out))[0], atol=2e-6)

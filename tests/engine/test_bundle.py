@@ -33,14 +33,12 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def rewrite(bundle: Path, change: Change) -> None:
-    """Change the manifest, parsed, in place."""
     found = json.loads((bundle / MANIFEST).read_text(encoding="utf-8"))
     change(found)
     (bundle / MANIFEST).write_text(json.dumps(found), encoding="utf-8")
 
 
 def refusal(bundle: Path) -> str:
-    """Return the text of the error that opening the bundle raises."""
     with pytest.raises(BundleError) as caught:
         check_bundle(bundle)
     return str(caught.value)
@@ -61,7 +59,6 @@ NEWER = "install that here, or `semsearch rollback` to an older bundle"
     ("content", "begin", "end"),
     [
         (b"{", "", AGAIN),
-        (b"\xff\xfe\x00", "", AGAIN),
         (b'{"format_version": 4}', "format_version is 4", OTHER_VERSION),
         (b'{"format_version": "5"}', "format_version is 5", OTHER_VERSION),
         (b"[]", "format_version is None", OTHER_VERSION),
@@ -131,12 +128,13 @@ def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle
     assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, COLUMNS, KEYWORDS, PASSAGES])
-def test_a_byte_that_differs_in_any_file_is_found_by_its_checksum(bundle_copy: Path, name: str) -> None:
-    check_files(bundle_copy)
-    damage(bundle_copy / name)
-    with pytest.raises(BundleError, match=f"{name}: is damaged: SHA-256"):
+def test_a_byte_that_differs_in_any_file_is_found_by_its_checksum(bundle_copy: Path) -> None:
+    for name in (MODEL, TOKENIZER, INDEX, COLUMNS, KEYWORDS, PASSAGES):
         check_files(bundle_copy)
+        damage(bundle_copy / name)
+        with pytest.raises(BundleError, match=f"{name}: is damaged: SHA-256"):
+            check_files(bundle_copy)
+        damage(bundle_copy / name)  # this restores it
 
 
 def test_the_image_is_not_built_with_a_damaged_bundle_and_is_built_without_one(bundle_copy: Path) -> None:

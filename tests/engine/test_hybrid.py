@@ -13,6 +13,7 @@ from semsearch.engine.quantization import Embeddings, quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.indexing.keywords import KeywordOptions
 from tests.bundle_files import write_keywords
+from tests.engine.test_quantization import unit_rows
 
 ROWS, DIM = 1_000, 32
 
@@ -20,9 +21,7 @@ ROWS, DIM = 1_000, 32
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, Keywords, Embeddings]:
     """Random rows and texts, more of both than either search proposes; and a query."""
-    random = np.random.default_rng(7)
-    rows = random.standard_normal((ROWS + 1, DIM)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    random, rows = np.random.default_rng(7), unit_rows(ROWS + 1, DIM, seed=7)
     codes, scales = quantize(rows[:-1])
     texts = [" ".join(f"w{word}" for word in random.geometric(0.2, 8)) for _ in range(ROWS)]
     path = tmp_path_factory.mktemp("hybrid") / "keywords.safetensors"
@@ -108,10 +107,7 @@ def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddin
 def test_ten_results_are_those_of_more_semantic_rows(world: tuple[Index, Keywords, Embeddings], weight: float) -> None:
     index, keywords, _ = world
     info = replace(keywords.info, fusion_weight=weight)
-    random = np.random.default_rng(8)
-    for number in range(60):
-        query = random.standard_normal(DIM).astype(np.float32)
-        query /= np.linalg.norm(query)
+    for number, query in enumerate(unit_rows(60, DIM, seed=8)):
         matches = keywords.match(f"w{1 + number % 12} w{1 + number % 7}")
         many = fuse(index, query, matches, info, FEW_RESULTS + 1).hits()
         allowed = np.isin(np.arange(ROWS), [hit.row for hit in many[::2]]) | (np.arange(ROWS) % 2 == 0)

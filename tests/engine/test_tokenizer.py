@@ -15,7 +15,6 @@ from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
 from tests.project import ROOT
 
 TINY_BERT = ROOT / "tests" / "data" / "tiny-bert" / "tokenizer.json"
-TEXT = "The harbour-master's [MASK] unheard-of 🦆, naïve café 東京 [CLS] x"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "goose", "##s", "a"]
 
 
@@ -30,16 +29,16 @@ def wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
-def saved_and_read(tokenizer: Tokenizer, path: Path) -> Tokenizer:
-    save_tokenizer(tokenizer, path)
-    return read_tokenizer(path)
+def assert_comes_back(tokenizer: Tokenizer, text: str, folder: Path) -> None:
+    save_tokenizer(tokenizer, folder / "tokenizer.txt")
+    found = read_tokenizer(folder / "tokenizer.txt")
+    assert found.to_str() == tokenizer.to_str()
+    assert found.encode(text).ids == tokenizer.encode(text).ids
 
 
 def test_a_berts_tokenizer_is_the_same_in_every_setting(tmp_path: Path) -> None:
-    tokenizer = Tokenizer.from_file(str(TINY_BERT))
-    found = saved_and_read(tokenizer, tmp_path / "tokenizer.txt")
-    assert found.to_str() == tokenizer.to_str()
-    assert found.encode(TEXT).ids == tokenizer.encode(TEXT).ids
+    text = "The harbour-master's [MASK] unheard-of 🦆, naïve café 東京 [CLS] x"
+    assert_comes_back(Tokenizer.from_file(str(TINY_BERT)), text, tmp_path)
 
 
 def test_the_same_tokenizer_has_the_same_bytes_in_every_process(tmp_path: Path) -> None:
@@ -66,15 +65,10 @@ def test_the_same_tokenizer_has_the_same_bytes_in_every_process(tmp_path: Path) 
     ids=["plain", "gaps", "line break", "added token without an entry"],
 )
 def test_any_vocabulary_comes_back(tmp_path: Path, vocabulary: dict[str, int]) -> None:
-    tokenizer = wordpiece(vocabulary)
-    found = saved_and_read(tokenizer, tmp_path / "tokenizer.txt")
-    assert found.to_str() == tokenizer.to_str()
-    assert found.encode("Goose gooses aaaaaaaa [PAD] b").ids == tokenizer.encode("Goose gooses aaaaaaaa [PAD] b").ids
+    assert_comes_back(wordpiece(vocabulary), "Goose gooses aaaaaaaa [PAD] b", tmp_path)
 
 
 def test_another_kind_of_tokenizer_comes_back(tmp_path: Path) -> None:
     tokenizer = Tokenizer(BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
     tokenizer.add_tokens([AddedToken("goose", single_word=True)])
-    found = saved_and_read(tokenizer, tmp_path / "tokenizer.txt")
-    assert found.to_str() == tokenizer.to_str()
-    assert found.encode("abab goose").ids == [2, 2, 3]
+    assert_comes_back(tokenizer, "abab goose", tmp_path)

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from semsearch.engine.tensors import Array
 from semsearch.evaluation.measures import (
     MEASURES,
     Advice,
@@ -59,12 +58,10 @@ def test_worked_values() -> None:
     assert found.tolist() == pytest.approx([ndcg, 2 / 3, 2 / 3, 2 / 3, 1 / 2])
 
 
-def synthetic(
-    best: float | None, questions: int, current: float, seed: int = 1
-) -> tuple[Array[np.float64], list[float], Array[np.float64]]:
-    """Return nDCG@10 by weight, the weights, and nDCG@10 with the current one.
+def advice_of(best: float | None, questions: int, current: float, seed: int = 1) -> Advice:
+    """Return the advice for questions whose relevant texts are those that the fusion with the best weight puts first.
 
-    The relevant texts are those that the fusion with the best weight puts first; without one they are any texts.
+    Without a best weight they are any texts.
     """
     random = np.random.default_rng(seed)
     weights = weights_with(current)
@@ -76,12 +73,7 @@ def synthetic(
         fused = [weight * semantic + (1 - weight) * keyword / keyword.max() for weight in weights]
         found.append([measure([*map(str, np.argsort(-scores)[:10])], relevant)[0] for scores in fused])
     by_weight = np.array(found)
-    return by_weight, weights, by_weight[:, 0]
-
-
-def advice_of(best: float | None, questions: int, current: float, seed: int = 1) -> Advice:
-    by_weight, weights, hybrid = synthetic(best, questions, current, seed)
-    advice = advise(by_weight, weights, hybrid, current)
+    advice = advise(by_weight, weights, by_weight[:, 0], current)
     assert advice is not None
     return advice
 

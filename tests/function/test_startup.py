@@ -5,16 +5,19 @@ import gc
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mangum import Mangum
+from snapshot_restore_py import get_after_restore
 
-from function.startup import warm_up
+from function.startup import warm_up, warm_up_after_restore
 from semsearch.app.app import App
 from semsearch.app.cold_start import ColdStart, no_garbage_collection
 from semsearch.app.settings import Settings
+from semsearch.engine.embedder import Embedder
+from tests.app_fixtures import BrokenEmbedder
 from tests.function.events.event_makers import http_api
 
 
@@ -61,34 +64,31 @@ def test_a_limit_too_small_for_any_request_is_one(starting: Callable[..., Mangum
         warm_up(starting(settings=Settings(max_body_bytes=10)))
 
 
-RESTORE = """
-import contextlib, io, json
-from snapshot_restore_py import get_after_restore
-import function.handler
-said = io.StringIO()
-with contextlib.redirect_stdout(said):
-    function.handler.handler({event!r}, None)
-    for hook, arguments, named in get_after_restore():
-        hook(*arguments, **named)
-    second = function.handler.handler({event!r}, None)
-    third = function.handler.handler({event!r}, None)
-timings = [reply["headers"]["server-timing"] for reply in (second, third)]
-print(json.dumps([len(list(get_after_restore())), *timings]))
-"""
-
-
-def test_after_a_restore_the_handler_is_warmed_and_the_next_request_tells_of_it(
-    in_a_new_process: Callable[..., Any], bundle: Path
+def test_a_search_that_fails_is_one_and_its_reason_is_logged(
+    starting: Callable[..., Mangum], embedder: Embedder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    script = RESTORE.format(event=http_api("GET", "/health", None))
-    found = in_a_new_process(script, BUNDLE_DIR=str(bundle), AWS_LAMBDA_INITIALIZATION_TYPE="snap-start")
-    hooks, after_restore, later = found
-    assert hooks == 1
+    with pytest.raises(RuntimeError, match="warm-up: the handler answered 500, expected 200"):
+        warm_up(starting(embedder=BrokenEmbedder(embedder)))
+    assert "the model is gone" in caplog.text
+
+
+def test_after_a_restore_the_handler_is_warmed_and_the_next_request_tells_of_it(make_app: Callable[..., App]) -> None:
+    cold_start = ColdStart(print)
+    handler = Mangum(make_app(cold_start=cold_start), lifespan="off")
+    refreshed: list[bool] = []
+    warm_up_after_restore(handler, cold_start, lambda: refreshed.append(not cold_start.is_over))
+    cold_start.end({"import-engine": 1.0})
+    hook, arguments, named = get_after_restore().pop()
+
+    def timing() -> str:
+        context: Any = SimpleNamespace(aws_request_id=None)
+        reply = handler(http_api("GET", "/health", None), context)
+        return str(reply["headers"]["server-timing"])
+
+    assert timing().startswith("init-import-engine;dur=")
+    hook(*arguments, **named)
+    assert refreshed == [True]
+    after_restore = timing()
     assert after_restore.startswith("init-restore-warm-up;dur=")
     assert "init-import-engine" not in after_restore
-    assert later.startswith("total;dur=")
-
-
-def test_without_snap_start_there_is_no_hook(in_a_new_process: Callable[..., Any], bundle: Path) -> None:
-    hooks, _, _ = in_a_new_process(RESTORE.format(event=http_api("GET", "/health", None)), BUNDLE_DIR=str(bundle))
-    assert hooks == 0
+    assert timing().startswith("total;dur=")

@@ -1,10 +1,8 @@
 """The image, built as `make image` builds it, and what a process outside of it answers to the same events."""
 
-import gzip
 import json
 import os
 import sys
-from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +15,6 @@ from tests.image.sources import HANDLE, REQUESTS, SOURCES, last_line
 from tests.project import ROOT
 
 Reply = dict[str, Any]
-
-GZIP = "H4sI"  # how its first bytes begin in base64
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -76,21 +72,3 @@ def expected(answer: Callable[[list[Event]], list[Reply]], events: list[Event]) 
     """What the code answers outside of the image to each request from each source."""
     keys = [(source, name) for source in SOURCES for name in REQUESTS]
     return dict(zip(keys, answer(events), strict=True))
-
-
-@pytest.fixture(scope="session")
-def comparable() -> Callable[[str], object]:
-    """Return a body as it is, unpacked; of /info, what does not depend on the start or the interpreter."""
-
-    def but_for_the_start(body: str) -> object:
-        if body.startswith(GZIP):
-            return gzip.decompress(b64decode(body)).decode()
-        if not body.startswith("{"):
-            return body
-        content = json.loads(body)
-        if "cold_start_milliseconds" not in content:
-            return body
-        del content["cold_start_milliseconds"], content["versions"]["python"], content["archive"], content["made"]
-        return content
-
-    return but_for_the_start

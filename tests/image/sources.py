@@ -1,12 +1,15 @@
 """The requests to the image, and the events that carry them."""
 
+import gzip
 import json
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
 from tests.function.events.event_makers import MAKERS, Event, taking_gzip
 
 Request = tuple[str, str, str | None]  # method, path, body
+GZIP = "H4sI"  # how its first bytes begin in base64
 
 REQUESTS: dict[str, Request] = {
     "similar": ("POST", "/similar", '{"text": "unpack all files of an archive", "num_results": 3}'),
@@ -49,3 +52,16 @@ print("\\n" + json.dumps([handler(event, None) for event in json.load(sys.stdin)
 def last_line(printed: str) -> Any:
     """Return the JSON of a script's last line."""
     return json.loads(printed.splitlines()[-1])
+
+
+def comparable(body: str) -> object:
+    """Return a body as it is, unpacked; of /info, what does not depend on the start or the interpreter."""
+    if body.startswith(GZIP):
+        return gzip.decompress(b64decode(body)).decode()
+    if not body.startswith("{"):
+        return body
+    content = json.loads(body)
+    if "cold_start_milliseconds" not in content:
+        return body
+    del content["cold_start_milliseconds"], content["versions"]["python"], content["archive"], content["made"]
+    return content

@@ -1,7 +1,7 @@
 """The image under Lambda's own emulator, locked up as in Lambda: it answers as the same code does outside of it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.function.events.event_makers import Event
 from tests.image.docker import LIKE_LAMBDA, docker
-from tests.image.sources import REQUESTS, SOURCES, STATUS, last_line
+from tests.image.sources import REQUESTS, SOURCES, STATUS, comparable, last_line
 
 Reply = dict[str, Any]
 
@@ -68,11 +68,7 @@ def headers(reply: Reply) -> dict[str, str]:
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", REQUESTS)
 def test_the_image_answers_as_the_code_does_outside(
-    inside: dict[tuple[str, str], Reply],
-    expected: dict[tuple[str, str], Reply],
-    comparable: Callable[[str], object],
-    source: str,
-    name: str,
+    inside: dict[tuple[str, str], Reply], expected: dict[tuple[str, str], Reply], source: str, name: str
 ) -> None:
     found, wanted = inside[source, name], expected[source, name]
     assert found["statusCode"] == wanted["statusCode"] == STATUS[name]

@@ -51,10 +51,6 @@ def built(sam: Callable[..., str], image: str, tmp_path_factory: pytest.TempPath
     return folder / "template.yaml"
 
 
-def test_the_template_is_valid(sam: Callable[..., str]) -> None:
-    assert "is a valid SAM Template" in sam("validate", "--lint", "--template", str(TEMPLATE))
-
-
 def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: Path) -> None:
     image = cfn_yaml.load(str(built))["Resources"]["Function"]["Properties"]["ImageUri"]
     found = json.loads(docker("image", "inspect", "--format", "{{json .}}", image))

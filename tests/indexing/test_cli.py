@@ -6,43 +6,32 @@ import subprocess
 import sys
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from safetensors.numpy import load_file, save_file
 
 from semsearch.commands.console import suggested
-from semsearch.engine.bundle import (
-    COLUMNS,
-    INDEX,
-    KEYWORDS,
-    MANIFEST,
-    MODEL,
-    PASSAGES,
-    SOURCE,
-    TOKENIZER,
-    TRUNCATED,
-    check_bundle,
-    describe_file,
-    read_manifest,
-)
+from semsearch.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, TOKENIZER, TRUNCATED, check_bundle, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.passages import Passages
 from semsearch.engine.semantic.index import Index
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.python_documentation import NAME
 from semsearch.indexing.verification import Check
-from tests.command_line import STORY_COLUMNS, Run, contents, error_line, export_texts, names, run, summary, write_texts
+from tests.command_line import STORY_COLUMNS, Run, contents, error_line, export_texts, names, run, summary
 from tests.export_fixtures import TINY_BERT
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
-FILES = (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED)
+FILES = (
+    *("model.ort", "tokenizer.txt", "index.safetensors", "passages.safetensors", "columns.safetensors"),
+    *("keywords.safetensors", "truncated.jsonl"),
+)
 
 
 def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[Path, Run], corpus: Corpus) -> None:
     out, done = whole
     assert (done.code, done.err) == (0, "")
     manifest, passages = check_bundle(out), Passages(out / PASSAGES)
-    assert names(out) == sorted([MANIFEST, SOURCE, *FILES])
+    assert names(out) == sorted(["manifest.json", "source.txt", *FILES])
     assert names(out.parent) == ["bundle"]
     assert (manifest.corpus.source, manifest.corpus.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
     passage = passages[3]  # row 3 of the file was empty
@@ -73,12 +62,11 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
     assert names(out) == names(whole[0])
 
 
-def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple[Path, Run]) -> None:
+def test_counts_checks_accuracy_and_progress_are_printed(whole: tuple[Path, Run]) -> None:
     from transformers import AutoTokenizer
 
     out, done = whole
     assert summary(done, "texts") == "147 from stories.csv, 3 empty ones skipped"
-    assert "tiny-bert, 32 dimensions, mean pooling, 32 tokens" in done.out
     tokenizer = AutoTokenizer.from_pretrained(TINY_BERT)
     passages = Passages(out / PASSAGES)
     texts = [f"passage: {passages.text(row)}" for row in range(len(passages))]
@@ -86,42 +74,16 @@ def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple
     assert 0 < too_long < len(texts)
     assert summary(done, "truncated") == f"{too_long} texts longer than 32 tokens, listed in {out / TRUNCATED}"
     assert len((out / TRUNCATED).read_text().splitlines()) == too_long
-
-
-def test_sizes_accuracy_checks_and_progress_are_printed(whole: tuple[Path, Run]) -> None:
-    out, done = whole
     accuracy = read_manifest(out).model.accuracy
     assert f"cosine mean {accuracy['cosine_mean']:g}" in done.out
-    assert f"recall at 10 {accuracy['recall_at_10']:g}" in done.out
     for name in FILES:
         assert f"checksum of {name}" in done.out
-        assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
     assert done.out.count(" ok\n") == 9
-    assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {suggested('serve', out)}\n" in done.out
     steps = ("read texts", "read calibration", "export graph", "quantize", "compare with float32")
     for step in (*steps, "embed texts", "write the index", "check files", "embed a sample again"):
         (line,) = [line for line in done.out.splitlines() if line.startswith(f"{step}:")]
         assert line.startswith(f"{step}: 100%, ")
-
-
-def test_python_is_pythons_documentation(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
-    monkeypatch.chdir(tmp_path)
-    done = run("index", "python", "--model", TINY_BERT)
-    assert done.code == 0
-    assert summary(done, "texts") == f"200 from {NAME}"
-    assert check_bundle(tmp_path / "bundle").corpus.source == NAME
-
-
-def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
-    stories: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = Corpus(corpus.texts[:64], corpus.ids[:64], corpus.metadata[:64], 0)
-    monkeypatch.setattr("semsearch.indexing.models.calibration.python_documentation", lambda: texts)
-    options = ("--model", TINY_BERT, "--no-cache", "--out", tmp_path / "bundle")
-    assert run("index", stories, *STORY_COLUMNS, *options).code == 0
-    assert check_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
 
 
 def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
@@ -135,29 +97,12 @@ def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
     both = Path(shutil.copytree(out, tmp_path / "bundle"))
     export_texts(stories, both, *STORY_COLUMNS)
     assert check_bundle(both).files == check_bundle(whole[0]).files
-    assert describe_file(both / INDEX) == describe_file(whole[0] / INDEX)
-
-
-def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus: Corpus, tmp_path: Path) -> None:
-    before = contents(story_bundle)
-    other = write_texts(tmp_path / "other.csv", list(corpus.texts[100:]))
-    export_texts(other, story_bundle, "--text-column", "text", "--id-column", "")
-    after = contents(story_bundle)
-    assert {name for name in after if after[name] == before[name]} == {MODEL, TOKENIZER}
-    assert Passages(story_bundle / PASSAGES).text(0) == corpus.texts[100]
-    check_bundle(story_bundle)
-
-
-def change_byte(path: Path, place: int) -> None:
-    content = bytearray(path.read_bytes())
-    content[place] ^= 0x81
-    path.write_bytes(content)
 
 
 def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(story_bundle: Path) -> None:
-    change_byte(story_bundle / PASSAGES, (story_bundle / PASSAGES).read_bytes().index(b"The baker"))  # no UTF-8 now
+    path = story_bundle / PASSAGES
+    path.write_bytes(path.read_bytes().replace(b"The baker", b"\xff" * 9, 1))  # no UTF-8 now
     done = run("verify", story_bundle)
-    assert done.code == 1
     failed = [line.partition("  ")[0] for line in done.out.splitlines() if "FAILED" in line]
     assert failed == [f"checksum of {PASSAGES}"]
     again = suggested("index", "PATH", "--model", "MODEL", "--out", story_bundle)
@@ -180,16 +125,15 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     assert contents(story_bundle) == before
 
 
-@pytest.mark.parametrize(("least", "code", "state"), [(0.995, 0, "ok"), (0.9999999, 1, "FAILED")])
 def test_with_its_source_a_bundle_is_compared_with_float32_again(
-    least: float, code: int, state: str, whole: tuple[Path, Run], monkeypatch: pytest.MonkeyPatch
+    whole: tuple[Path, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semsearch.conversion.convert.LEAST_QUANTIZED_COSINE", least)
+    monkeypatch.setattr("semsearch.conversion.convert.LEAST_QUANTIZED_COSINE", 0.9999999)
     done = run("verify", whole[0], "--model", TINY_BERT)
-    assert done.code == code
+    assert done.code == 1
     (line,) = (line for line in done.out.splitlines() if line.startswith("model against float32"))
     assert 0.999 < float(line.split("cosine mean ")[1].split(",")[0]) < 1
-    assert line.endswith(state)
+    assert line.endswith("FAILED")
 
 
 def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], tiny_copy: Path) -> None:
@@ -198,18 +142,6 @@ def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], ti
     save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
     done = run("verify", whole[0], "--model", tiny_copy)
     assert "name the bundle's own model" in error_line(done)
-
-
-def test_pooling_and_commit_are_recorded(calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = tmp_path / "snapshots" / "c9745ed1"
-    shutil.copytree(TINY_BERT, snapshot)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
-    options = ("--pooling", "cls", "--revision", "v2", "--calibration", calibration)
-    done = run("model", "convert", "owner/tiny-bert", *options, "--out", tmp_path / "bundle")
-    assert done.code == 0
-    assert "cls pooling" in done.out
-    model = read_manifest(tmp_path / "bundle").model
-    assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
 
 
 @pytest.mark.parametrize("command", [["-m", "export"], ["-m", "semsearch", "index"]])
@@ -226,15 +158,6 @@ def test_a_message_is_one_line_and_keeps_its_brackets(tmp_path: Path, monkeypatc
     monkeypatch.setenv("COLUMNS", "40")
     path = tmp_path / f"[red]news[/red] [1] {'long' * 50}.csv"
     assert str(path) in error_line(run("index", path, "--out", tmp_path / "bundle"))
-
-
-def test_texts_are_not_removed_unless_that_is_asked_for(story_bundle: Path) -> None:
-    before = contents(story_bundle)
-    line = error_line(run("index", "python", "--model", TINY_BERT, "--out", story_bundle))
-    assert f"{story_bundle}: holds 147 texts from stories.csv; this command would remove" in line
-    assert line.endswith("choose another folder with --out, or add --replace")
-    assert contents(story_bundle) == before
-    assert names(story_bundle.parent) == ["bundle"]
 
 
 def test_a_model_alone_is_not_written_over_texts(story_bundle: Path) -> None:
@@ -254,12 +177,20 @@ def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None,
     assert contents(story_bundle) == before
 
 
-def test_pythons_own_documentation_replaces_texts_when_that_is_asked_for_and_then_itself(
+def test_pythons_documentation_replaces_other_texts_only_if_that_is_asked_for_and_then_itself(
     story_bundle: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
-    command = ("index", "python", "--model", TINY_BERT, "--out", story_bundle)
-    assert run(*command, "--replace").code == 0
+    monkeypatch.chdir(story_bundle.parent)  # without --out, the folder is bundle
+    before = contents(story_bundle)
+    command = ("index", "python")
+    line = error_line(run(*command))
+    assert line.startswith("error: bundle: holds 147 texts from stories.csv; this command would remove")
+    assert line.endswith("choose another folder with --out, or add --replace")
+    assert contents(story_bundle) == before
+    assert names(story_bundle.parent) == ["bundle"]
+    assert summary(run(*command, "--replace"), "texts") == f"200 from {NAME}"
+    assert check_bundle(story_bundle).corpus.source == NAME
     assert run(*command).code == 0
 
 

@@ -1,6 +1,5 @@
 """An error of any command is one line and exit code 1, and the old bundle stays byte for byte."""
 
-import errno
 import os
 import re
 import shutil
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.engine.bundle import INDEX
 from semsearch.indexing.errors import EXTRAS, explain_missing
 from tests.command_line import STORY_COLUMNS, Run, contents, error_line, names, run, write_texts
 from tests.export_fixtures import TINY_BERT
@@ -24,43 +22,43 @@ from tests.project import ROOT
     ("arguments", "message"),
     [
         (["{here}/none.csv", "--model", "{tiny}"], "none.csv: No such file or directory"),
-        (
-            ["{few}", "--text-column", "text", "--id-column", "text", "--model", "{tiny}", "--calibration", "{few}"],
-            "--calibration: found 3 texts, expected at least 64",
-        ),
-        (
-            ["{few}", "--text-column=text", "--id-column=text", "--model", "{here}/no/model"],
-            "no/model: expected a folder, or a name",
-        ),
-        (
-            ["{few}", "--text-column", "text", "--id-column", "text", "--model", "{here}"],
-            "config.json: cannot be read as a model",
-        ),
+        (["{few}", "--model", "{tiny}", "--calibration", "{few}"], "--calibration: found 3 texts, expected at least"),
+        (["{few}", "--model", "{here}/no/model"], "no/model: expected a folder, or a name"),
+        (["{few}", "--model", "{here}"], "config.json: cannot be read as a model"),
     ],
 )
 def test_an_error_is_one_line_and_leaves_the_old_bundle_byte_for_byte(
-    arguments: list[str], message: str, story_bundle: Path, stories: Path, tmp_path: Path
+    arguments: list[str], message: str, story_bundle: Path, tmp_path: Path
 ) -> None:
     few = write_texts(tmp_path / "few.csv", ["one", "two", "three"])
     before = contents(story_bundle)
-    places = {"tiny": TINY_BERT, "here": tmp_path, "stories": stories, "few": few}
-    done = run("index", *[argument.format(**places) for argument in arguments], "--out", story_bundle)
+    words = [argument.format(tiny=TINY_BERT, here=tmp_path, few=few) for argument in arguments]
+    done = run("index", *words, "--text-column", "text", "--id-column", "text", "--out", story_bundle)
     assert message in error_line(done)
     assert contents(story_bundle) == before
     assert names(story_bundle.parent) == ["bundle"]
 
 
-def test_an_error_of_the_disk_is_one_line_with_its_place(story_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), str(story_bundle / INDEX))
-
-    monkeypatch.setattr("semsearch.commands.verify.checks_of", fail)
-    assert error_line(run("verify", story_bundle)) == f"error: {story_bundle / INDEX}: {os.strerror(errno.EIO)}"
+@contextmanager
+def small_disk(place: Path, kilobytes: int) -> Iterator[Path]:
+    """Mount a file system in memory of this size. Skips the test where that is forbidden."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount")
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"{' '.join(command)}: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        # lazily: a test that failed may still map files there, and a mount left behind stops pytest from cleaning up
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def test_a_full_disk_leaves_the_old_bundle(whole: tuple[Path, Run], stories: Path, tmp_path: Path) -> None:
     kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
-    with mounted(tmp_path / "disk", *small_disk(int(1.9 * kilobytes))) as disk:
+    with small_disk(tmp_path / "disk", int(1.9 * kilobytes)) as disk:
         out = Path(shutil.copytree(whole[0], disk / "bundle"))
         line = error_line(run("index", stories, *STORY_COLUMNS, "--out", out))
         assert "No space left on device" in line
@@ -106,27 +104,6 @@ def test_the_nodes_of_a_cluster_need_no_package_of_an_extra() -> None:
 def test_another_import_that_fails_is_not_explained() -> None:
     with pytest.raises(ImportError, match="cannot import name"):
         explain_missing(ImportError("cannot import name 'x' from 'rich'", name="rich"))
-
-
-@contextmanager
-def mounted(target: Path, *options: str) -> Iterator[Path]:
-    """Mount with mount's own options; the target is made if it is not there. Skips the test where that is forbidden."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount")
-    target.mkdir(exist_ok=True)
-    done = subprocess.run(["mount", *options, target], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"mount {' '.join(options)}: {done.stderr.strip()}")
-    try:
-        yield target
-    finally:
-        # lazily: a test that failed may still map files there, and a mount left behind stops pytest from cleaning up
-        subprocess.run(["umount", "--lazy", target], check=True)
-
-
-def small_disk(kilobytes: int) -> tuple[str, ...]:
-    """Return mount's options for a file system in memory of this size."""
-    return ("-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs")
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,10 @@ def type_of(*values: object, asked: str | None = None) -> str:
         ([1, "a"], "none"),
         ([1, True], "none"),
         ([{"a": 1}], "none"),
+        ([[0.5] * 100], "numbers"),
+        ([[0.5] * 101], "none"),  # an embedding
     ],
-    ids=str,
+    ids=reprlib.repr,
 )
 def test_a_column_has_the_type_that_all_its_values_have(values: list[object], kind: str) -> None:
     assert type_of(*values) == kind
@@ -64,8 +66,9 @@ def test_a_column_has_the_type_that_all_its_values_have(values: list[object], ki
         (["2024-05-31"], "string"),
         ([2**64 + 1, 0.5, "a"], "string"),
         ([1, "a", {}], "none"),
+        ([[0.5] * 101], "numbers"),
     ],
-    ids=str,
+    ids=reprlib.repr,
 )
 def test_a_type_that_was_asked_for_is_taken_if_all_values_fit(values: list[object], asked: str) -> None:
     assert type_of(*values, asked=asked) == asked
@@ -79,11 +82,7 @@ def test_a_type_that_was_asked_for_is_taken_if_all_values_fit(values: list[objec
         (True, "number", "found True in the column 'column', expected a number; "),
         ("yes", "boolean", "found 'yes' in the column 'column', expected true or false; "),
         ("a,b", "list", "found 'a,b' in the column 'column', expected a list of strings; "),
-        (
-            "[" * 100_000,
-            "list",
-            f"found '{'[' * 12}...{'[' * 13}' in the column 'column', expected a list of strings; ",
-        ),
+        ("[" * 100_000, "list", "found '[[[[[[[[[[[[..."),
         ("31.5.2024", "date", "found '31.5.2024' in the column 'column', expected an ISO 8601 date or time, such as"),
     ],
     ids=lambda value: str(value)[:20],
@@ -179,10 +178,3 @@ def test_numbers_of_a_csv_are_numbers_in_hits_if_they_are_written_as_they_stood(
         {"stars": 4.5, "price": "12.5", "code": "008"},
         {"price": "3", "code": "009"},
     ]
-
-
-def test_an_embedding_is_no_column_of_numbers_by_itself(tmp_path: Path) -> None:
-    metadata = json.dumps({"sizes": [1, 2.5], "embedding": [0.1] * 384})
-    corpus = Corpus(["one"], ["0"], [metadata], empty_texts=0)
-    assert choose_types(corpus, {}, tmp_path) == {"embedding": "none", "sizes": "numbers"}
-    assert choose_types(corpus, {"embedding": "numbers"}, tmp_path)["embedding"] == "numbers"

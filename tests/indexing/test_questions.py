@@ -63,17 +63,10 @@ def test_lines_with_tabs_and_qrels_of_trec(tmp_path: Path) -> None:
     [
         ("", "found no question, expected"),
         ('{"query": 3, "relevant": "a"}\n', "line 1: found no question or no relevant ids, expected {"),
-        (
-            '{"query": "one", "relevant": {"a": 0}}\n',
-            "line 1: found the grades [0], expected whole numbers of 0 or more",
-        ),
+        ('{"query": "one", "relevant": {"a": 0}}\n', "line 1: found the grades [0], expected whole numbers"),
         ('{"query": "one", "relevant": {"a": 1, "b": -1}}\n', "line 1: found the grades [1, -1], expected whole"),
         ('{"query": "one", "relevant": ["a"], "id": "x"}\n' * 2, "line 2: found the id 'x' again"),
-        (
-            '{"query": "one", "relevant": ["a"], "filter": {"year": 2020}}\n',
-            "line 1: found the field 'filter', expected only query, relevant, id, text; ",
-        ),
-        ('{"question": "one", "relevant": ["a"]}\n', "line 1: found the field 'question', expected only query, "),
+        ('{"query": "one", "relevant": ["a"], "filter": {}}\n', "line 1: found the field 'filter', expected only"),
     ],
 )
 def test_faults_of_json_lines(tmp_path: Path, content: str, message: str) -> None:

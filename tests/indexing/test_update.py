@@ -5,36 +5,30 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 
-from semsearch.engine.bundle import (
-    INDEX,
-    MANIFEST,
-    MODEL,
-    PASSAGES,
-    TOKENIZER,
-    TRUNCATED,
-    BundleError,
-    check_bundle,
-    read_manifest,
-)
+from semsearch.engine.bundle import INDEX, MODEL, PASSAGES, TRUNCATED, BundleError, check_bundle, read_manifest
+from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors.embed import open_older_rows
+from tests.bundle_files import damage
 from tests.command_line import contents, error_line, export_texts, run, summary, write_csv
 from tests.export_fixtures import TINY_BERT
 
 
-@pytest.fixture
-def changed(corpus: Corpus, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def changed(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The stories in another order, ten of them gone, one of them twice, and five new ones."""
     texts = [*corpus.texts[:9:-1], corpus.texts[50], *(f"Her sister missed the {thing}." for thing in "ABCDE")]
-    return write_csv(tmp_path / "changed.csv", [{"text": text, "number": str(row)} for row, text in enumerate(texts)])
+    rows = [{"text": text, "number": str(row)} for row, text in enumerate(texts)]
+    return write_csv(tmp_path_factory.mktemp("changed") / "changed.csv", rows)
 
 
-@pytest.fixture
-def full(bundle: Path, changed: Path, tmp_path: Path) -> dict[str, bytes]:
+@pytest.fixture(scope="module")
+def full(bundle: Path, changed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The bundle in which all the changed stories were embedded."""
-    out = Path(shutil.copytree(bundle, tmp_path / "full"))
+    out = Path(shutil.copytree(bundle, tmp_path_factory.mktemp("full") / "bundle"))
     export_texts(changed, out)
     return contents(out)
 
@@ -67,9 +61,7 @@ def test_rows_of_another_prompt_or_length_are_refused(bundle: Path, change: dict
 
 @pytest.mark.parametrize("name", [INDEX, PASSAGES, MODEL])
 def test_rows_of_a_damaged_bundle_are_refused(bundle_copy: Path, changed: Path, name: str) -> None:
-    content = bytearray((bundle_copy / name).read_bytes())
-    content[-1] ^= 1
-    (bundle_copy / name).write_bytes(content)
+    damage(bundle_copy / name)
     line = error_line(run("index", changed, "--verbose", "--update", bundle_copy, "--out", bundle_copy.parent / "new"))
     assert f"{bundle_copy / name}: is damaged: SHA-256 " in line
 
@@ -86,27 +78,28 @@ def test_damaged_rows_of_the_index_itself_are_embedded_again_with_a_warning(
     assert contents(bundle_copy) == full
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER])
-def test_a_damaged_model_is_replaced_as_the_error_says(bundle_copy: Path, changed: Path, name: str) -> None:
-    (bundle_copy / name).write_bytes(bytes((bundle_copy / name).stat().st_size))
+def test_a_damaged_model_is_replaced_by_a_named_one_with_its_options_and_the_default_calibration(
+    bundle_copy: Path, changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage(bundle_copy / MODEL)
     line = error_line(run("index", changed, "--out", bundle_copy, "--replace"))
     assert line.endswith("copy it again, or run `semsearch index` again, with --model")
-    assert run("index", changed, "--model", TINY_BERT, "--out", bundle_copy, "--replace").code == 0
-    assert run("verify", bundle_copy).code == 0
-
-
-def test_a_model_that_is_named_replaces_that_of_the_index(bundle_copy: Path, changed: Path) -> None:
-    done = export_texts(changed, bundle_copy, "--model", TINY_BERT)
-    assert read_manifest(bundle_copy).model.name == "tiny-bert"
+    snapshot = Path(shutil.copytree(TINY_BERT, tmp_path / "snapshots" / "c9745ed1"))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
+    options = ("--model", "owner/tiny-bert", "--pooling", "cls", "--revision", "v2")
+    done = export_texts(changed, bundle_copy, *options)
     assert summary(done, "embedded") == "195 texts, 1 rows with the text of another"
+    model = read_manifest(bundle_copy).model
+    assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
+    assert model.accuracy["texts"] == 100  # half of 200 stories, which stand for the documentation
+    assert run("verify", bundle_copy).code == 0
 
 
 def test_a_bundle_that_is_replaced_meanwhile_is_refused(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = read_manifest(bundle_copy)
 
     def replace_meanwhile(texts: object) -> None:
-        other = replace(manifest, model=replace(manifest.model, name="other"))
-        (bundle_copy / MANIFEST).write_text(other.to_json())
+        write_manifest(bundle_copy, replace(manifest, model=replace(manifest.model, name="other")))
 
     monkeypatch.setattr("semsearch.indexing.vectors.embed.digest_texts", replace_meanwhile)
     with pytest.raises(BundleError, match="was replaced while it was read"):

@@ -1,28 +1,27 @@
 """The commands of deploy/nightly.yaml, run by bash as GitHub runs them, against the stand-ins for S3 and a function."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
 from cfnlint.decode import cfn_yaml
 
 from semsearch.publishing.store import Store
+from tests.command_line import run
 from tests.project import ROOT
 from tests.stand_ins.fixtures import Publish
+from tests.stand_ins.http import Handler, listening
 
 STEPS = cfn_yaml.load(str(ROOT / "deploy" / "nightly.yaml"))["jobs"]["update"]["steps"]
 PUBLISH = next(step for step in STEPS if "semsearch publish" in step.get("run", ""))["run"]
 CHECK, UNDO = (next(step for step in STEPS if step.get("id") == id)["run"] for id in ("check", "undo"))
 
 
-class Info(BaseHTTPRequestHandler):
+class Info(Handler):
     """GET /info of a function."""
 
     status = 200
@@ -30,16 +29,11 @@ class Info(BaseHTTPRequestHandler):
     version = ""  # the version that it serves; "" for the one that was just published
     store: Store
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         assert self.headers["authorization"] == "Bearer secret"
         version = self.version or self.store.pointer().version
-        content = json.dumps(self.content).replace("VERSION", str(version)).encode()
-        self.send_response(self.status)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
+        content = json.dumps(self.content).replace("VERSION", str(version))
+        self.reply(self.status, {}, content.encode())
 
 
 @pytest.fixture
@@ -55,17 +49,16 @@ def shell(
         (commands / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
         (commands / name).chmod(0o755)
     monkeypatch.setattr(Info, "store", store, raising=False)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Info) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        environment = os.environ | keys | {"AWS_ENDPOINT_URL_S3": endpoint, "BUNDLE_URL": url, "SEARCH_KEY": "secret"}
-        environment |= {"SECONDS_TO_SWITCH": "0", "SEARCH_URL": f"http://127.0.0.1:{server.server_port}"}
+    with listening(Info) as address:
+        variables = {"AWS_ENDPOINT_URL_S3": endpoint, "BUNDLE_URL": url, "SEARCH_KEY": "secret", "SEARCH_URL": address}
+        for name, value in (variables | {"SECONDS_TO_SWITCH": "0"}).items():
+            monkeypatch.setenv(name, value)
 
-        def run(script: str) -> int:
+        def run_step(script: str) -> int:
             command = ["bash", "--noprofile", "--norc", "-e", "-c", script]
-            return subprocess.run(command, cwd=tmp_path, env=environment, check=False).returncode
+            return subprocess.run(command, cwd=tmp_path, check=False).returncode
 
-        yield run
-        server.shutdown()
+        yield run_step
 
 
 SWITCHED = {"bundle": {"version": "VERSION", "error": None}}
@@ -101,8 +94,7 @@ def test_nothing_is_undone_if_the_texts_were_unchanged(
 ) -> None:
     publish(bundles[0])
     before = publish(bundles[1])
-    (tmp_path / "bundle").symlink_to(bundles[1])
-    assert shell(PUBLISH) == 0
+    (tmp_path / "published.json").write_text(run("publish", bundles[1], store.url, "--json").out)
     monkeypatch.setattr(Info, "status", 503)
     assert shell(CHECK) == 1
     assert shell(UNDO) == 0

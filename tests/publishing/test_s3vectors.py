@@ -13,7 +13,6 @@ from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.corpus import Corpus
 from semsearch.publishing import s3vectors
-from semsearch.publishing import s3vectors as sending
 from semsearch.publishing.bucket import PublishError, connect
 from semsearch.publishing.s3vectors import Sent, batches
 from tests.command_line import contents, error_line, run
@@ -73,8 +72,8 @@ def test_the_bundle_that_is_served_holds_the_model_and_says_where_the_texts_are(
 
 
 def test_a_stopped_publish_goes_on(bundle: Path, send: Send, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "MOST_VECTORS", 30)
-    monkeypatch.setattr(sending, "SENDERS", 1)
+    monkeypatch.setattr(s3vectors, "MOST_VECTORS", 30)
+    monkeypatch.setattr(s3vectors, "SENDERS", 1)
 
     def stop(step: str, share: float, texts: int = 0) -> None:
         if texts > 30:

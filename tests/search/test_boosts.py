@@ -97,10 +97,9 @@ def test_a_list_has_the_largest_boosts_first_and_a_sort_comes_before_them(catalo
     assert found.total == len([row for row in rows if product(row)])
     tenth = find(catalogue, replace(listed, num_results=10, offset=10)).results
     assert tenth == found.results[10:20]
-    ways: dict[str, Any] = {"sort": {"sold": "desc"}, "num_results": 20}
-    assert (
-        find(catalogue, replace(listed, **ways)).results == find(catalogue, replace(listed, boost=None, **ways)).results
-    )
+    sorted_by_column = replace(listed, sort={"sold": "desc"}, num_results=20)
+    without_boost = replace(sorted_by_column, boost=None)
+    assert find(catalogue, sorted_by_column).results == find(catalogue, without_boost).results
     with pytest.raises(SearchError, match="boost: expected the name of a column"):
         find(catalogue, replace(listed, sort={"sold": "asc"}, boost={"wrong": {"log": True, "weight": 1}}))
 
@@ -109,9 +108,8 @@ def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: Lo
     boost = {"sold": {"log": True, "weight": 0.05}}
     index = replace(catalogue.manifest.corpus, boost=boost)
     default, query = replace(catalogue, manifest=replace(catalogue.manifest, index=index)), Query("wooden door", 30)
-    vars(default).update(
-        columns=catalogue.columns, keywords=catalogue.keywords
-    )  # they compare the manifest when opened
+    # they compare the manifest when opened
+    vars(default).update(columns=catalogue.columns, keywords=catalogue.keywords)
     assert find(default, query).results == find(catalogue, replace(query, boost=boost)).results
     assert find(default, replace(query, boost={})).results == find(catalogue, query).results
 

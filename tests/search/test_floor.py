@@ -25,16 +25,11 @@ def floored(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     return load(add_reranker(add_floor(copy, FLOORS), 0.5))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_floor_is_the_number_that_was_measured_for_the_mode(floored: Loaded, mode: str) -> None:
+@pytest.mark.parametrize("mode", [*MODES, None])  # hybrid is the default
+def test_the_floor_is_the_number_that_was_measured_for_the_mode(floored: Loaded, mode: str | None) -> None:
     found = find(floored, Query(TEXT, 100, mode, min_score=FLOOR)).results
-    assert found == find(floored, Query(TEXT, 100, mode, min_score=FLOORS[mode])).results
+    assert found == find(floored, Query(TEXT, 100, mode, min_score=FLOORS[mode or "hybrid"])).results
     assert 0 < len(found) < len(find(floored, Query(TEXT, 100, mode)).results)
-
-
-def test_without_a_mode_the_floor_is_that_of_the_default(floored: Loaded) -> None:
-    hybrid = find(floored, Query(TEXT, 100, "hybrid", min_score=0.4)).results
-    assert find(floored, Query(TEXT, 100, min_score=FLOOR)).results == hybrid
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -53,29 +48,19 @@ def test_groups_have_no_text_below_the_floor(floored: Loaded) -> None:
     assert sorted(found) == sorted(hit["id"] for hit in plain)
 
 
-def test_an_older_index_without_a_measured_floor_refuses_it_and_says_what_to_do(bundle: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(bundle, tmp_path / "bundle"))
-    written = (copy / MANIFEST).read_text()
+def test_an_older_index_without_a_measured_floor_refuses_it_and_says_what_to_do(bundle_copy: Path) -> None:
+    written = (bundle_copy / MANIFEST).read_text()
     older = written.replace(',\n    "floor": {}', "")
     assert older != written
-    (copy / MANIFEST).write_text(older)
-    assert check_bundle(copy).corpus.floor == {}
-    with pytest.raises(
-        SearchError, match=r"^min_score: found 'floor', but .* no measured floor; .*index the texts again"
-    ):
-        find(load(copy), Query(TEXT, min_score=FLOOR))
+    (bundle_copy / MANIFEST).write_text(older)
+    assert check_bundle(bundle_copy).corpus.floor == {}
+    with pytest.raises(SearchError, match=r"min_score: found 'floor', but .* no measured floor; .*index the texts"):
+        find(load(bundle_copy), Query(TEXT, min_score=FLOOR))
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        (Query(TEXT, min_score=FLOOR, fusion_weight=0.5), "with fusion_weight, which changes the scores"),
-        (Query(filter={}, min_score=FLOOR), "without a text"),
-    ],
-)
-def test_a_query_with_other_scores_or_without_any_is_refused(floored: Loaded, query: Query, message: str) -> None:
-    with pytest.raises(SearchError, match=f"min_score: found 'floor' {message}"):
-        find(floored, query)
+def test_a_floor_is_refused_beside_another_weight_which_changes_the_scores(floored: Loaded) -> None:
+    with pytest.raises(SearchError, match="min_score: found 'floor' with fusion_weight, which changes the scores"):
+        find(floored, Query(TEXT, min_score=FLOOR, fusion_weight=0.5))
 
 
 def test_a_mode_without_a_floor_refuses_it(bundle_copy: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_reply_without_an_embedded_text_names_nothing(client: httpx.Client, re
 
 
 def test_a_search_and_a_check_of_health_leave_the_model_closed_and_predict_opens_it(
-    client: httpx.Client, loaded: LoadedBundle, table_bundle: Path, tmp_path: Path
+    client: httpx.Client, loaded: LoadedBundle, table_bundle: Path
 ) -> None:
     semantic(client)
     assert client.get("/health").status_code == 200

@@ -142,14 +142,9 @@ def test_each_request_gets_its_own_results_in_order_and_to_the_last_bit(
     executor.close()
 
 
-async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_the_next_batch(gated: GatedEmbedder) -> None:
-    tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 5)))
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-    assert gated.batches == [[1], [2, 3, 4]]
-
-
-async def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fit(gated: GatedEmbedder) -> None:
+async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_batches_of_equal_lengths_that_fit(
+    gated: GatedEmbedder,
+) -> None:
     fitting = TOKENS_PER_BATCH // 16
     numbers = list(range(2, 2 + fitting + 1))
     requests = [[text(1)], [text(2, 16)], [text(99, 9)], *([text(number, 16)] for number in numbers[1:])]
@@ -258,44 +253,39 @@ async def test_a_request_of_any_size_is_accepted_while_none_waits_and_fills_no_m
     await asyncio.gather(*tasks)
 
 
-@pytest.fixture
-def asked(gated: GatedEmbedder) -> Callable[..., Any]:
-    """Return what sends a body to Admission while the queue is full, and returns the status and the headers."""
-
-    async def ask(body: bytes, headers: list[tuple[bytes, bytes]]) -> tuple[int, Headers]:
-        executor = execution_over(gated, max_queued_tokens=1)
-        tasks = await started(executor, [text(1)], [text(2)])
-        sent: list[Message] = []
-
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        scope = {"type": "http", "method": "POST", "path": "/predict", "headers": headers}
-        await Admission(app, executor, delay=0.0)(scope, receive, send)
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-        return sent[0]["status"], Headers(raw=sent[0]["headers"])
-
-    return ask
+LARGE = b"{" * (LARGE_BODY + 1)
 
 
-async def test_a_full_queue_refuses_a_large_body_before_it_is_parsed(asked: Callable[..., Any]) -> None:
-    body = b"{" * (LARGE_BODY + 1)
-    status, headers = await asked(body, [(b"content-length", b"%d" % len(body))])
-    assert (status, headers["retry-after"]) == (429, "2")
-
-
-@pytest.mark.parametrize("headers", [[(b"content-length", b"100")], [(b"transfer-encoding", b"chunked")]])
-async def test_other_bodies_pass_because_they_may_need_no_model(
-    asked: Callable[..., Any], headers: list[tuple[bytes, bytes]]
+@pytest.mark.parametrize(
+    ("body", "header", "status", "retry_after"),
+    [
+        (LARGE, (b"content-length", b"%d" % len(LARGE)), 429, "2"),
+        (b"{}", (b"content-length", b"100"), 200, None),  # it may need no model
+        (b"{}", (b"transfer-encoding", b"chunked"), 200, None),
+    ],
+    ids=["large", "small", "of unknown length"],
+)
+async def test_a_full_queue_refuses_a_large_body_before_it_is_parsed_and_no_other(
+    gated: GatedEmbedder, body: bytes, header: tuple[bytes, bytes], status: int, retry_after: str | None
 ) -> None:
-    assert (await asked(b"{}", headers))[0] == 200
+    executor = execution_over(gated, max_queued_tokens=1)
+    tasks = await started(executor, [text(1)], [text(2)])
+    sent: list[Message] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/predict", "headers": [header]}
+    await Admission(app, executor, delay=0.0)(scope, receive, send)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert (sent[0]["status"], Headers(raw=sent[0]["headers"]).get("retry-after")) == (status, retry_after)
 
 
 @pytest.mark.parametrize("rows", [200, 10_000_000, None])

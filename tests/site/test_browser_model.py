@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import ModelProto, numpy_helper
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
@@ -13,6 +14,8 @@ from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
 from semsearch.site.browser_model import PRODUCT, make_browser_model
+
+pytestmark = pytest.mark.usefixtures("quick_commands")  # the model is converted in this process
 
 
 def embeddings(folder: Path, graph: Path, model: ModelInfo, texts: Sequence[str]) -> Embeddings:

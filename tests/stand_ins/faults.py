@@ -8,22 +8,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import ThreadingHTTPServer
 from typing import Self
 from urllib.parse import urlsplit
+
+from tests.stand_ins.http import Handler
 
 Fault = Callable[["Exchange"], None]
 WAIT = 30.0  # seconds
 
 
-class Exchange(BaseHTTPRequestHandler):
+class Exchange(Handler):
     """One request, passed on unless a fault takes it."""
 
-    protocol_version = "HTTP/1.1"
     proxy: "Proxy"
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         proxy = self.proxy
         proxy.asked.append((self.path, self.headers.get("range"), self.headers.get("if-none-match")))
         with proxy.lock:
@@ -34,7 +34,7 @@ class Exchange(BaseHTTPRequestHandler):
         if fault is not None:
             fault.answer(self)
         else:
-            self.answer(*self.ask())
+            self.reply(*self.ask())
 
     def ask(self) -> tuple[int, dict[str, str], bytes]:
         """Return what S3 answers."""
@@ -44,18 +44,6 @@ class Exchange(BaseHTTPRequestHandler):
         content = reply.read()
         connection.close()
         return reply.status, {name: reply.headers.get(name, "") for name in ("etag", "last-modified")}, content
-
-    def answer(self, status: int, headers: dict[str, str], content: bytes, length: int | None = None) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if status != 304:
-            self.send_header("content-length", str(len(content) if length is None else length))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
 
 
 @dataclass
@@ -79,7 +67,6 @@ class Proxy:
         self.may_pass.set()
         handler = type("Handler", (Exchange,), {"proxy": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def fail(self, path: str, fault: Fault, times: int = 1_000_000) -> None:
@@ -90,9 +77,7 @@ class Proxy:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.may_pass.set()
         self._server.shutdown()
         self._server.server_close()
@@ -101,7 +86,7 @@ class Proxy:
 def cut(exchange: Exchange) -> None:
     """Break the connection after half of the bytes."""
     status, headers, content = exchange.ask()
-    exchange.answer(status, headers, content[: len(content) // 2], len(content))
+    exchange.reply(status, headers | {"content-length": str(len(content))}, content[: len(content) // 2])
     reset = struct.pack("ii", 1, 0)
     exchange.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
     exchange.close_connection = True
@@ -111,7 +96,7 @@ def refuse(status: int, code: str) -> Fault:
     """Return what answers with an error of S3's."""
 
     def answer(exchange: Exchange) -> None:
-        exchange.answer(status, {}, f"<Error><Code>{code}</Code></Error>".encode())
+        exchange.reply(status, {}, f"<Error><Code>{code}</Code></Error>".encode())
 
     return answer
 
@@ -120,31 +105,13 @@ def change(exchange: Exchange) -> None:
     """Change one byte."""
     status, headers, content = exchange.ask()
     middle = len(content) // 2
-    exchange.answer(status, headers, content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
-
-
-def shorten(exchange: Exchange) -> None:
-    """Leave out the last bytes, and say so."""
-    status, headers, content = exchange.ask()
-    exchange.answer(status, headers, content[:-3])
+    exchange.reply(status, headers, content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
 
 
 def dawdle(exchange: Exchange) -> None:
     """Send some bytes and then nothing for longer than the function waits."""
     status, headers, content = exchange.ask()
-    exchange.answer(status, headers, content[:10], len(content))
+    exchange.reply(status, headers | {"content-length": str(len(content))}, content[:10])
     exchange.wfile.flush()
     time.sleep(0.5)
     exchange.close_connection = True
-
-
-# what may go wrong, and what the function then says
-FAULTS: dict[str, tuple[Fault, str]] = {
-    "cut": (cut, "ended after"),
-    "503": (refuse(503, "SlowDown"), "503 SlowDown"),
-    "short": (shorten, "ended after|end of message|bytes"),
-    "forbidden": (refuse(403, "AccessDenied"), "403 AccessDenied; publish a bundle there, or allow s3:GetObject"),
-    "late": (refuse(403, "RequestTimeTooSkewed"), "403 RequestTimeTooSkewed; set the clock of this machine"),
-    "gone": (refuse(404, "NoSuchKey"), "404 NoSuchKey; publish a bundle there"),
-}
-WRONG: dict[str, tuple[Fault, str]] = {"wrong bytes": (change, "is damaged: SHA-256")}

@@ -4,11 +4,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import boto3
+import botocore.session
 import pytest
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
@@ -30,6 +32,9 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "secret"
 
 _numbers = count()
 
+# Clients of boto3 read the descriptions of services for 0.1 s, unless they share a loader.
+_one_loader = cache(botocore.session.create_loader)
+
 
 @pytest.fixture(scope="session")
 def endpoint() -> Iterator[str]:
@@ -42,6 +47,7 @@ def endpoint() -> Iterator[str]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(S3Response, "put_object", put_alone)
+        patch.setattr(botocore.session, "create_loader", _one_loader)
         server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         server.start()
         host, port = server.get_host_and_port()
@@ -115,6 +121,7 @@ def publish(store: Store) -> Publish:
 def server() -> Iterator[str]:
     """The address of a stand-in with one bucket; AWS's variables of this process lead there."""
     with s3vectors_server() as address, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", _one_loader)
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             patch.delenv(name)
         variables = {"AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION, "AWS_ENDPOINT_URL_S3VECTORS": address}

@@ -20,7 +20,8 @@ from moto.s3vectors.exceptions import ValidationError
 from moto.server import ThreadedMotoServer
 
 REGION = "eu-central-1"
-PAGE = 7  # vectors of one reply of ListVectors and QueryVectors, so that tests see several pages
+PAGE = 7  # vectors of one reply of QueryVectors, so that tests see several pages
+LISTED = 50  # the same of ListVectors
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,
@@ -67,8 +68,8 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
     def list_vectors(self) -> ActionResult:
         begin = int(self._get_param("nextToken") or 0)
         keys = list(self._index().vectors)
-        token = str(begin + PAGE) if len(keys) > begin + PAGE else None
-        return ActionResult({"vectors": [{"key": key} for key in keys[begin : begin + PAGE]], "nextToken": token})
+        token = str(begin + LISTED) if len(keys) > begin + LISTED else None
+        return ActionResult({"vectors": [{"key": key} for key in keys[begin : begin + LISTED]], "nextToken": token})
 
     def put_vectors(self) -> ActionResult:
         self._refuse_if_busy()

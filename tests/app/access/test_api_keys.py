@@ -43,13 +43,6 @@ def closed(connect: Callable[..., httpx.Client]) -> httpx.Client:
     return client
 
 
-@pytest.mark.parametrize("key", [OLD, NEW])
-def test_each_of_the_keys_opens_every_route(closed: httpx.Client, key: str) -> None:
-    headers = {"authorization": f"bearer {key}"}
-    assert closed.post("/similar", json=ASK, headers=headers).status_code == 200
-    assert closed.get("/openapi.json", headers=headers).status_code == 200
-
-
 @pytest.mark.parametrize(
     "value",  # several headers are separated by "|"
     [
@@ -108,11 +101,10 @@ def test_the_log_names_a_key_and_neither_it_nor_info_has_the_key(
     assert closed.post("/similar", json=ASK, headers=bearer(OLD + "x")).status_code == 401
     info = closed.get("/info", headers=bearer(OLD))
     assert info.status_code == 200
-    assert "0123456789" not in info.text + repr([vars(record) for record in caplog.records if record.name == "tests"])
-    assert "0123456789" not in repr(KEYS)
-    assert closed.head("/info", headers=bearer(NEW)).status_code == 200
-    logged = [vars(record) for record in caplog.records if record.name == "tests"]
-    assert [(line["status"], line.get("key")) for line in logged] == [(401, None), (200, "key 1"), (200, "key 2")]
+    assert closed.post("/similar", json=ASK, headers={"authorization": f"bearer {NEW}"}).status_code == 200
+    records = [vars(record) for record in caplog.records if record.name == "tests"]
+    assert [(line["status"], line.get("key")) for line in records] == [(401, None), (200, "key 1"), (200, "key 2")]
+    assert "0123456789" not in info.text + repr(records) + repr(KEYS)
 
 
 # --- the OpenAPI document
@@ -154,17 +146,10 @@ def test_an_http_event_needs_a_key(
     assert answer_closed(event)["statusCode"] == 200
 
 
-@pytest.mark.parametrize(
-    ("event", "status"),
-    [
-        *((event, 200) for event in (ASK, {"path": "/predict", "body": ASK}, {"path": "/info"}, {"warmer": True})),
-        *(({"detail-type": "Scheduled Event"}, 200), ({"Records": []}, 400)),
-    ],
-)
-def test_a_direct_invocation_and_a_ping_need_none(
-    answer_closed: Callable[[object], dict[str, Any]], event: object, status: int
-) -> None:
-    assert answer_closed(event)["statusCode"] == status
+def test_a_direct_invocation_and_a_ping_need_none(answer_closed: Callable[[object], dict[str, Any]]) -> None:
+    for event in (ASK, {"path": "/predict", "body": ASK}, {"path": "/info"}, {"warmer": True}):
+        assert answer_closed(event)["statusCode"] == 200
+    assert answer_closed({"Records": []})["statusCode"] == 400
 
 
 # --- settings
@@ -346,21 +331,16 @@ def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
     assert names(stored) == ["new"]
 
 
-def test_a_request_after_a_long_pause_waits_for_the_keys(store: dict[str, str], now: list[float]) -> None:
-    stored = StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), store)
-    Store.content = f"new:{B}"
-    now[0] += 2 * stored_keys.SECONDS_KEPT
-    assert names(stored) == ["new"]
-
-
-def test_in_lambda_keys_that_are_not_read_again_are_a_metric(
+def test_a_request_after_a_long_pause_waits_for_the_keys_and_in_lambda_a_failure_is_a_metric(
     store: dict[str, str], now: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     environment = store | {"AWS_LAMBDA_FUNCTION_NAME": "search"}
     stored = StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), environment)
+    Store.content = f"new:{B}"
     Store.refusals[:] = [(500, "InternalServiceError")] * 4
-    now[0] += 2 * stored_keys.SECONDS_KEPT
-    assert names(stored) == ["old"]
+    for expected in ("old", "new"):
+        now[0] += 2 * stored_keys.SECONDS_KEPT
+        assert names(stored) == [expected]
     assert json.loads(capsys.readouterr().out)["KeysNotRead"] == [1.0]
 
 
@@ -425,11 +405,3 @@ def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) 
     check_listener(address, Settings(), is_open=True)
     check_listener(address, KEYS, is_open=False)
     check_listener("127.0.0.1", Settings(), is_open=False)
-
-
-def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bundle = str(tmp_path / "none")
-    assert dispatch(["serve", bundle, "--host", "0.0.0.0", "--port", "0"]) == 1
-    assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could send requests")
-    assert dispatch(["serve", bundle, "--host", "0.0.0.0", "--port", "0", "--open"]) == 1
-    assert "none: is not a folder" in capsys.readouterr().err

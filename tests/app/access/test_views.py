@@ -146,43 +146,38 @@ def random_request(chosen: random.Random) -> tuple[str, str, dict[str, Any] | No
         }
         return fields | {name: value for name, value in optional.items() if chosen.random() < 0.2}
 
-    match pick(ROUTES):
-        case "/similar":
-            return "POST", "/similar", search()
-        case "/mcp":
-            name, arguments = pick(
-                [
-                    ("search", {"query": words()}),
-                    ("fetch", {"id": id()}),
-                    ("list_documents", {"offset": pick([0, 2])}),
-                    ("search_stories", search()),
-                ]
-            )
-            method = pick(["tools/list", "tools/call", "tools/call", "initialize"])
-            return (
-                "POST",
-                "/mcp",
-                {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": name, "arguments": arguments}},
-            )
-        case "/passages/":
-            return "GET", f"/passages/{id()}", None
-        case "/documents/":
-            options = f"?offset={pick([0, 1])}&num_results={pick([1, 100])}"
-            return "GET", f"/documents/{pick(['own', 'other'])}/{chosen.randrange(22)}.md{options}", None
-        case "/predict":
-            return "POST", "/predict", {"text": words()}
-        case "/v1/embeddings":
-            return "POST", "/v1/embeddings", {"input": [words()], "model": "any"}
-        case "/embed" | "/tokenize" as path:
-            return "POST", path, {"inputs": pick(OWN + OTHER)}  # known words, because the pieces of others are shown
-        case "/similarity":
-            return "POST", "/similarity", {"inputs": {"source_sentence": words(), "sentences": [words(), id()]}}
-        case "/rerank":
-            return "POST", "/rerank", {"query": words(), "texts": [words(), id()], "return_text": True}
-        case "/v1/rerank" | "/v2/rerank" as path:
-            return "POST", path, {"query": words(), "documents": [words(), id()], "return_documents": True}
-        case path:
-            return "GET", path, None
+    tools: list[tuple[str, dict[str, Any]]] = [
+        ("search", {"query": words()}),
+        ("fetch", {"id": id()}),
+        ("list_documents", {"offset": pick([0, 2])}),
+        ("search_stories", search()),
+    ]
+    name, arguments = pick(tools)
+    method = pick(["tools/list", "tools/call", "tools/call", "initialize"])
+    inputs = {"inputs": pick(OWN + OTHER)}  # the reply shows the pieces of other words
+    pair = [words(), id()]
+    documents = {"query": words(), "documents": pair, "return_documents": True}
+    bodies: dict[str, dict[str, Any]] = {
+        "/similar": search(),
+        "/mcp": {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": name, "arguments": arguments}},
+        "/predict": {"text": words()},
+        "/v1/embeddings": {"input": [words()], "model": "any"},
+        "/embed": inputs,
+        "/tokenize": inputs,
+        "/similarity": {"inputs": {"source_sentence": words(), "sentences": pair}},
+        "/rerank": {"query": words(), "texts": pair, "return_text": True},
+        "/v1/rerank": documents,
+        "/v2/rerank": documents,
+    }
+    path = pick(ROUTES)
+    if path in bodies:
+        return "POST", path, bodies[path]
+    if path == "/passages/":
+        path += id()
+    elif path == "/documents/":
+        page = f"?offset={pick([0, 1])}&num_results={pick([1, 100])}"
+        path += f"{pick(['own', 'other'])}/{chosen.randrange(22)}.md{page}"
+    return "GET", path, None
 
 
 def comparable(reply: httpx.Response) -> Any:

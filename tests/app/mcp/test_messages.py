@@ -14,7 +14,7 @@ import pytest
 
 from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA, VERSION
 from semsearch.app.mcp.tools import OFFERED, tool_name
-from semsearch.engine.bundle import read_manifest
+from semsearch.engine.bundle import Manifest, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from tests.project import ROOT
@@ -41,8 +41,10 @@ def modern(method: str, params: dict[str, Any] | None = None) -> tuple[dict[str,
     return message(method, params | {"_meta": meta}), headers
 
 
-def ask(client: httpx.Client, body: object, headers: dict[str, str] | None = None) -> httpx.Response:
-    return client.post("/mcp", content=json.dumps(body), headers=JSON | (headers or {}))
+def ask(
+    client: httpx.Client, body: object, headers: dict[str, str] | None = None, path: str = "/mcp"
+) -> httpx.Response:
+    return client.post(path, content=json.dumps(body), headers=JSON | (headers or {}))
 
 
 def result(reply: httpx.Response) -> dict[str, Any]:
@@ -66,6 +68,17 @@ def content_of(found: dict[str, Any]) -> dict[str, Any]:
     assert (content["type"], found.keys() - {"resultType", "_meta"}) == ("text", {"content", "isError"})
     returned: dict[str, Any] = json.loads(content["text"])
     return returned
+
+
+def call(client: httpx.Client, name: str, path: str = "/mcp", **arguments: object) -> dict[str, Any]:
+    """Return what a call of a tool returned."""
+    return result(ask(client, message("tools/call", {"name": name, "arguments": arguments}), path=path))
+
+
+def tools_of(client: httpx.Client, path: str = "/mcp") -> list[dict[str, Any]]:
+    """Return all tools. The first one is named after the corpus."""
+    tools: list[dict[str, Any]] = result(ask(client, message("tools/list"), path=path))["tools"]
+    return tools
 
 
 # --- the handshake era
@@ -140,13 +153,6 @@ def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
     assert name in found["message"] or "version" in found["message"]
 
 
-def test_an_unknown_revision_that_differs_from_its_header_is_a_mismatch(client: httpx.Client) -> None:
-    body, headers = modern("tools/list")
-    body["params"]["_meta"][f"{META}protocolVersion"] = "1900-01-01"
-    found = error(ask(client, body, headers), 400, -32020)
-    assert found["message"] == f"header mcp-protocol-version: found '{MODERN}', but the message has '1900-01-01'"
-
-
 # --- messages that are none
 
 
@@ -175,23 +181,17 @@ def test_there_are_no_streams_and_no_sessions(client: httpx.Client, method: str)
 @pytest.mark.parametrize(
     ("origin", "status"), [("http://localhost:6274", 200), ("http://localhost.evil.example", 403), ("null", 403)]
 )
-def test_a_web_page_elsewhere_may_not_ask(client: httpx.Client, origin: str | None, status: int) -> None:
+def test_a_web_page_elsewhere_may_not_ask(client: httpx.Client, origin: str, status: int) -> None:
     # with the page's own name for this machine, as after DNS rebinding
-    headers = {} if origin is None else {"origin": origin, "host": "evil.example"}
+    headers = {"origin": origin, "host": "evil.example"}
     assert ask(client, message("ping"), headers).status_code == status
 
 
 # --- the tool
 
 
-def tool_of(client: httpx.Client) -> dict[str, Any]:
-    """Return the tool that is named after the corpus."""
-    found: dict[str, Any] = result(ask(client, message("tools/list")))["tools"][0]
-    return found
-
-
 def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None:
-    tool = tool_of(client)
+    tool = tools_of(client)[0]
     assert tool["name"] == OWN
     assert "200 texts of stories.csv" in tool["description"]
     columns = "chapter (number); places (list: sea, village); told (date); true (boolean)"
@@ -206,7 +206,7 @@ def test_values_that_the_description_does_not_list_are_stated_by_an_ellipsis(
     metadata = [json.dumps({"kind": f"k{row % 9}"}) for row in range(18)]
     ids = [str(row) for row in range(18)]
     corpus = Corpus(["The goose"] * 18, ids, metadata, empty_texts=0, columns={"kind": "string"})
-    tool = tool_of(connect(bundle=write_bundle(tmp_path / "bundle", corpus)))
+    tool = tools_of(connect(bundle=write_bundle(tmp_path / "bundle", corpus)))[0]
     assert "kind (string: k0, k1, k2, k3, k4, k5, k6, k7, …)." in tool["description"]
 
 
@@ -215,30 +215,16 @@ def test_a_corpus_without_columns_and_keywords_offers_neither(
 ) -> None:
     corpus = Corpus(["The baker", "The goose"], ["a", "b"], ["{}"] * 2, empty_texts=0)
     client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
-    tool = tool_of(client)
+    tool, search, fetch = tools_of(client)
     assert "columns" not in tool["description"]
-    search, fetch = tools_of(client)[1:]
     assert search["description"].startswith("Find texts by a query")
     assert fetch["inputSchema"]["properties"].keys() == {"id", "max_characters"}
     assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
-    arguments = {"text": "goose", "mode": "hybrid"}
-    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
+    found = call(client, OWN, text="goose", mode="hybrid")
     assert "mode: found 'hybrid', but this bundle has no keywords" in found["content"][0]["text"]
 
 
 # --- the tools that assistants such as ChatGPT expect
-
-
-def call(client: httpx.Client, name: str, path: str = "/mcp", **arguments: object) -> dict[str, Any]:
-    body = message("tools/call", {"name": name, "arguments": arguments})
-    return result(client.post(path, content=json.dumps(body), headers=JSON))
-
-
-def tools_of(client: httpx.Client, path: str = "/mcp") -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = result(client.post(path, content=json.dumps(message("tools/list")), headers=JSON))[
-        "tools"
-    ]
-    return tools
 
 
 DOCUMENTS = Corpus(
@@ -283,7 +269,7 @@ def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(l
 
 
 @pytest.mark.parametrize("boost", [{}, {"passage": {"log": True, "weight": 5}}])
-def test_search_says_when_the_best_hit_is_below_the_floor_and_returns_the_rest(
+def test_a_floor_is_offered_and_search_says_when_the_best_hit_is_below_it_and_returns_the_rest(
     connect: Callable[..., httpx.Client], tmp_path: Path, boost: dict[str, Any]
 ) -> None:
     bundle = add_floor(write_bundle(tmp_path / "bundle", DOCUMENTS), {"hybrid": 0.5})
@@ -295,12 +281,7 @@ def test_search_says_when_the_best_hit_is_below_the_floor_and_returns_the_rest(
     assert found.pop("note") == f"nothing relevant: the best score {best:.2f} is below 0.50"
     assert [hit["id"] for hit in found["results"]]
     assert content_of(call(client, "search", query="the baker sold apples")).keys() == {"results"}
-
-
-def test_an_index_with_a_floor_offers_it(connect: Callable[..., httpx.Client], tmp_path: Path) -> None:
-    client = connect(bundle=add_floor(write_bundle(tmp_path / "bundle", DOCUMENTS), {"hybrid": 0.5}))
-    properties = tools_of(client)[0]["inputSchema"]["properties"]
-    assert properties["min_score"]["enum"] == ["floor"]
+    assert tools_of(client)[0]["inputSchema"]["properties"]["min_score"]["enum"] == ["floor"]
     assert content_of(call(client, OWN, text="mortgage", min_score="floor"))["results"] == []
 
 
@@ -403,14 +384,14 @@ def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx
     alone = "/mcp?tools=corpus"
     assert [tool["name"] for tool in tools_of(client, alone)] == [OWN]
     assert call(client, OWN, alone, text="goose")["isError"] is False
-    reply = client.post(alone, content=json.dumps(message("tools/call", {"name": "search"})), headers=JSON)
+    reply = ask(client, message("tools/call", {"name": "search"}), path=alone)
     found = error(reply, 200, -32602)
     assert found["message"] == f"params.name: found 'search', expected one of ['{OWN}']"
 
 
 def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client) -> None:
     for method in ("initialize", "tools/list"):
-        reply = client.post("/mcp?tools=Corpus", content=json.dumps(message(method)), headers=JSON)
+        reply = ask(client, message(method), path="/mcp?tools=Corpus")
         found = error(reply, 200, -32602)
         assert found["message"] == "?tools: found 'Corpus', expected corpus; leave it out for all tools"
 
@@ -423,10 +404,8 @@ def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client) -> None:
         ("東京", "x", "search_texts"),
     ],
 )
-def test_the_tool_is_named_after_the_title_or_the_file(bundle: Path, title: str, file: str, name: str) -> None:
-    info = read_manifest(bundle).index
-    assert info is not None
-    assert tool_name(replace(info, title=title, source=file)) == name
+def test_the_tool_is_named_after_the_title_or_the_file(manifest: Manifest, title: str, file: str, name: str) -> None:
+    assert tool_name(replace(manifest.corpus, title=title, source=file)) == name
 
 
 @pytest.mark.parametrize("path", ["", "/mcp"])

@@ -1,11 +1,8 @@
 """What a caller may do wrong: refused with a 4xx, and a body that names the field and the limit; never a 500."""
 
-import asyncio
 import json
-import logging
 import re
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -20,7 +17,6 @@ JSON = {"content-type": "application/json"}
 SIMILAR: dict[str, tuple[bytes, list[str]]] = {
     "blank text": (b'{"text": " \\t\\n"}', ["text: ", "empty or blank"]),
     "text as a number": (b'{"text": 5}', ["text: ", "string", "found 5"]),
-    "no text": (b'{"num_results": 5}', ["text: missing; expected a text or an id"]),
     "half a surrogate pair": (b'{"text": "\\ud800"}', ["text: "]),
     "unknown field": (b'{"text": "a", "top_k": 5}', ["top_k: ", "not permitted"]),
     "unknown surrogate field": (b'{"text": "a", "\\ud800": 5}', ["body: "]),
@@ -28,23 +24,7 @@ SIMILAR: dict[str, tuple[bytes, list[str]]] = {
     "num_results 1e400": (b'{"text": "a", "num_results": 1e400}', ["num_results: ", "inf"]),
     "min_score NaN": (b'{"text": "a", "min_score": NaN}', ["min_score: ", "finite number", "found nan"]),
     "min_score as a word": (b'{"text": "a", "min_score": "high"}', ["min_score: ", "'floor'", "found 'high'"]),
-    "min_score of an index without a floor": (
-        b'{"text": "a", "min_score": "floor"}',
-        ["min_score: found 'floor', but this index has no measured floor"],
-    ),
     "sort upwards": (b'{"text": "a", "sort": {"who": "up"}}', ["sort.who: ", "'asc' or 'desc'", "found 'up'"]),
-    "sort in groups": (
-        b'{"text": "a", "sort": {"chapter": "asc"}, "group_by": "who"}',
-        ["sort: found with group_by, expected one of them; leave one out"],
-    ),
-    "an id and a text": (
-        b'{"text": "a", "id": "story-001"}',
-        ["id: found 'story-001' with a text, expected one of them; leave one out"],
-    ),
-    "a minimum score without a text": (
-        b'{"filter": {}, "min_score": 0}',
-        ["min_score: found 0.0 without a text, expected a text or an id; add one of them"],
-    ),
     "a filter by half a surrogate pair": (
         b'{"text": "a", "filter": {"\\ud800": 1}}',
         ["filter: expected the name of a column, $and, $or or $not, found '\\ud800'; the columns are: "],
@@ -143,8 +123,7 @@ def test_the_errors_of_very_many_unknown_fields_are_not_described_one_by_one(cli
     assert re.match(others, client.post("/similar", json=body).json()["error"])
 
 
-def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App], caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="tests")
+async def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App]) -> None:
     messages: list[dict[str, Any]] = [
         {"type": "http.request", "body": b'{"text": "goose"}', "more_body": True},
         {"type": "http.disconnect"},
@@ -158,8 +137,6 @@ def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App], caplog:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/similar", "headers": [], "query_string": b""}
-    asyncio.run(make_app()(scope | {"aws.context": SimpleNamespace(aws_request_id="c6af9ac6")}, receive, send))
+    await make_app()(scope, receive, send)
     assert sent[0]["status"] == 400
     assert b"body: broke off after 17 bytes, expected all of it; send it again" in sent[1]["body"]
-    (line,) = (vars(record) for record in caplog.records if record.message == "request")
-    assert (line["status"], line["request_id"]) == (400, "c6af9ac6")

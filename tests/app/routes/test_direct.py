@@ -15,6 +15,8 @@ from semsearch.app.app import App
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.middleware import RequestLimits, RequestLog, answer_head
 from semsearch.app.settings import Settings
+from tests.server.test_same_replies import FIELDS
+from tests.server.test_same_replies import requests as random_bodies
 from tests.world import InProcess
 
 JSON = "application/json"
@@ -57,21 +59,9 @@ def mostly(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(*[values] * 4, anything)
 
 
-searches = st.fixed_dictionaries(
-    {"text": mostly(texts)},
-    optional={
-        "num_results": mostly(st.integers(1, 9) | st.just(2.0)),
-        "mode": mostly(st.sampled_from(["semantic", "keyword", "hybrid"])),
-        "filter": mostly(st.sampled_from([{"chapter": 5}, {"who": {"$ne": "a: b"}}, {"none": 1}])),
-        "include": mostly(st.lists(st.sampled_from(["text", "metadata"]))),
-        "id": mostly(st.sampled_from(["story-007", "none"])),
-        "min_score": mostly(st.floats(0, 1)),
-        "group_by": mostly(st.just("who")),
-        "highlights": mostly(st.booleans()),
-        "exact": mostly(st.booleans()),
-        "prefix": mostly(st.booleans()),
-        "correct": mostly(st.booleans()),
-    },
+bodies = st.sampled_from(list(random_bodies(1_000)))
+searches = bodies | st.builds(
+    lambda body, name, value: body | {name: value}, bodies, st.sampled_from(["text", "id", *FIELDS]), anything
 )
 embeddings = st.fixed_dictionaries(
     {"text": mostly(texts | st.lists(texts, max_size=3))},

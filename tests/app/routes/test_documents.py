@@ -6,6 +6,7 @@ The order of a document's passages is that of semsearch.search.refinements.
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -20,17 +21,19 @@ PATHS = ["a.md", "b/c d.md", "a.md", "", "b/c d.md", None]
 NUMBERS = [1, 0, 0, 0, None, 3]
 
 
+def write_documents(folder: Path, ids: list[str], rows: list[dict[str, Any]]) -> Path:
+    """Write a bundle of passages with these metadata, of which None is left out, and return its folder."""
+    metadata = [json.dumps({name: value for name, value in row.items() if value is not None}) for row in rows]
+    texts = [f"Text {row} of the baker" for row in range(len(ids))]
+    kinds = {"passage": "number", "path": "string", "tenant": "string"}
+    return write_bundle(folder / "bundle", Corpus(texts, ids, metadata, empty_texts=0, columns=kinds))
+
+
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of passages of documents, in another order than that of their texts."""
-    rows = [
-        {name: value for name, value in (("path", path), ("passage", number)) if value is not None}
-        for path, number in zip(PATHS, NUMBERS, strict=True)
-    ]
-    texts = [f"Text {row} of the baker" for row in range(len(IDS))]
-    kinds = {"passage": "number", "path": "string"}
-    corpus = Corpus(texts, IDS, [json.dumps(row) for row in rows], empty_texts=0, columns=kinds)
-    return write_bundle(tmp_path_factory.mktemp("documents") / "bundle", corpus)
+    rows = [{"path": path, "passage": number} for path, number in zip(PATHS, NUMBERS, strict=True)]
+    return write_documents(tmp_path_factory.mktemp("documents"), IDS, rows)
 
 
 @pytest.fixture(scope="module")
@@ -65,15 +68,9 @@ def test_a_document_is_returned_in_pages(library: httpx.Client) -> None:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of two documents. The passages of one, in another order than that of its text, have two tenants."""
     places = [("a.md", 3), ("a.md", 0), ("b.md", 1), ("a.md", 1), ("b.md", 0), ("a.md", 2), ("a.md", None)]
-    rows = [
-        {"path": path, "tenant": "b" if row == 3 else "a"} | ({} if number is None else {"passage": number})
-        for row, (path, number) in enumerate(places)
-    ]
-    kinds = {"passage": "number", "path": "string", "tenant": "string"}
-    ids = [f"{path}:{number}" for path, number in places]
-    texts = [f"Text {row} of the baker" for row in range(len(ids))]
-    corpus = Corpus(texts, ids, [json.dumps(row) for row in rows], empty_texts=0, columns=kinds)
-    return write_bundle(tmp_path_factory.mktemp("shared") / "bundle", corpus)
+    rows = [{"path": path, "passage": number, "tenant": "a"} for path, number in places]
+    rows[3]["tenant"] = "b"
+    return write_documents(tmp_path_factory.mktemp("shared"), [f"{path}:{number}" for path, number in places], rows)
 
 
 def around(client: httpx.Client, id: str, **numbers: int) -> tuple[list[str], list[str]]:

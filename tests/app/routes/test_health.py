@@ -3,9 +3,9 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import numpy as np
@@ -18,7 +18,6 @@ from semsearch.engine.quantization import Embeddings
 from semsearch.server.workers import make_app
 from tests.function.events.event_makers import http_api
 
-Result = TypeVar("Result")
 HEALTH: dict[str, Any] = http_api("GET", "/health", None)
 
 
@@ -42,22 +41,11 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return lambda seconds: monkeypatch.setattr(status, "monotonic", lambda: time.monotonic() + seconds)
 
 
-def run(asking: Coroutine[Any, Any, Result]) -> Result:
-    """Return what `asking` returns. asyncio.run would leave the thread without the event loop that Mangum uses."""
-    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-        return runner.run(asking)
-
-
-def asked(app: Any, *requests: tuple[str, str]) -> list[httpx.Response]:
-    """Return the replies to requests that were sent at once."""
-
-    async def ask() -> list[httpx.Response]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
-            return await asyncio.gather(
-                *(client.request(method, path, json={"text": "goose"}) for method, path in requests)
-            )
-
-    return run(ask())
+@pytest.fixture
+def server(bundle: Path) -> httpx.AsyncClient:
+    """A client of the server's app."""
+    app = make_app(Settings(bundle_dir=bundle), 1, 10**6)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests")
 
 
 def test_a_check_embeds_if_nothing_was_embedded_for_a_minute(
@@ -76,12 +64,12 @@ def test_a_check_embeds_if_nothing_was_embedded_for_a_minute(
     assert embedded == [1, 1]
 
 
-def test_checks_at_the_same_time_embed_once(bundle: Path, embedded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    app = make_app(Settings(bundle_dir=bundle), 1, 10**6)
-    embedded.clear()
+async def test_checks_at_the_same_time_embed_once(
+    server: httpx.AsyncClient, embedded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a_minute_later = time.monotonic() + status.SECONDS_BETWEEN_CHECKS
     monkeypatch.setattr(status, "monotonic", lambda: a_minute_later)
-    replies = asked(app, *[("GET", "/health")] * 5)
+    replies = await asyncio.gather(*(server.get("/health") for _ in range(5)))
     assert {reply.status_code for reply in replies} == {200}
     assert embedded == [1]
 
@@ -111,9 +99,8 @@ def test_a_model_that_cannot_embed_is_a_503_and_the_log_has_its_trace(
 
 
 async def test_a_model_that_does_not_answer_in_time_is_a_503(
-    bundle: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    server: httpx.AsyncClient, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = make_app(Settings(bundle_dir=bundle), 1, 10**6)
     gate = threading.Event()
 
     def hang(self: Embedder, ids: Sequence[list[int]]) -> Embeddings:
@@ -123,7 +110,6 @@ async def test_a_model_that_does_not_answer_in_time_is_a_503(
     monkeypatch.setattr(Embedder, "embed_batch", hang)
     monkeypatch.setattr(status, "CHECK_TIMEOUT", 0.05)
     later(10**6)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
-        reply = await client.get("/health")
-        gate.set()
+    reply = await server.get("/health")
+    gate.set()
     assert (reply.status_code, reply.json()["error_type"]) == (503, "unhealthy")

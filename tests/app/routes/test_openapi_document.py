@@ -12,14 +12,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from openapi_schema_validator import OAS31Validator
 
 from semsearch.app.app import App
 from semsearch.app.routes.schemas import describe_app
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import load
 from semsearch.engine.metadata.filters import OPERATORS
 from tests.function.events.through_events import ThroughEvents
+from tests.server.test_same_replies import by_engine
 from tests.world import STORY_COLUMNS, add_floor
 
 
@@ -35,15 +37,6 @@ def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> N
     from tests.app.routes.conformance import check_conformance  # imports schemathesis, which takes a second
 
     check_conformance(through_events, examples=15)
-
-
-def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[..., App], rerank_bundle: Path) -> None:
-    paths = {"/rerank", "/v1/rerank", "/v2/rerank"}
-    assert paths <= make_app(bundle=rerank_bundle).fastapi.openapi()["paths"].keys()
-    app = make_app().fastapi
-    assert not paths & app.openapi()["paths"].keys()
-    document = describe_app(app, {}, dim=1, has_reranker=True, floor={})  # as after a switch to a bundle with one
-    assert paths <= document["paths"].keys()
 
 
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(
@@ -64,11 +57,14 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
 
 
 @pytest.mark.parametrize("has_reranker", [False, True])
-def test_no_schema_is_left_that_no_route_uses(make_app: Callable[..., App], has_reranker: bool) -> None:
+def test_only_a_bundle_with_a_reranker_has_its_routes_and_no_schema_is_left_that_no_route_uses(
+    make_app: Callable[..., App], has_reranker: bool
+) -> None:
     document = describe_app(make_app().fastapi, {"price": "number"}, dim=1, has_reranker=has_reranker, floor={})
-    schemas = document["components"]["schemas"]
+    routes = {"/rerank", "/v1/rerank", "/v2/rerank"}
+    assert routes & document["paths"].keys() == (routes if has_reranker else set())
     used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
-    assert used == schemas.keys()
+    assert used == document["components"]["schemas"].keys()
     assert ("RerankOptions" in used) == has_reranker
     assert "StringOperators" not in used
 
@@ -97,31 +93,31 @@ FLOOR_VALUES: dict[str, list[Any]] = {
     [{}, {"semantic": 0.3, "keyword": None, "hybrid": 0.2}, {"semantic": None, "keyword": 1.0, "hybrid": None}],
 )
 def test_the_floor_is_allowed_where_the_search_allows_it(
-    connect: Callable[..., httpx.Client], bundle_copy: Path, scores: dict[str, float | None]
+    make_app: Callable[..., App], embedder: Embedder, bundle_copy: Path, scores: dict[str, float | None]
 ) -> None:
-    client = connect(bundle=add_floor(bundle_copy, scores))
-    document = client.get("/openapi.json").json()
+    document = make_app(bundle=add_floor(bundle_copy, scores)).fastapi.openapi()
     validator = OAS31Validator({**document, "$ref": "#/components/schemas/SimilarRequest"})
+    loaded = load(bundle_copy, embedder)
     for chosen in product(*FLOOR_VALUES.values()):
         body = {name: value for name, value in zip(FLOOR_VALUES, chosen, strict=True) if value is not None}
-        reply = client.post("/similar", json=body)
-        assert validator.is_valid(body) == (reply.status_code == 200), (body, reply.text)
+        status, _ = by_engine(loaded, body)
+        assert validator.is_valid(body) == (status == 200), body
 
 
 def test_the_rules_between_fields_are_those_of_the_search_in_one_schema(
-    connect: Callable[..., httpx.Client], rerank_bundle: Path
+    make_app: Callable[..., App], embedder: Embedder, rerank_bundle: Path
 ) -> None:
     """Each of these fields is there, null or empty, or left out at random."""
-    client = connect(bundle=rerank_bundle)
-    document = client.get("/openapi.json").json()
+    document = make_app(bundle=rerank_bundle).fastapi.openapi()
     schema = document["components"]["schemas"]["SimilarRequest"]
     assert not schema.keys() & {"anyOf", "oneOf", "allOf"}  # generators would make several classes
     validator = OAS31Validator({**document, "$ref": "#/components/schemas/SimilarRequest"})
+    loaded = load(rerank_bundle, embedder)
     rng = random.Random(7)
     statuses = []
     for chosen in product(*VALUES.values()):
         fields = dict(zip(VALUES, chosen, strict=True))
         body = {name: value for name, value in fields.items() if value or rng.random() < 0.5}
-        statuses.append(client.post("/similar", json=body).status_code)
+        statuses.append(by_engine(loaded, body)[0])
         assert validator.is_valid(body) == (statuses[-1] == 200), body
     assert set(statuses) == {200, 422}

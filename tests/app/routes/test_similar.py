@@ -28,10 +28,12 @@ def similar(client: httpx.Client, text: str, **more: object) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("row", [0, 199])
-def test_a_text_of_the_corpus_finds_itself_first(client: httpx.Client, corpus: Corpus, row: int) -> None:
-    first = similar(client, corpus.texts[row])["results"][0]
+@pytest.mark.parametrize("row", [0, 7, 199])
+def test_a_text_of_the_corpus_finds_itself_first_and_unescaped(client: httpx.Client, corpus: Corpus, row: int) -> None:
+    reply = client.post("/similar", json={"text": corpus.texts[row]})
+    first = reply.json()["results"][0]
     assert (first["index"], first["id"], first["text"]) == (row, corpus.ids[row], corpus.texts[row])
+    assert f'"text":"{corpus.texts[row]}"' in reply.content.decode()  # row 7 has other scripts
     assert first["metadata"] == json.loads(corpus.metadata[row])
     assert first["score"] == pytest.approx(1, abs=1e-4)
 
@@ -49,19 +51,6 @@ def test_the_results_are_those_of_scoring_every_text(client: httpx.Client, embed
 def test_as_many_results_come_as_are_asked_for(client: httpx.Client, num_results: float) -> None:
     results = similar(client, WORDS, num_results=num_results)["results"]
     assert len({result["index"] for result in results}) == len(results) == num_results
-
-
-def test_texts_in_other_scripts_come_back_unescaped(client: httpx.Client, corpus: Corpus) -> None:
-    reply = client.post("/similar", json={"text": corpus.texts[7], "num_results": 1})
-    assert "東京, 🦆" in reply.content.decode("utf-8")
-    assert reply.headers["content-type"] == "application/json"
-
-
-@pytest.mark.parametrize(("words", "truncated"), [(22, False), (23, True)])
-def test_the_reply_says_whether_the_words_were_more_than_the_model_reads(
-    client: httpx.Client, words: int, truncated: bool
-) -> None:
-    assert similar(client, "goose " * words)["truncated"] is truncated
 
 
 def test_the_words_get_the_models_prompt_for_queries(
@@ -90,12 +79,6 @@ def test_an_exact_search_returns_what_the_stages_would_miss(
         assert len(similar(client, "music", mode=mode, exact=True, num_results=20)["results"]) == 20
     assert len(similar(client, "music", mode="semantic")["results"]) == 1
     assert similar(client, "music", exact=False) == similar(client, "music")
-
-
-def test_an_unknown_id_is_a_404(client: httpx.Client) -> None:
-    reply = client.post("/similar", json={"id": "story-999"})
-    error = "id: found 'story-999', expected the id of a text; search for one"
-    assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
 
 
 def test_a_reply_has_what_was_asked_for_and_nothing_else(client: httpx.Client) -> None:

@@ -1,22 +1,18 @@
 """A function whose bundle is in the stand-in for S3, behind a proxy that makes faults."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from semsearch.app.app import create_app
-from semsearch.app.cold_start import ColdStart
 from semsearch.app.reloading.s3 import BundleReloader
 from semsearch.app.settings import Settings
 from semsearch.aws.s3 import objects
+from tests.app_fixtures import connect_app
 from tests.aws.s3.asking import NOWHERE, Behind, Start
 from tests.stand_ins.faults import Proxy
 from tests.stand_ins.fixtures import Publish, bundles, endpoint, keys, publish, s3, store, url
-from tests.world import InProcess
 
 
 @pytest.fixture
@@ -45,11 +41,7 @@ def start(url: str, environment: dict[str, str]) -> Start:
         settings = Settings(bundle_url=url, bundle_dir=local, bundle_poll_seconds=seconds)
         switch = BundleReloader(settings, environment, by_requests=by_requests)
         switch.fetch()
-        bundle = switch.load()
-        cold_start = ColdStart(lambda phases: None)
-        cold_start.end({})
-        app = create_app(bundle, Settings(), logging.getLogger("tests"), cold_start, reloader=switch)
-        return switch, httpx.Client(transport=InProcess(app), base_url="http://tests")
+        return switch, connect_app(switch.load(), switch)
 
     return started
 

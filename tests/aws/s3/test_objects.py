@@ -61,7 +61,9 @@ def test_an_object_is_read_with_its_time(url: str, environment: dict[str, str], 
     [
         (301, "PermanentRedirect", "is the bucket in eu-central-1? Set AWS_REGION to its region"),
         (400, "ExpiredToken", "get new credentials"),
+        (403, "RequestTimeTooSkewed", "set the clock of this machine"),
         (403, "AccessDenied", "publish a bundle there, or allow s3:GetObject"),
+        (404, "NoSuchKey", "publish a bundle there, or allow s3:GetObject"),
     ],
 )
 def test_what_s3_refuses_is_told_with_what_to_do(

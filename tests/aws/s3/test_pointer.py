@@ -23,7 +23,8 @@ WRONG: dict[str, bytes] = {
     "capital letters": json.dumps({"version": VERSION.upper()}).encode(),
     "with a line break": json.dumps({"version": f"{VERSION}\n"}).encode(),
     "previous": json.dumps({"version": VERSION, "previous": 5}).encode(),
-    "removed": json.dumps({"version": VERSION, "removed": {"id": [-1]}}).encode(),
+    "removed rows": json.dumps({"version": VERSION, "removed": {"id": [-1]}}).encode(),
+    "removed ids": json.dumps({"version": VERSION, "removed": ["id"]}).encode(),
 }
 
 

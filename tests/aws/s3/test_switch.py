@@ -64,36 +64,23 @@ def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(
     assert left(environment) == [new]
 
 
-def test_requests_do_not_wait_for_a_switch(start: Start, publish: Publish, bundles: list[Path], proxy: Proxy) -> None:
+def polls() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "poll"]
+
+
+def test_a_request_starts_one_poll_when_it_is_due_such_as_after_a_restore_and_does_not_wait_for_it(
+    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
+) -> None:
     versions = [publish(bundles[0])]
-    _, client = start(by_requests=True)
+    switch, client = start(by_requests=True, seconds=3600)
     versions.append(publish(bundles[1]))
     proxy.may_pass.clear()  # S3 does not answer
+    ask(client)
+    assert not polls()
     for _ in range(3):
+        switch.make_poll_due()
         assert ask(client)[0] == versions[0][:12]
-    (poll,) = [thread for thread in threading.enumerate() if thread.name == "poll"]
+    (poll,) = polls()
     proxy.may_pass.set()
     poll.join(30)
     assert ask(client)[0] == versions[1][:12]
-
-
-def test_after_a_restore_a_request_polls(start: Start, publish: Publish, bundles: list[Path], proxy: Proxy) -> None:
-    publish(bundles[0])
-    switch, client = start(by_requests=True, seconds=3600)
-    version = publish(bundles[1])
-    switch.make_poll_due()
-    proxy.may_pass.clear()
-    ask(client)
-    (poll,) = [thread for thread in threading.enumerate() if thread.name == "poll"]
-    proxy.may_pass.set()
-    poll.join(30)
-    assert ask(client)[0] == version[:12]
-
-
-def test_no_poll_is_started_before_it_is_due(start: Start, publish: Publish, bundle: Path, proxy: Proxy) -> None:
-    publish(bundle)
-    _, client = start(by_requests=True, seconds=3600)
-    proxy.asked.clear()
-    ask(client)
-    assert not proxy.asked
-    assert not [thread for thread in threading.enumerate() if thread.name == "poll"]

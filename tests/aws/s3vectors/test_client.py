@@ -2,24 +2,26 @@
 
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from function.startup import warm_up
 from semsearch.aws.s3vectors import client as client_module
 from semsearch.aws.s3vectors.client import Page, ServiceFilter, VectorsClient
 from semsearch.engine.bundle import VectorsInfo
+from semsearch.engine.loading import load
 from semsearch.engine.passages import Passage
 from semsearch.publishing.s3vectors import Sent
 from semsearch.search.query import BackendError
-from tests.aws.s3vectors.conftest import connect_app
+from tests.app_fixtures import connect_app
 from tests.function.events.event_makers import http_api
 from tests.stand_ins.fixtures import BUCKET, CREDENTIALS
+from tests.stand_ins.http import Handler, listening
 from tests.stand_ins.s3vectors import StandIn
 from tests.world import DIM
 
@@ -31,56 +33,38 @@ FOUND = json.dumps({"vectors": [HIT], "distanceMetric": "cosine"}).encode()
 Reply = tuple[int, dict[str, str], bytes]
 
 
+@dataclass
 class Server:
     """Answers each request with the next reply of a list, the last one for ever; None closes the connection."""
 
-    def __init__(self) -> None:
-        self.replies: list[Reply | None] = [(200, {}, FOUND)]
-        self.requests: list[tuple[dict[str, str], Any]] = []
-        self.connections = 0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def setup(self) -> None:
-                outer.connections += 1
-                super().setup()
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                outer.requests.append((dict(self.headers), json.loads(body)))
-                reply = outer.replies.pop(0) if len(outer.replies) > 1 else outer.replies[0]
-                if reply is None:
-                    self.connection.shutdown(socket.SHUT_RDWR)
-                    self.close_connection = True
-                    return
-                status, headers, content = reply
-                self.send_response(status)
-                for name, value in ({"content-length": str(len(content))} | headers).items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-                if headers.get("content-length"):
-                    self.close_connection = True  # shorter than promised
-
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self.http.server_port}"
+    address: str = ""
+    replies: list[Reply | None] = field(default_factory=lambda: [(200, {}, FOUND)])
+    requests: list[tuple[dict[str, str], Any]] = field(default_factory=list)
+    connections: int = 0
 
 
 @pytest.fixture
 def faulty() -> Iterator[Server]:
     server = Server()
-    thread = threading.Thread(target=server.http.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.http.shutdown()
-    thread.join()
-    server.http.server_close()
+
+    class Answer(Handler):
+        def setup(self) -> None:
+            server.connections += 1
+            super().setup()
+
+        def answer(self) -> None:
+            server.requests.append((dict(self.headers), json.loads(self.body())))
+            reply = server.replies.pop(0) if len(server.replies) > 1 else server.replies[0]
+            if reply is None:
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+                return
+            self.reply(*reply)
+            if "content-length" in reply[1]:
+                self.close_connection = True  # shorter than promised
+
+    with listening(Answer) as server.address:
+        yield server
 
 
 @pytest.fixture
@@ -151,7 +135,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("reply", "status", "kind", "retry_after"),
-    [(FAULTS[0][0], 429, "overloaded", "1"), (FAULTS[2][0], 424, "backend", None), (None, 424, "backend", None)],
+    [(FAULTS[0][0], 429, "overloaded", "1"), (None, 424, "backend", None)],
 )
 def test_similar_says_that_the_backend_failed(
     published: Path,
@@ -164,7 +148,7 @@ def test_similar_says_that_the_backend_failed(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3VECTORS", faulty.address)
     faulty.replies = [reply]
-    app = connect_app(published)
+    app = connect_app(load(published))
     found = app.post("/similar", json={"text": "goose"})
     assert (found.status_code, found.json()["error_type"]) == (status, kind)
     assert found.headers.get("retry-after") == retry_after
@@ -225,6 +209,6 @@ def test_a_start_that_keeps_its_texts_connects_and_its_first_request_imports_not
     assert len(StandIn.queries) == 2 * pages
 
 
-def test_a_start_while_s3_vectors_is_busy_answers_the_routes_that_do_not_ask_it(start: Start, published: Path) -> None:
-    StandIn.busy = 1
-    assert start(published)["status"] == 200
+@pytest.mark.parametrize("status", [424, 429])
+def test_a_start_does_not_fail_while_s3_vectors_does_not_answer(status: int) -> None:
+    warm_up(lambda event, context: {"statusCode": status})

@@ -14,15 +14,16 @@ import httpx
 import pytest
 
 from semsearch.engine.bundle import read_manifest
+from semsearch.engine.loading import load
 from semsearch.indexing.corpus import Corpus
 from semsearch.publishing.bucket import PublishError
 from semsearch.publishing.s3vectors import Sent
-from tests.aws.s3vectors.conftest import connect_app
+from tests.app_fixtures import connect_app
 from tests.stand_ins.s3vectors import StandIn
 from tests.world import STORY_COLUMNS, WHAT, WHO, story_metadata, write_bundle
 
 ROWS = 700  # more than the candidates of both searches, so that they have to be fetched
-QUERIES = int(os.environ.get("QUERIES", "40"))
+QUERIES = int(os.environ.get("QUERIES", "20"))  # each filter once
 
 Ask = Callable[..., Any]
 REMOTE = "semsearch.aws.s3vectors.index."
@@ -74,7 +75,7 @@ def kept(stories: Path, send: Callable[..., Sent], tmp_path_factory: pytest.Temp
 
 @pytest.fixture(scope="session")
 def clients(stories: Path, kept: Path) -> tuple[httpx.Client, httpx.Client]:
-    return connect_app(stories), connect_app(kept)
+    return connect_app(load(stories)), connect_app(load(kept))
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +120,7 @@ def queries(count: int) -> list[str]:
     return [f'{text} "{pick.choice(words)}"' if number % 10 == 9 else text for number, text in enumerate(found)]
 
 
-@pytest.mark.parametrize("mode", [pytest.param("semantic", marks=pytest.mark.slow), "keyword", "hybrid"])
+@pytest.mark.parametrize("mode", [pytest.param("semantic", marks=pytest.mark.slow), "hybrid"])
 def test_the_same_ten_hits_as_of_the_whole_bundle(both: Ask, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(REMOTE + "MOST_RANKED", 200)  # otherwise most of this small corpus
     monkeypatch.setattr(REMOTE + "MOST_FETCHED", 400)
@@ -130,7 +131,7 @@ def test_the_same_ten_hits_as_of_the_whole_bundle(both: Ask, mode: str, monkeypa
         here, there = both(text=text, num_results=10, mode=mode, filter=condition, fusion_weight=weight)
         assert here.json()["results"]
         assert_equal(here, there)
-    assert bool(StandIn.queries) == (mode != "keyword")
+    assert StandIn.queries
 
 
 @pytest.mark.parametrize("condition", OWN_FILTERS)
@@ -166,17 +167,10 @@ def test_every_field_works_as_over_the_whole_bundle(both: Ask, request_: dict[st
     assert_equal(*both(**request_))
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"exact": True}, "exact: found True, expected False; the embeddings are in S3 Vectors"),
-        ({"offset": 96}, "offset: found 96, with num_results 101, expected at most 100 together; "),
-    ],
-)
-def test_what_the_service_cannot_do_is_refused(both: Ask, fields: dict[str, Any], message: str) -> None:
-    _, reply = both(text="goose", **fields)
+def test_what_the_service_cannot_do_is_refused(both: Ask) -> None:
+    _, reply = both(text="goose", exact=True)
     assert reply.status_code == 422
-    assert reply.json()["error"].startswith(message)
+    assert reply.json()["error"].startswith("exact: found True, expected False; the embeddings are in S3 Vectors")
     assert not StandIn.queries
 
 

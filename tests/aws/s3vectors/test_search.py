@@ -39,7 +39,6 @@ FILTERS: list[dict[str, Any] | None] = [
     {"chapter": 77},
 ]
 
-
 PARTS = ["text", "source", "metadata"]
 
 
@@ -50,8 +49,8 @@ def parts_of(hit: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("condition", FILTERS)
 def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] | None) -> None:
-    for number in range(4):
-        text = f"{WHO[number * 6]} {WHAT[number * 3]}"
+    for number in range(2):
+        text = f"{WHO[number * 12]} {WHAT[number * 6]}"
         request = {"num_results": 10, "filter": condition, "include": PARTS}
         here, there = ask(text, local=True, mode="semantic", **request).json(), ask(text, **request).json()
         # equal scores may be cut off at other texts, so the scores are compared, and the texts above the last score
@@ -66,31 +65,28 @@ def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] 
         assert scores
 
 
-@pytest.mark.parametrize(("column", "value"), [("who", "the baker"), ("true", False)])
-def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column: str, value: object) -> None:
-    reply = ask("goose", filter={"$and": [{column: {"$gt": value}}]})
-    assert reply.status_code == 422
-    assert reply.json()["error"].startswith(f"filter.$and.0.{column}.$gt: expected $eq, $ne, $in, $nin")
-    assert ("$startsWith" in reply.json()["error"]) == (column != "true")
-    assert not StandIn.queries
+MOST = "filter: expected at most 100 constraints"
 
 
 @pytest.mark.parametrize(
-    ("condition", "constraints"),
+    ("condition", "beginning", "found"),
     [
-        ({"chapter": {"$in": list(range(101))}}, 101),
-        ({"$and": [{"chapter": {"$gte": 0, "$lt": 30}, "who": {"$ne": "x"}}] * 26}, 104),
-        ({"places": {"$in": ["sea"] * 99, "$exists": False}}, 102),
+        ({"$and": [{"who": {"$lt": ""}}]}, "filter.$and.0.who.$lt: expected $eq, $ne, $in, $nin, $startsWith", "'$lt'"),
+        ({"true": {"$gt": False}}, "filter.true.$gt: expected $eq, $ne, $in, $nin or $exists", "'$gt'"),
+        ({"$not": {"chapter": {"$gt": 3}}}, "filter.$not.chapter.$gt: expected $eq, $ne, $in, $nin", "'$gt'"),
+        ({"chapter": {"$in": list(range(101))}}, MOST, "101"),
+        ({"$and": [{"chapter": {"$gte": 0, "$lt": 30}, "who": {"$ne": "x"}}] * 26}, MOST, "104"),
+        ({"places": {"$in": ["sea"] * 99, "$exists": False}}, MOST, "102"),
     ],
-    ids=["$in", "several", "empty lists"],
+    ids=["strings", "booleans", "$not", "$in", "several", "empty lists"],
 )
-def test_too_many_constraints_for_s3_vectors_are_refused(ask: Ask, condition: dict[str, Any], constraints: int) -> None:
+def test_a_filter_that_s3_vectors_cannot_apply_is_refused(
+    ask: Ask, condition: dict[str, Any], beginning: str, found: str
+) -> None:
     reply = ask("goose", filter=condition)
     assert reply.status_code == 422
-    assert reply.json()["error"].startswith(
-        "filter: expected at most 100 constraints, as S3 Vectors counts each value, and one or two more of $ne, $nin "
-        f"and $exists, found {constraints}; the columns are: "
-    )
+    assert reply.json()["error"].startswith(beginning)
+    assert f"found {found}" in reply.json()["error"]
     assert not StandIn.queries
 
 
@@ -99,12 +95,6 @@ def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
     assert there.status_code == here.status_code == 422
     assert there.json()["error"] == here.json()["error"].replace("id (string), ", "")
-
-
-def test_the_opposite_of_a_comparison_is_refused(ask: Ask) -> None:
-    reply = ask("goose", filter={"$not": {"chapter": {"$gt": 3}}})
-    assert reply.status_code == 422
-    assert "within $not" in reply.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.project import ROOT
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page, Response, Route
+else:  # Playwright is not installed where its tests are skipped
+    Browser = Page = Response = Route = Any
+
+__all__ = ["INSECURE", "TOOLS", "Browser", "Page", "Response", "Route", "browser_problem", "open_browser"]
 
 TOOLS = ROOT / "build" / "page-tools"
 INSECURE = "site.test"  # a name of this machine that is no secure context to the browser, unlike 127.0.0.1
@@ -33,7 +37,7 @@ def browser_problem() -> str | None:
 
 
 @contextmanager
-def open_browser() -> Iterator["Browser"]:
+def open_browser() -> Iterator[Browser]:
     """Start the machine's Chromium without a window, and stop it at the end. Raises SystemExit if there is none."""
     if (problem := browser_problem()) is not None:
         raise SystemExit(problem)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import uvicorn
@@ -15,11 +15,8 @@ import uvicorn
 from semsearch.app.app import App
 from semsearch.app.http import ASGIApp
 from semsearch.indexing.corpus import Corpus
-from tests.browser.page.browser import browser_problem, open_browser
+from tests.browser.page.browser import Browser, Page, Response, browser_problem, open_browser
 from tests.world import STORY_COLUMNS, WHAT, WHO, write_bundle
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Response
 
 ATTACK = '<img src="x" onerror="window.attacked = true"><script>window.attacked = true</script>'
 DUCKS = "forty ducks"  # a text that has them after emoji
@@ -34,11 +31,11 @@ DOCUMENT_COLUMNS = {
 }
 
 Serve = Callable[[App], str]
-Open = Callable[..., "Page"]
+Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator["Browser"]:
+def browser() -> Iterator[Browser]:
     if (problem := browser_problem()) is not None:
         pytest.skip(problem)
     with open_browser() as opened:
@@ -97,19 +94,23 @@ def passage(row: int) -> dict[str, object]:
     return where | {"url": f"{SITE}{path}#part-{number}", "start": 7, "end": 9, "passage": number, "page": number}
 
 
-@pytest.fixture(scope="session")
-def documents(serve: Serve, make_app: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a server with a corpus of 8 documents."""
+def document_corpus() -> Corpus:
+    """Return a corpus of 8 documents."""
     texts = [f"{who.capitalize()} {what}." for who in WHO[:4] for what in WHAT]
     ids = [f"passage {row}" for row in range(len(texts))]
     metadata = [json.dumps(passage(row)) for row in range(len(texts))]
-    corpus = Corpus(texts, ids, metadata, empty_texts=0, columns=DOCUMENT_COLUMNS)
+    return Corpus(texts, ids, metadata, empty_texts=0, columns=DOCUMENT_COLUMNS)
+
+
+@pytest.fixture(scope="session")
+def documents(serve: Serve, make_app: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a server with a corpus of documents."""
     folder: Path = tmp_path_factory.mktemp("documents") / "bundle"
-    return serve(make_app(bundle=write_bundle(folder, corpus)))
+    return serve(make_app(bundle=write_bundle(folder, document_corpus())))
 
 
 @pytest.fixture
-def open_page(browser: "Browser", address: str) -> Iterator[Open]:
+def open_page(browser: Browser, address: str) -> Iterator[Open]:
     """Return what opens the page in a window of its own, and waits until it knows the corpus.
 
     At the end it fails for any script that did, for a broken policy, and for a request to another server.
@@ -118,7 +119,7 @@ def open_page(browser: "Browser", address: str) -> Iterator[Open]:
 
         def open_one(
             path: str = "/", server: str = address, ready: str = "#corpus:not(:empty)", **options: Any
-        ) -> "Page":
+        ) -> Page:
             page = contexts.enter_context(watched_page(browser, server, **options))
             page.goto(server + path)
             page.wait_for_selector(ready)
@@ -128,7 +129,7 @@ def open_page(browser: "Browser", address: str) -> Iterator[Open]:
 
 
 @contextmanager
-def watched_page(browser: "Browser", address: str = "", **options: Any) -> "Iterator[Page]":
+def watched_page(browser: Browser, address: str = "", **options: Any) -> Iterator[Page]:
     """Open a window of its own. At the end, fail for any error of a script and for a broken policy.
 
     With an address, fail for a request to another place too.
@@ -150,11 +151,11 @@ def is_wrong(kind: str, text: str) -> bool:
 
 
 @pytest.fixture
-def page(open_page: Open) -> "Page":
+def page(open_page: Open) -> Page:
     return open_page()
 
 
-def search(page: "Page", text: str) -> dict[str, Any]:
+def search(page: Page, text: str) -> dict[str, Any]:
     """Type a text, wait for the reply to it and return what was sent."""
     with page.expect_response(lambda reply: requested(reply).get("text") == text) as seen:
         page.locator("#query").fill(text)
@@ -162,18 +163,18 @@ def search(page: "Page", text: str) -> dict[str, Any]:
     return requested(seen.value)
 
 
-def requested(reply: "Response") -> dict[str, Any]:
+def requested(reply: Response) -> dict[str, Any]:
     """Return what was sent to /similar for this reply; {} for a reply of another route."""
     sent: dict[str, Any] = json.loads(reply.request.post_data or "{}")
     return sent
 
 
-def wait_for_text(page: "Page", selector: str, text: str) -> None:
+def wait_for_text(page: Page, selector: str, text: str) -> None:
     """Wait until an element has this text and no other."""
     page.locator(selector).filter(has_text=re.compile(f"^{re.escape(text)}$")).wait_for(state="attached")
 
 
-def texts(page: "Page") -> list[str]:
+def texts(page: Page) -> list[str]:
     """Return the texts of the results, in order."""
     shown: list[str] = page.locator("li.hit .text").all_text_contents()
     return shown

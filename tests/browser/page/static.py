@@ -5,10 +5,12 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
+
+from tests.stand_ins.http import Quiet, listening
 
 CHUNK = 16_384  # bytes that the server sends at a time
 LATENCY = 0.02  # seconds that the server waits before each reply, as on a way of 20 ms
@@ -27,11 +29,8 @@ def serving(folder: Path, rate: Rate, gzipped: Collection[str] = ()) -> Iterator
     """Serve a folder at this rate, as a static host does; yield its address. gzipped has the suffixes of such files."""
     turn = Lock()
 
-    class Handler(SimpleHTTPRequestHandler):
+    class Files(Quiet, SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
 
         def end_headers(self) -> None:
             if gzipped:
@@ -50,11 +49,5 @@ def serving(folder: Path, rate: Rate, gzipped: Collection[str] = ()) -> Iterator
                 rate.sent += len(chunk)
                 outputfile.write(chunk)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder))
-    server.daemon_threads = True
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with listening(partial(Files, directory=folder)) as address:
+        yield f"{address}/"

@@ -1,25 +1,22 @@
 """Beyond the first results: more of them, texts like one of them, an order, and lists without a query."""
 
 import json
-from typing import TYPE_CHECKING
 
+from tests.browser.page.browser import Page, Route
 from tests.browser.page.conftest import requested, search, texts, wait_for_text
 from tests.world import WHO
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
 
-
-def shown_ids(page: "Page") -> list[str]:
+def shown_ids(page: Page) -> list[str]:
     ids: list[str] = page.locator("li.hit .id").all_text_contents()
     return ids
 
 
-def chapters(page: "Page") -> list[int]:
+def chapters(page: Page) -> list[int]:
     return [int(text.split()[1]) for text in page.get_by_role("button", name="chapter").all_inner_texts()]
 
 
-def test_more_results_follow_the_first_without_repeating_one(page: "Page") -> None:
+def test_more_results_follow_the_first_without_repeating_one(page: Page) -> None:
     page.get_by_label("Number of results").select_option("5")
     search(page, "lost a silver key")
     first = shown_ids(page)
@@ -33,7 +30,7 @@ def test_more_results_follow_the_first_without_repeating_one(page: "Page") -> No
     assert len(shown_ids(page)) == 5
 
 
-def test_texts_like_a_result_are_found_and_back_leads_to_the_query(page: "Page") -> None:
+def test_texts_like_a_result_are_found_and_back_leads_to_the_query(page: Page) -> None:
     search(page, "lost a silver key")
     before, hit = texts(page), page.locator("li.hit").nth(1)
     id = hit.locator(".id").inner_text()
@@ -51,7 +48,7 @@ def test_texts_like_a_result_are_found_and_back_leads_to_the_query(page: "Page")
     assert texts(page) == before
 
 
-def test_an_order_or_a_filter_lists_texts_without_a_query(page: "Page") -> None:
+def test_an_order_or_a_filter_lists_texts_without_a_query(page: Page) -> None:
     assert page.get_by_label("Order").locator("option").all_inner_texts() == [
         *("Best first", "chapter, highest first", "chapter, lowest first"),
         *("told, newest first", "told, oldest first"),
@@ -68,8 +65,8 @@ def test_an_order_or_a_filter_lists_texts_without_a_query(page: "Page") -> None:
     page.wait_for_selector("#empty:visible")
 
 
-def test_a_corpus_in_s3_vectors_is_asked_only_for_what_it_can_answer(page: "Page") -> None:
-    def in_s3_vectors(route: "Route") -> None:
+def test_a_corpus_in_s3_vectors_is_asked_only_for_what_it_can_answer(page: Page) -> None:
+    def in_s3_vectors(route: Route) -> None:
         content = route.fetch().json()
         content["index"] |= {"vectors": {"bucket": "b", "index": "i"}, "keywords": None}
         route.fulfill(json=content)

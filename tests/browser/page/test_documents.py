@@ -1,21 +1,19 @@
 """A corpus of documents: titles, headings, links, groups, and the passages of one document."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.browser.page.browser import Page
 from tests.browser.page.conftest import SITE, Open, search, wait_for_text
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 @pytest.fixture
-def page(open_page: Open, documents: str) -> "Page":
+def page(open_page: Open, documents: str) -> Page:
     return open_page(server=documents)
 
 
-def test_a_document_is_one_result_with_its_best_section_the_way_to_it_and_a_link(page: "Page") -> None:
+def test_a_document_is_one_result_with_its_best_section_the_way_to_it_a_link_and_its_further_sections(
+    page: Page,
+) -> None:
     sent = search(page, "the baker sold forty apples at the market")
     assert sent["group_by"] == "path"
     wait_for_text(page, "#status", "8 documents")
@@ -29,11 +27,7 @@ def test_a_document_is_one_result_with_its_best_section_the_way_to_it_and_a_link
     assert "stories/0.md" in shown
     assert "author Ann" in shown
     assert not any(name in shown for name in ("start", "end", "passage", "url", "headings"))
-
-
-def test_the_further_sections_of_a_document_are_under_its_best(page: "Page") -> None:
-    search(page, "the baker sold forty apples at the market")
-    others = page.locator("li.hit").first.get_by_role("list", name="More sections of this document").locator("li")
+    others = hit.get_by_role("list", name="More sections of this document").locator("li")
     assert others.count() == 2
     for other in others.all():
         link = other.locator("a")
@@ -42,7 +36,7 @@ def test_the_further_sections_of_a_document_are_under_its_best(page: "Page") -> 
         assert "The baker" in other.locator(".excerpt").inner_text()
 
 
-def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
+def test_texts_that_are_listed_have_titles_and_no_groups(page: Page) -> None:
     page.get_by_role("button", name="Filters").click()
     page.locator("#facets").get_by_role("button", name="stories/3.md").click()
     wait_for_text(page, "#status", "5 results")
@@ -62,5 +56,5 @@ def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
         (7, None),
     ],
 )
-def test_only_addresses_of_the_web_become_links(page: "Page", url: object, link: str | None) -> None:
+def test_only_addresses_of_the_web_become_links(page: Page, url: object, link: str | None) -> None:
     assert page.evaluate("([url, folder]) => toLink(url, folder)", [url, SITE]) == link

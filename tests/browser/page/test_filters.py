@@ -1,21 +1,19 @@
 """The filter builder: every type of column, what is sent, and what is found."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.browser.page.browser import Page
 from tests.browser.page.conftest import requested, search, wait_for_text
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
-
-def metadata(page: "Page") -> list[list[str]]:
+def metadata(page: Page) -> list[list[str]]:
     """Return the metadata of each result, such as "chapter 3"."""
     return [hit.locator(".metadata button").all_inner_texts() for hit in page.locator("li.hit").all()]
 
 
-def add_filter(page: "Page", column: str, operator: str | None = None) -> None:
+def add_filter(page: Page, column: str, operator: str | None = None) -> None:
     """Open the builder and choose a column, and how it is compared."""
     if page.locator("#filters").is_hidden():
         page.get_by_role("button", name="Filters").click()
@@ -52,21 +50,19 @@ CASES: dict[str, tuple[str, str | None, dict[str, str], dict[str, Any], str]] = 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_filter_of_each_type_is_sent_and_keeps_what_it_says(page: "Page", case: str) -> None:
+def test_a_filter_of_each_type_is_sent_and_keeps_what_it_says(page: Page, case: str) -> None:
     column, operator, values, sent, kept = CASES[case]
     add_filter(page, column, operator)
     for label, text in values.items():
         page.get_by_label(label, exact=True).fill(text)
     assert search(page, "lost a silver key")["filter"] == sent
     found = metadata(page)
+    assert found
     assert all(any(one.startswith(kept) for one in hit) for hit in found)
-    assert bool(found) == (kept != "nothing")
-    assert page.locator("#status").text_content() == (
-        f"{len(found)} results" if found else "No results pass the filters"
-    )
+    assert page.locator("#status").text_content() == f"{len(found)} results"
 
 
-def test_filters_of_several_columns_must_all_hold_and_so_must_two_of_one(page: "Page") -> None:
+def test_filters_of_several_columns_must_all_hold_and_so_must_two_of_one(page: Page) -> None:
     add_filter(page, "chapter")
     page.get_by_label("chapter from").fill("3")
     add_filter(page, "places", "contains")
@@ -80,7 +76,7 @@ def test_filters_of_several_columns_must_all_hold_and_so_must_two_of_one(page: "
     assert page.locator("#filters-toggle").inner_text() == "Filters (3)"
 
 
-def test_a_filter_that_is_not_filled_in_or_was_removed_is_not_sent(page: "Page") -> None:
+def test_a_filter_that_is_not_filled_in_or_was_removed_is_not_sent(page: Page) -> None:
     add_filter(page, "who")
     assert "filter" not in search(page, "ferry")
     page.get_by_label("who", exact=True).fill("the baker")
@@ -90,7 +86,7 @@ def test_a_filter_that_is_not_filled_in_or_was_removed_is_not_sent(page: "Page")
     assert "filter" not in search(page, "goose")
 
 
-def test_a_click_on_a_value_filters_by_it(page: "Page") -> None:
+def test_a_click_on_a_value_filters_by_it(page: Page) -> None:
     search(page, "The baker lost a silver key")
     for shown, sent in (("chapter 0", {"$gte": 0, "$lte": 0}), ("who the baker", "the baker")):
         with page.expect_request("**/similar") as seen:
@@ -100,14 +96,14 @@ def test_a_click_on_a_value_filters_by_it(page: "Page") -> None:
 
 
 @pytest.fixture
-def facets(page: "Page") -> "Page":
+def facets(page: Page) -> Page:
     """The page with its filters open and their counts drawn."""
     page.get_by_role("button", name="Filters").click()
     page.locator("#facets fieldset").first.wait_for()
     return page
 
 
-def test_values_show_their_counts_and_a_click_filters_by_one(facets: "Page") -> None:
+def test_values_show_their_counts_and_a_click_filters_by_one(facets: Page) -> None:
     assert facets.locator("#facets legend").all_inner_texts() == ["places", "true", "who"]
     village = facets.locator("#facets").get_by_role("button", name="village")
     assert village.inner_text().split() == ["village", "60"]

@@ -3,31 +3,20 @@
 import json
 import re
 import shlex
-from asyncio import new_event_loop, set_event_loop
-from base64 import b64decode
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pytest
 
-from function.events import make_handler
 from semsearch.app.app import App
+from tests.browser.page.browser import Browser, Page, Route
 from tests.browser.page.conftest import Open, Serve, search, texts, wait_for_text
-from tests.function.events.event_makers import http_api
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
 
 KEY = "a-key-of-the-tests"
 AS_AT_THE_START = {"num_results": 10, "mode": "hybrid", "highlights": True, "prefix": True}
 
 
-def curl(page: "Page") -> list[str]:
+def curl(page: Page) -> list[str]:
     """Return the words of the curl line as a shell reads them."""
     return shlex.split(page.locator("#curl pre code").text_content() or "")
 
@@ -56,7 +45,7 @@ def test_an_address_that_was_cut_or_made_up_is_read_as_far_as_it_goes(open_page:
     assert json.loads(curl(page)[-1]) == {"text": "ferry"} | AS_AT_THE_START
 
 
-def test_the_curl_line_sends_what_the_page_sent(page: "Page") -> None:
+def test_the_curl_line_sends_what_the_page_sent(page: Page) -> None:
     text = """it's "5 $HOME `id` \\n!! 100% 東京 <b>"""
     sent = search(page, text)
     command = curl(page)
@@ -74,28 +63,16 @@ def test_the_curl_line_can_be_copied(open_page: Open) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == page.locator("#curl pre code").text_content()
 
 
-@pytest.fixture
-def closed(open_page: Open) -> Callable[[], "Page"]:
-    """Return what opens the page of a server that answers only with KEY."""
-
-    def check(route: "Route") -> None:
+def test_a_key_that_is_typed_lasts_as_long_as_the_tab_and_is_in_no_address_and_no_command(page: Page) -> None:
+    def check(route: Route) -> None:
         if route.request.headers.get("authorization") == f"Bearer {KEY}":
             route.continue_()
         else:
             route.fulfill(status=401, json={"error": "authorization: no such key", "error_type": "unauthorized"})
 
-    def open_closed() -> "Page":
-        page = open_page()
-        page.route("**/info", check)
-        page.route("**/similar", check)
-        page.reload()
-        return page
-
-    return open_closed
-
-
-def test_a_server_that_wants_a_key_is_asked_with_the_one_that_is_typed(closed: Callable[[], "Page"]) -> None:
-    page = closed()
+    page.route("**/info", check)
+    page.route("**/similar", check)
+    page.reload()
     wait_for_text(page, "#problem", "authorization: no such key")
     page.get_by_label("API key").fill("wrong")
     page.keyboard.press("Enter")
@@ -106,13 +83,6 @@ def test_a_server_that_wants_a_key_is_asked_with_the_one_that_is_typed(closed: C
     search(page, "ferry")
     assert len(texts(page)) == 10
     assert page.locator("#key").is_hidden()
-
-
-def test_the_key_lasts_as_long_as_the_tab_and_is_in_no_address_and_no_command(closed: Callable[[], "Page"]) -> None:
-    page = closed()
-    page.get_by_label("API key").fill(KEY)
-    page.keyboard.press("Enter")
-    search(page, "ferry")
     page.reload()
     page.locator("li.hit").first.wait_for()
     assert KEY not in page.url
@@ -121,7 +91,7 @@ def test_the_key_lasts_as_long_as_the_tab_and_is_in_no_address_and_no_command(cl
     assert page.evaluate("Object.values(localStorage).length") == 0
 
 
-def test_the_phases_of_the_request_are_named_with_their_milliseconds(page: "Page") -> None:
+def test_the_phases_of_the_request_are_named_with_their_milliseconds(page: Page) -> None:
     page.get_by_label("Both").check()
     with page.expect_response("**/similar") as seen:
         page.locator("#query").fill("ferry")
@@ -150,30 +120,14 @@ def test_the_cold_start_is_drawn_for_the_one_who_waited_for_it_and_folded_for_ot
     assert model["x"] == pytest.approx(imports["x"] + imports["width"], abs=2)
 
 
-@pytest.fixture
-def in_lambda(make_app: Callable[..., App], page_bundle: Path) -> Iterator[Callable[["Route"], None]]:
-    """Return what answers a browser's request by the Lambda handler of an API with the stage prod."""
-    loop = new_event_loop()
-    with closing(loop), ThreadPoolExecutor(1, initializer=lambda: set_event_loop(loop)) as thread:
-        handler = make_handler(make_app(bundle=page_bundle), base_path="/")
-        context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
+def test_it_works_behind_a_stage_of_an_api(browser: Browser, address: str) -> None:
+    def answer(route: Route) -> None:
+        path = urlsplit(route.request.url).path.removeprefix("/prod")
+        route.fulfill(response=route.fetch(url=address + (path or "/")))
 
-        def answer(route: "Route") -> None:
-            request = route.request
-            event = http_api(request.method, urlsplit(request.url).path, request.post_data)
-            event["requestContext"]["stage"] = "prod"
-            event["headers"] |= request.headers | {"accept-encoding": "identity"}  # a fulfilled route is not unpacked
-            reply = thread.submit(handler, event, context).result()
-            body = b64decode(reply["body"]) if reply["isBase64Encoded"] else reply["body"].encode()
-            route.fulfill(status=reply["statusCode"], headers=reply["headers"], body=body)
-
-        yield answer
-
-
-def test_it_works_behind_a_stage_of_an_api_in_lambda(browser: Any, in_lambda: Callable[["Route"], None]) -> None:
     with browser.new_context() as context:
         page = context.new_page()
-        page.route("**/*", in_lambda)
+        page.route("**/*", answer)
         page.goto("https://stories.example.com/prod")
         page.locator("#corpus:not(:empty)").wait_for()
         search(page, "missed the last ferry of the year")

@@ -3,20 +3,18 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from semsearch.app.app import App
 from semsearch.indexing.corpus import Corpus
+from tests.browser.page.browser import Page, Route
 from tests.browser.page.conftest import ATTACK, DUCKS, Open, Serve, requested, search, texts, wait_for_text
 from tests.world import write_bundle
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
 
-
-def test_results_appear_as_one_types_best_first_and_their_number_is_announced(page: "Page", corpus: Corpus) -> None:
+def test_results_appear_as_one_types_best_first_and_their_number_is_announced(page: Page, corpus: Corpus) -> None:
     with page.expect_response(lambda reply: "in the snow" in (reply.request.post_data or "")):
         page.locator("#query").press_sequentially("lost a silver key in the snow")
     page.locator("#hits:not([aria-busy])").wait_for(state="attached")
@@ -28,7 +26,7 @@ def test_results_appear_as_one_types_best_first_and_their_number_is_announced(pa
     assert scores == sorted(scores, reverse=True)
 
 
-def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: "Page") -> None:
+def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: Page) -> None:
     page.get_by_label("Words").check()
     page.get_by_label("Number of results").select_option("50")
     with page.expect_response(lambda reply: requested(reply).get("text") == DUCKS) as seen:
@@ -46,7 +44,7 @@ def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: "P
     assert hit.locator("mark").all_text_contents() == marked
 
 
-def test_a_corrected_word_is_shown_with_what_replaced_it(page: "Page") -> None:
+def test_a_corrected_word_is_shown_with_what_replaced_it(page: Page) -> None:
     note = page.locator("#corrected")
     page.get_by_label("Both").check()
     search(page, "the angry gooes and the fery")
@@ -64,7 +62,7 @@ def test_a_corrected_word_is_shown_with_what_replaced_it(page: "Page") -> None:
     note.wait_for(state="hidden")
 
 
-def test_nothing_is_asked_for_an_empty_or_blank_field(page: "Page") -> None:
+def test_nothing_is_asked_for_an_empty_or_blank_field(page: Page) -> None:
     search(page, "ferry")
     asked: list[str] = []
     page.on("request", lambda one: asked.append(one.url))
@@ -92,7 +90,7 @@ def test_while_one_types_nothing_is_asked_until_there_is_a_pause(open_page: Open
     assert asked == ["goose"]
 
 
-def test_the_arrow_right_after_a_new_question_leads_to_its_first_result(page: "Page") -> None:
+def test_the_arrow_right_after_a_new_question_leads_to_its_first_result(page: Page) -> None:
     search(page, "ferry")
     page.clock.install()
     page.clock.pause_at(4_000_000_000)  # the pause after which the page searches never ends
@@ -104,10 +102,10 @@ def test_the_arrow_right_after_a_new_question_leads_to_its_first_result(page: "P
     assert focused == page.locator("li.hit .text").first.text_content()
 
 
-def test_a_reply_that_comes_after_a_later_one_is_dropped(page: "Page") -> None:
+def test_a_reply_that_comes_after_a_later_one_is_dropped(page: Page) -> None:
     held: list[Route] = []
 
-    def hold_the_first(route: "Route") -> None:
+    def hold_the_first(route: Route) -> None:
         if held:
             route.continue_()
         else:
@@ -132,7 +130,7 @@ def test_a_reply_that_comes_after_a_later_one_is_dropped(page: "Page") -> None:
     assert any("ferry" in text for text in texts(page))
 
 
-def test_an_error_is_shown_in_the_servers_own_words(page: "Page") -> None:
+def test_an_error_is_shown_in_the_servers_own_words(page: Page) -> None:
     search(page, "ferry")
     search(page, "a" * 70_000)
     problem = page.locator("#problem")
@@ -151,13 +149,13 @@ def test_an_error_is_shown_in_the_servers_own_words(page: "Page") -> None:
         ({"status": 422, "body": json.dumps({"error": ATTACK})}, ATTACK),
     ],
 )
-def test_an_error_that_is_not_this_servers_is_shown_too(page: "Page", reply: dict[str, Any], shown: str) -> None:
+def test_an_error_that_is_not_this_servers_is_shown_too(page: Page, reply: dict[str, Any], shown: str) -> None:
     page.route("**/similar", lambda route: route.fulfill(**reply))
     search(page, "ferry")
     assert page.locator("#problem").text_content() == shown
 
 
-def test_no_text_id_or_metadata_is_taken_for_html(page: "Page") -> None:
+def test_no_text_id_or_metadata_is_taken_for_html(page: Page) -> None:
     page.get_by_label("Words").check()
     search(page, "onerror")
     hit = page.locator("li.hit", has_text="onerror")
@@ -186,7 +184,7 @@ def test_the_title_of_the_texts_is_that_of_the_page(
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
-def test_each_mode_of_the_bundle_can_be_chosen(page: "Page") -> None:
+def test_each_mode_of_the_bundle_can_be_chosen(page: Page) -> None:
     assert page.get_by_label("Both").is_checked()  # by default
     page.get_by_label("Both").check()
     assert search(page, "angry goose")["mode"] == "hybrid"

@@ -4,28 +4,31 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
 
 from semsearch.app.app import App
-from semsearch.engine.bundle import check_bundle
+from semsearch.engine.bundle import ModelInfo, check_bundle
 from semsearch.engine.embedder import Embedder
+from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.documents.passages import Splitter
+from semsearch.indexing.documents.reading import Reading, read_documents
 from semsearch.site.site import write_site
 
 # ruff: noqa: RUF001 # the texts are in several scripts
-from tests.browser.page.conftest import DOCUMENT_COLUMNS, browser, passage, watched_page
-from tests.browser.site.world import PACKAGES, packages_problem, write_site_bundle
-from tests.world import STORY_COLUMNS, WHAT, WHO, InProcess, add_floor, story_metadata
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from tests.browser.page.browser import Browser, Page
+from tests.browser.page.conftest import browser, document_corpus, watched_page
+from tests.browser.site.world import PACKAGES, make_wordpiece, packages_problem, write_site_bundle
+from tests.stand_ins.http import Quiet
+from tests.world import DIM, MAX_TOKENS, STORY_COLUMNS, InProcess, add_floor, story_metadata
 
 SCRIPTS = [
     "Zürich liegt an der Limmat. Die STRASSE ist naß, der Kaffee in Łódź stark.",
@@ -68,18 +71,26 @@ def site(tmp_path_factory: pytest.TempPathFactory, site_bundle: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def documents_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus of 8 documents with 5 passages each."""
-    texts = [f"{who.capitalize()} {what}." for who in WHO[:4] for what in WHAT]
-    ids = [f"passage {row}" for row in range(len(texts))]
-    metadata = [json.dumps(passage(row)) for row in range(len(texts))]
-    corpus = Corpus(texts, ids, metadata, empty_texts=0, columns=DOCUMENT_COLUMNS)
-    return write_site_bundle(tmp_path_factory.mktemp("documents") / "bundle", corpus)
+    return write_site_bundle(tmp_path_factory.mktemp("documents") / "bundle", document_corpus())
 
 
 def make_site(bundle: Path, folder: Path) -> Path:
     """Write the site of a bundle into a sub-folder, where sites of projects are; return the site's folder."""
     write_site(bundle, folder / "project" / "search", packages=PACKAGES)
     return folder / "project" / "search"
+
+
+def make_site_of_pages(pages: dict[str, str], folder: Path, anchors: str = "github") -> Path:
+    """Write pages, their bundle in folder/bundle, and the site for searching them beside them; return its folder."""
+    project = folder / "project"
+    for name, content in pages.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(content)
+    model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
+    reading = Reading(Splitter(make_wordpiece(), model, 20, 0), anchors=anchors)
+    corpus = read_documents(project, folder / "passages", reading)
+    bundle = write_site_bundle(folder / "bundle", replace(corpus, columns=choose_types(corpus, {}, project)))
+    return make_site(bundle, folder)
 
 
 Function = Callable[[dict[str, Any]], dict[str, Any]]
@@ -115,10 +126,7 @@ class StaticHost:
         self.policy = ""  # Content-Security-Policy of the pages around the site
         host = self
 
-        class Handler(SimpleHTTPRequestHandler):
-            def log_message(self, *_: object) -> None:
-                """Print nothing."""
-
+        class Files(Quiet, SimpleHTTPRequestHandler):
             def end_headers(self) -> None:
                 if host.policy and self.path.endswith(".html"):
                     self.send_header("content-security-policy", host.policy)
@@ -140,8 +148,7 @@ class StaticHost:
                 else:
                     super().do_GET()
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=site.parents[1]))
-        self._server.daemon_threads = True
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=site.parents[1]))
         self.place = f"{self._server.server_port}/project/search/"
         Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -154,7 +161,7 @@ class StaticHost:
 
 
 Host = Callable[[Path], StaticHost]
-Visit = Callable[..., "Page"]
+Visit = Callable[..., Page]
 
 
 @pytest.fixture
@@ -173,14 +180,14 @@ def host() -> Iterator[Host]:
 
 
 @pytest.fixture
-def visit(browser: "Browser") -> Iterator[Visit]:
+def visit(browser: Browser) -> Iterator[Visit]:
     """Return what opens a site's page in a window of its own, and waits until it knows the corpus.
 
     At the end it fails for any error of a script, for a broken policy, and for a request to another host.
     """
     with ExitStack() as contexts:
 
-        def open_one(host: StaticHost, name: str = "127.0.0.1", query: str = "", **options: Any) -> "Page":
+        def open_one(host: StaticHost, name: str = "127.0.0.1", query: str = "", **options: Any) -> Page:
             address = f"http://{name}:{host.place}"
             page = contexts.enter_context(watched_page(browser, address, **options))
             page.goto(address + query)
@@ -190,7 +197,7 @@ def visit(browser: "Browser") -> Iterator[Visit]:
         yield open_one
 
 
-def wait_until(page: "Page", part: str) -> None:
+def wait_until(page: Page, part: str) -> None:
     """Wait until the site has loaded a part: keyword, semantic or offline; each comes after the one before."""
     parts = ("keyword", "semantic", "offline")
     later = ", ".join(f"#loading[data-ready={each}]" for each in parts[parts.index(part) :])

@@ -6,30 +6,21 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
-from semsearch.engine.bundle import ModelInfo, check_bundle
+from semsearch.engine.bundle import check_bundle
 from semsearch.engine.embedder import Embedder
-from semsearch.indexing.columns import choose_types
-from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import Reading, read_documents
-from semsearch.site.site import write_site
+from tests.browser.page.browser import Browser, Page, Route
 from tests.browser.page.conftest import Serve, serve, watched_page
 from tests.browser.page.test_accessibility import axe, violations
-from tests.browser.site.conftest import Connect, Host, StaticHost
+from tests.browser.site.conftest import Connect, Host, StaticHost, make_site_of_pages
 from tests.browser.site.test_equal import assert_equal
-from tests.browser.site.world import PACKAGES, make_wordpiece, write_site_bundle
-from tests.world import DIM, MAX_TOKENS
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
 
 KEY = "a-key-of-the-tests"
 QUESTION = "baker painted kitchen"
@@ -47,27 +38,13 @@ PAGES = {
 NO_SHARED_WORKER = "delete globalThis.SharedWorker"
 SAVES_DATA = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
 
-OpenBox = Callable[..., "Page"]
+OpenBox = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site for searching three pages, beside them. Its bundle is in ../../bundle."""
-    folder = tmp_path_factory.mktemp("box") / "project"
-    for name, content in PAGES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    return write_search(folder, "search")
-
-
-def write_search(pages: Path, name: str) -> Path:
-    """Write the site for searching a folder of pages into one of its folders, and its bundle beside the pages."""
-    model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
-    reading = Reading(Splitter(make_wordpiece(), model, 20, 0))
-    corpus = read_documents(pages, pages.parent / "passages", reading)
-    bundle = write_site_bundle(pages.parent / "bundle", replace(corpus, columns=choose_types(corpus, {}, pages)))
-    write_site(bundle, pages / name, packages=PACKAGES)
-    return pages / name
+    return make_site_of_pages(PAGES, tmp_path_factory.mktemp("box"))
 
 
 @pytest.fixture
@@ -76,7 +53,7 @@ def box_bundle(project: Path) -> Path:
 
 
 @pytest.fixture
-def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
+def open_box(browser: Browser, project: Path) -> Iterator[OpenBox]:
     """Return what opens a page with the box and these attributes. At the end it fails for any error of a script.
 
     element is the HTML that makes the element, if the page does not have it from the start.
@@ -87,12 +64,12 @@ def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
         def open_one(
             host: StaticHost,
             attributes: str = "",
-            page: "Page | None" = None,
+            page: Page | None = None,
             lang: str = "en",
             script: str = "",
             element: str = "",
             **options: Any,
-        ) -> "Page":
+        ) -> Page:
             if page is None:
                 page = contexts.enter_context(watched_page(browser, **options))
                 if script:
@@ -113,7 +90,7 @@ def open_box(browser: "Browser", project: Path) -> Iterator[OpenBox]:
         yield open_one
 
 
-def ask(page: "Page", text: str = QUESTION) -> list[str]:
+def ask(page: Page, text: str = QUESTION) -> list[str]:
     """Open the box by its key, type a text and return the headings above the results."""
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill(text)
@@ -122,7 +99,7 @@ def ask(page: "Page", text: str = QUESTION) -> list[str]:
     return titles
 
 
-def wait_for_meaning(page: "Page") -> None:
+def wait_for_meaning(page: Page) -> None:
     page.evaluate("import('./search/search.js').then(({ open }) => open()).then((search) => search.load())")
 
 
@@ -196,7 +173,7 @@ def test_enter_right_after_a_new_question_opens_the_first_result_of_that_questio
     assert page.url.endswith("/project/river.html#ducks")
 
 
-def slow_results(page: "Page") -> "dict[str, Route]":
+def slow_results(page: Page) -> dict[str, Route]:
     """Hold the requests to the API in the folder api/, and return them by their text; `answer` answers one."""
     held: dict[str, Route] = {}
     page.route("**/api/info", lambda route: route.fulfill(json=NO_COLUMNS))
@@ -204,7 +181,7 @@ def slow_results(page: "Page") -> "dict[str, Route]":
     return held
 
 
-def answer(page: "Page", held: "dict[str, Route]", text: str) -> None:
+def answer(page: Page, held: dict[str, Route], text: str) -> None:
     """Wait for the request with a text, and answer it with one document whose page has the text as its name."""
     while text not in held:
         page.wait_for_timeout(10)

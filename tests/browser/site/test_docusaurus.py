@@ -5,17 +5,14 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.page.browser import Browser, Page
 from tests.browser.site.conftest import Host
 from tests.browser.site.test_box import QUESTION, project
 from tests.browser.site.test_frameworks import framework_source
 from tests.project import ROOT
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 MODULES = {
     "react": 'export const { createElement, useEffect, useState } = require("react");',
@@ -35,11 +32,11 @@ import SearchBar from "./SearchBar.js";
 require("react-dom/client").createRoot(root).render(require("react").createElement(SearchBar));
 """
 
-OpenSite = Callable[..., "Page"]
+OpenSite = Callable[..., Page]
 
 
 @pytest.fixture
-def open_site(browser: "Browser", project: Path, host: Host) -> Iterator[OpenSite]:
+def open_site(browser: Browser, project: Path, host: Host) -> Iterator[OpenSite]:
     """Return what opens a page of a site at this base URL, whose search is in project/find/."""
     folder = project.parent
     if not (folder / "find").exists():
@@ -55,7 +52,7 @@ def open_site(browser: "Browser", project: Path, host: Host) -> Iterator[OpenSit
     address = f"http://127.0.0.1:{host(project).place}".removesuffix("search/")
     with ExitStack() as contexts:
 
-        def open_one(base: str = "/project/", locale: str = "en") -> "Page":
+        def open_one(base: str = "/project/", locale: str = "en") -> Page:
             i18n = {"currentLocale": locale, "defaultLocale": "en", "localeConfigs": LOCALES}
             context = {"siteConfig": {"baseUrl": base}, "i18n": i18n}
             stated = f"const pushed = [], routes = {json.dumps(ROUTES)}, context = {json.dumps(context)};"
@@ -71,15 +68,21 @@ def open_site(browser: "Browser", project: Path, host: Host) -> Iterator[OpenSit
         yield open_one
 
 
-def ask(page: "Page", text: str = QUESTION) -> None:
+def ask(page: Page, text: str = QUESTION) -> None:
     page.get_by_role("button", name="Search", exact=True).click()
     page.get_by_role("combobox").fill(text)
     page.get_by_role("option").first.wait_for()
 
 
-def test_a_result_that_is_a_page_of_docusaurus_is_opened_by_its_router(open_site: OpenSite) -> None:
+def test_a_result_that_is_a_page_of_docusaurus_is_opened_by_its_router_or_with_ctrl_in_a_tab(
+    open_site: OpenSite,
+) -> None:
     page = open_site()
     ask(page)
+    with page.context.expect_page() as opened:
+        page.locator("[part=hit]").first.click(modifiers=["Control"])
+    opened.value.wait_for_url("**/project/guide/kitchen.html#walls")
+    assert page.evaluate("pushed") == []
     page.locator("[part=hit]").first.click()
     page.get_by_role("combobox").wait_for(state="hidden")
     ask(page)
@@ -94,15 +97,6 @@ def test_a_result_that_is_another_file_of_the_site_is_loaded(open_site: OpenSite
     ask(page, "forty ducks frozen river")
     page.locator("[part=hit]").first.click()
     page.wait_for_url("**/project/river.html#ducks")
-
-
-def test_a_click_with_ctrl_opens_a_tab(open_site: OpenSite) -> None:
-    page = open_site()
-    ask(page)
-    with page.context.expect_page() as opened:
-        page.locator("[part=hit]").first.click(modifiers=["Control"])
-    opened.value.wait_for_url("**/project/guide/kitchen.html#walls")
-    assert page.evaluate("pushed") == []
 
 
 def test_the_pages_of_another_language_have_the_search_of_the_whole_site(open_site: OpenSite) -> None:

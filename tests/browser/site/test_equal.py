@@ -430,24 +430,21 @@ def test_stages_keep_the_rows_that_the_function_keeps(
     compare(make_site(bundle, tmp_path), function, asked)
 
 
-@pytest.mark.parametrize(
-    ("condition", "where"),
-    [
-        ({"colour": "red"}, "filter"),
-        ({"chapter": "three"}, "filter.chapter.$eq"),
-        ({"chapter": {"$in": []}}, "filter.chapter.$in"),
-        ({"told": {"$lt": "2024-02-31"}}, "filter.told.$lt"),
-        ({"true": {"$startsWith": "t"}}, "filter.true"),
-        ({"$or": [{}, {"who": {"$near": 1}}]}, "filter.$or.1.who"),
-        ({"who": {"$exists": 1}}, "filter.who.$exists"),
-    ],
-)
-def test_a_wrong_filter_is_named(site: Path, condition: dict[str, Any], where: str) -> None:
-    (reply,) = answers(site, [("similar", {"num_results": 1, "filter": condition})])
-    assert reply["error"].startswith(where)
-    assert "expected" in reply["error"]
+WRONG_FILTERS: list[tuple[dict[str, Any], str]] = [
+    ({"colour": "red"}, "filter"),
+    ({"chapter": "three"}, "filter.chapter.$eq"),
+    ({"chapter": {"$in": []}}, "filter.chapter.$in"),
+    ({"told": {"$lt": "2024-02-31"}}, "filter.told.$lt"),
+    ({"true": {"$startsWith": "t"}}, "filter.true"),
+    ({"$or": [{}, {"who": {"$near": 1}}]}, "filter.$or.1.who"),
+    ({"who": {"$exists": 1}}, "filter.who.$exists"),
+]
 
 
-def test_an_id_that_no_text_has_is_named(site: Path) -> None:
-    (reply,) = answers(site, [("similar", {"num_results": 1, "id": "story-999"})])
-    assert reply == {"error": "there is no text with the id story-999; search for one"}
+def test_a_wrong_filter_and_an_id_that_no_text_has_are_named(site: Path) -> None:
+    asked: list[dict[str, Any]] = [*({"filter": condition} for condition, _ in WRONG_FILTERS), {"id": "story-999"}]
+    *found, unknown = answers(site, [("similar", {"num_results": 1} | request) for request in asked])
+    for reply, (_, where) in zip(found, WRONG_FILTERS, strict=True):
+        assert reply["error"].startswith(where)
+        assert "expected" in reply["error"]
+    assert unknown == {"error": "there is no text with the id story-999; search for one"}

@@ -2,16 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.browser.page.browser import Page, Route
 from tests.browser.site.conftest import Host
 from tests.browser.site.test_box import NO_COLUMNS, QUESTION, OpenBox, ask, open_box, project
 from tests.browser.site.world import PACKAGES
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
 
 # The development build of React, because only that mounts everything twice in StrictMode. It is CommonJS.
 REACT = {
@@ -72,18 +70,18 @@ def framework_source(framework: str) -> str:
     return ""
 
 
-def open_page(framework: str, project: Path, host: Host, open_box: OpenBox, attributes: dict[str, Any]) -> "Page":
+def open_page(framework: str, project: Path, host: Host, open_box: OpenBox, attributes: dict[str, Any]) -> Page:
     """Open a page in which a framework mounts the element before search.js defines it."""
     source = framework_source(framework) + SHOW[framework]
     (project.parent / f"{framework}.js").write_text(f"{source}\nshow({json.dumps(attributes)});")
     return open_box(host(project), element=f'<div id="root"></div><script src="{framework}.js"></script>')
 
 
-def show(page: "Page", attributes: dict[str, Any] | None) -> None:
+def show(page: Page, attributes: dict[str, Any] | None) -> None:
     page.evaluate("(attributes) => show(attributes)", attributes)
 
 
-def open_and_close(page: "Page", key: str) -> None:
+def open_and_close(page: Page, key: str) -> None:
     """Open the box by a key, and close it."""
     page.keyboard.press(key)
     page.get_by_role("combobox").wait_for()
@@ -91,7 +89,7 @@ def open_and_close(page: "Page", key: str) -> None:
     page.get_by_role("combobox").wait_for(state="hidden")
 
 
-def opens_nothing(page: "Page", key: str) -> bool:
+def opens_nothing(page: Page, key: str) -> bool:
     page.keyboard.press(key)
     page.wait_for_timeout(50)  # milliseconds, in which the script of the box would be there
     is_closed: bool = page.get_by_role("combobox").count() == 0
@@ -131,7 +129,7 @@ def test_a_key_for_the_api_reaches_the_element(framework: str, project: Path, ho
     page = open_page(framework, project, host, open_box, {"api": "api/", "api-key": "first"})
     sent: list[str] = []
 
-    def reply(route: "Route") -> None:
+    def reply(route: Route) -> None:
         sent.append(route.request.headers["authorization"])
         route.fulfill(json={"results": [], "truncated": False})
 

@@ -2,17 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.browser.page.browser import Page
 from tests.browser.page.test_accessibility import axe, violations
-from tests.browser.site.conftest import Connect, Host
-from tests.browser.site.test_box import OpenBox, open_box, write_search
+from tests.browser.site.conftest import Connect, Host, make_site_of_pages
+from tests.browser.site.test_box import OpenBox, open_box
 from tests.browser.site.test_equal import compare
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 HEAD = '<!doctype html><html lang="{}"><meta name="docusaurus_version" content="{}"><title>Guide</title><main>'
 GUIDE = (
@@ -45,14 +43,10 @@ COLOURS = """(dialog) => {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site for searching pages in two versions and two languages, beside them."""
-    folder = tmp_path_factory.mktemp("results") / "project"
-    for name, content in PAGES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    return write_search(folder, "search")
+    return make_site_of_pages(PAGES, tmp_path_factory.mktemp("results"))
 
 
-def stand_on(page: "Page", version: str, lang: str) -> None:
+def stand_on(page: Page, version: str, lang: str) -> None:
     """Set the version and the language of the page around the box, as a change of the route does."""
     page.evaluate(
         """([version, lang]) => {
@@ -65,7 +59,15 @@ def stand_on(page: "Page", version: str, lang: str) -> None:
     )
 
 
-def ask(page: "Page", text: str) -> "list[str]":
+@pytest.fixture
+def page(project: Path, host: Host, open_box: OpenBox) -> Page:
+    """A page of version 2.0 in English whose box searches words."""
+    page = open_box(host(project), 'mode="keyword"')
+    stand_on(page, "2.0", "en")
+    return page
+
+
+def ask(page: Page, text: str) -> list[str]:
     """Open the box if it is closed, type a text and return the addresses of the sections."""
     if page.get_by_role("combobox").count() == 0:
         page.keyboard.press("Control+k")
@@ -77,9 +79,7 @@ def ask(page: "Page", text: str) -> "list[str]":
     return [str(hit.get_attribute("href")).rpartition("/project/")[2] for hit in hits.all()]
 
 
-def test_a_card_has_the_way_the_name_and_the_signature(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'mode="keyword"')
-    stand_on(page, "2.0", "en")
+def test_a_card_has_the_way_the_name_and_the_signature(page: Page) -> None:
     assert ask(page, "Sailor.open_door")[0] == "api.html#ship.Sailor.open_door"
     card = page.locator("[part=hit]").first
     assert card.locator("[part=heading]").inner_text() == "ship.Sailor.open_door"
@@ -96,9 +96,7 @@ def test_a_card_has_the_way_the_name_and_the_signature(project: Path, host: Host
     assert box["height"] < 30
 
 
-def test_a_page_shows_three_sections_and_more_after_a_key(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'mode="keyword"')
-    stand_on(page, "2.0", "en")
+def test_a_page_shows_three_sections_and_more_after_a_key(page: Page) -> None:
     assert len([link for link in ask(page, "sailor") if link.startswith("guide")]) == 3
     page.get_by_role("option", name="More on this page").wait_for()
     for _ in range(3):
@@ -108,8 +106,7 @@ def test_a_page_shows_three_sections_and_more_after_a_key(project: Path, host: H
     assert page.get_by_role("option", name="More on this page").count() == 0
 
 
-def test_the_box_searches_the_version_and_language_of_its_page(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'mode="keyword"')
+def test_the_box_searches_the_version_and_language_of_its_page(page: Page) -> None:
     stand_on(page, "1.0", "en")
     assert {link.partition("#")[0] for link in ask(page, "wooden door")} == {"1.0/guide.html"}
     chip = page.get_by_role("button", name="Only version 1.0, English")
@@ -124,8 +121,7 @@ def test_the_box_searches_the_version_and_language_of_its_page(project: Path, ho
     assert page.locator("[part=hit][href*='#doors']").count() == 1
 
 
-def test_nothing_found_in_the_scope_leads_to_all(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'mode="keyword"')
+def test_nothing_found_in_the_scope_leads_to_all(page: Page) -> None:
     stand_on(page, "1.0", "en")
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill("painted")
@@ -134,9 +130,7 @@ def test_nothing_found_in_the_scope_leads_to_all(project: Path, host: Host, open
     page.locator("[part=hit][href$='guide.html#walls']").first.wait_for()
 
 
-def test_a_word_is_left_out_until_its_chip_is_removed(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'mode="keyword"')
-    stand_on(page, "2.0", "en")
+def test_a_word_is_left_out_until_its_chip_is_removed(page: Page) -> None:
     assert "guide.html#snow" not in ask(page, "sailor -snow")
     chip = page.get_by_role("button", name="without “snow”")
     chip.click()
@@ -146,9 +140,7 @@ def test_a_word_is_left_out_until_its_chip_is_removed(project: Path, host: Host,
     assert len(ask(page, "-snow")) == 1  # a word at the beginning is no instruction
 
 
-def test_a_corrected_word_is_named_with_the_other_reading(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'mode="keyword"')
-    stand_on(page, "2.0", "en")
+def test_a_corrected_word_is_named_with_the_other_reading(page: Page) -> None:
     assert ask(page, "paintde kitchen")[0] == "guide.html#walls"
     page.get_by_role("status").filter(has_text="instead of “paintde”").wait_for()
     page.keyboard.press("ArrowUp")
@@ -214,9 +206,7 @@ def test_a_boost_of_the_owner_orders_the_results(project: Path, host: Host, open
     assert ask(page, "sailor")[0].startswith("1.0/guide.html")
 
 
-def test_ctrl_enter_opens_a_tab_and_keeps_the_box(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'mode="keyword"')
-    stand_on(page, "2.0", "en")
+def test_ctrl_enter_opens_a_tab_and_keeps_the_box(page: Page) -> None:
     ask(page, "wooden door")
     with page.context.expect_page() as opened:
         page.keyboard.press("Control+Enter")

@@ -5,20 +5,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.corpus import Corpus
+from tests.browser.page.browser import Browser, Page
 from tests.browser.page.conftest import watched_page
 from tests.browser.site.conftest import Host
 from tests.browser.site.world import PACKAGES, write_site_bundle
 from tests.project import ROOT
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 TOOLS = ROOT / "build" / "sphinx-tools"
 CONFIG = f"""\
@@ -74,7 +71,7 @@ def furo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def page(furo: Path, host: Host, browser: "Browser") -> Iterator["Page"]:
+def page(furo: Path, host: Host, browser: Browser) -> Iterator[Page]:
     """A page of the documentation on a phone. At the end it fails for any error of a script."""
     address = f"http://127.0.0.1:{host(furo / 'project' / 'search').place}".removesuffix("search/")
     with watched_page(browser, viewport={"width": 390, "height": 800}, base_url=address) as page:
@@ -113,7 +110,7 @@ def test_a_search_that_cannot_be_written_fails_the_build(tmp_path: Path) -> None
     assert "semsearch.sphinx: project/guide: holds kitchen.html" in done.stderr.replace(f"{tmp_path}/", "")
 
 
-def test_the_box_opens_from_furos_sidebar_on_a_phone_and_leads_to_a_heading(page: "Page") -> None:
+def test_the_box_opens_from_furos_sidebar_on_a_phone_and_leads_to_a_heading(page: Page) -> None:
     page.locator("label.nav-overlay-icon").first.click()
     button = page.get_by_role("button", name='Ask "why"')
     margins = """(button) => {
@@ -129,7 +126,7 @@ def test_the_box_opens_from_furos_sidebar_on_a_phone_and_leads_to_a_heading(page
     page.wait_for_url("**/guide/kitchen.html#walls")
 
 
-def test_sphinxs_own_search_page_works(page: "Page") -> None:
+def test_sphinxs_own_search_page_works(page: Page) -> None:
     page.goto("search.html?q=baker")
     assert page.locator("#search-results li a").first.get_attribute("href") == "guide/kitchen.html"
 

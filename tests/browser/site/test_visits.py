@@ -2,31 +2,21 @@
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 import pytest
 
-from semsearch.engine.bundle import ModelInfo
-from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import Reading, read_documents
 from semsearch.site.site import write_site
-from tests.browser.page.browser import INSECURE
-from tests.browser.site.conftest import Connect, Function, Host, Visit, make_site, wait_until
-from tests.browser.site.world import PACKAGES, make_wordpiece, write_site_bundle
-from tests.world import DIM, MAX_TOKENS
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from tests.browser.page.browser import INSECURE, Browser, Page
+from tests.browser.site.conftest import Connect, Function, Host, Visit, make_site, make_site_of_pages, wait_until
+from tests.browser.site.world import PACKAGES, write_site_bundle
 
 QUERY = "lost a silver key in the snow"
 
 
-def found(page: "Page", text: str = QUERY) -> list[str]:
+def found(page: Page, text: str = QUERY) -> list[str]:
     """Search for a text and return the ids of the results."""
     page.locator("#query").fill(text)
     page.locator("#hits:not([aria-busy]) li.hit").first.wait_for()
@@ -121,16 +111,15 @@ def test_a_new_site_replaces_the_code_and_the_data_that_the_browser_keeps(
     page.wait_for_function(f"async (names) => (await ({kept})()).every((name) => names.includes(name))", arg=[*names])
 
 
-@pytest.mark.parametrize("name", ["queries", "index"])
 def test_a_damaged_file_is_named_and_words_are_still_searched(
-    site: Path, host: Host, visit: Visit, function: Function, name: str
+    site: Path, host: Host, visit: Visit, function: Function
 ) -> None:
     own = host(site)
-    own.damaged.add(f"{name}-")
+    own.damaged.add("queries-")
     page = visit(own)
     page.wait_for_selector("#loading.problem")
     text = page.locator("#loading").inner_text()
-    assert re.search(rf"^Only words are searched: data/{name}-[0-9a-f]{{16}}\.bin is damaged \(.*SHA-256", text)
+    assert re.search(r"^Only words are searched: data/queries-[0-9a-f]{16}\.bin is damaged \(.*SHA-256", text)
     assert found(page) == expected(function, "keyword")
     own.damaged.clear()
     page.reload()
@@ -152,20 +141,15 @@ def test_without_https_it_works_and_says_what_it_cannot_do(
 
 @pytest.mark.parametrize("anchors", ["github", "mkdocs"])
 def test_links_lead_to_the_documents_around_the_site_also_from_a_frame(
-    host: Host, browser: "Browser", tmp_path: Path, anchors: str
+    host: Host, browser: Browser, tmp_path: Path, anchors: str
 ) -> None:
-    folder = tmp_path / "project"
-    (folder / "guide").mkdir(parents=True)
-    (folder / "guide" / "a kitchen.md").write_text("# Kitchen\n\n## Walls\n\nThe baker painted the kitchen.")
-    (folder / "index.html").write_text("<h1>Doors</h1><p>An old sailor opened the wooden door.</p>")
+    pages = {
+        "guide/a kitchen.md": "# Kitchen\n\n## Walls\n\nThe baker painted the kitchen.",
+        "index.html": "<h1>Doors</h1><p>An old sailor opened the wooden door.</p>",
+    }
     if anchors == "mkdocs":
-        (folder / "guide" / "a kitchen").mkdir()
-        (folder / "guide" / "a kitchen" / "index.html").write_text("built")
-    model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
-    reading = Reading(Splitter(make_wordpiece(), model, 20, 0), anchors=anchors)
-    corpus = read_documents(folder, tmp_path / "passages", reading)
-    bundle = write_site_bundle(tmp_path / "bundle", replace(corpus, columns=choose_types(corpus, {}, folder)))
-    own = host(make_site(bundle, tmp_path))
+        pages["guide/a kitchen/index.html"] = "built"
+    own = host(make_site_of_pages(pages, tmp_path, anchors))
     (tmp_path / "frame.html").write_text('<iframe src="project/search/?q=painted" width="600" height="600"></iframe>')
     with browser.new_context() as context:
         page = context.new_page()

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -22,6 +21,7 @@ from semsearch.indexing.bundles import write_model
 from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, RECIPE
 from tests.deploy.tools.conftest import TOOLS
 from tests.project import ROOT
+from tests.stand_ins.http import Quiet, listening
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 ALONE = {"PATH": os.defpath, "PIP_CONFIG_FILE": os.devnull}  # no other place that pip was told of
@@ -72,11 +72,8 @@ def test_the_links_of_its_description_need_no_folder_around_it(installed: Path) 
     assert re.findall(r"\]\((?!https://|#)[^)]*\)", metadata.read_text(encoding="utf-8")) == []
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves a folder, whose listings are what pip reads, without a line for each request."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+class Listing(Quiet, SimpleHTTPRequestHandler):
+    """Serves a folder, whose listings are what pip reads."""
 
 
 @contextmanager
@@ -85,10 +82,8 @@ def index_of(wheels: dict[str, Path], folder: Path) -> Iterator[str]:
     for name, wheel in wheels.items():
         (folder / "simple" / name).mkdir(parents=True)
         shutil.copy(wheel, folder / "simple" / name)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=folder)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/simple/"
-        server.shutdown()
+    with listening(partial(Listing, directory=folder)) as address:
+        yield f"{address}/simple/"
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.engine.metadata.facets import MOST_FACET_VALUES, MOST_RANGES, count_values, sort_rows
 from tests.bundle_files import column_of
+from tests.engine.metadata.test_filters import DATES, comparable
 
-DATES = ["1969-12-31", "2024-02-29", "2024-02-29T00:00:01Z", "2024-02-29T01:00:00+01:00", "2024-03-01T12:00:00.000001"]
 EDGES = ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-02:00"]  # not in the years that UTC has in Python
 VALUES: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "string": ("string", st.sampled_from(["", "a", "ab", "b", "żółw", "🦆", "WORLD"])),
@@ -40,16 +40,6 @@ def rows_of(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(VALUES)) -> Rows:
     return kind, column, draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size))
 
 
-def stored(kind: str, value: Any) -> Any:
-    """Return what two equal values have in common: for dates, microseconds since 1970."""
-    if kind != "date":
-        return value
-    moment = datetime.fromisoformat(value)
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
-        microseconds=1
-    )
-
-
 def mask_of(mask: list[bool] | None) -> Any:
     return None if mask is None else np.array(mask, np.bool_)
 
@@ -61,9 +51,9 @@ def test_facets_are_the_counts_of_the_values_most_frequent_first(rows: Rows) -> 
     expected: Counter[Any] = Counter()
     for row, value in enumerate(values):
         if value is not None and (mask is None or mask[row]):
-            expected.update({stored(kind, each) for each in (value if kind in LIST_TYPES else [value])})
+            expected.update({comparable(kind, each) for each in (value if kind in LIST_TYPES else [value])})
     found = [(each["value"], each["count"]) for each in count_values(column_of(values, kind), mask_of(mask))]
-    assert {stored(kind, value): count for value, count in found} == expected
+    assert {comparable(kind, value): count for value, count in found} == expected
     assert found == sorted(found, key=lambda each: (-each[1], key_of(kind, each[0])))
     types = {"boolean": (bool,), "number": (int, float), "numbers": (int, float)}.get(kind, (str,))
     assert all(isinstance(value, types) and type(count) is int for value, count in found)
@@ -71,7 +61,7 @@ def test_facets_are_the_counts_of_the_values_most_frequent_first(rows: Rows) -> 
 
 def key_of(kind: str, value: Any) -> Any:
     """Return what a column orders values by."""
-    return value.encode() if kind in ("string", "list") else stored(kind, value)
+    return value.encode() if kind in ("string", "list") else comparable(kind, value)
 
 
 MANY: dict[str, tuple[str, Callable[[random.Random], Any]]] = {
@@ -100,14 +90,14 @@ def test_ranges_count_the_values_that_a_filter_by_each_keeps(name: str) -> None:
         found = count_values(column_of(values, kind), mask_of(mask))
         allowed = mask or [True] * len(values)
         counted = [
-            stored(kind, each) for each, passes in zip(values, allowed, strict=True) if passes and each is not None
+            comparable(kind, each) for each, passes in zip(values, allowed, strict=True) if passes and each is not None
         ]
         for each in found:
             inside = [
                 value
                 for value in counted
-                if ("from" not in each or value >= stored(kind, each["from"]))
-                and ("to" not in each or value < stored(kind, each["to"]))
+                if ("from" not in each or value >= comparable(kind, each["from"]))
+                and ("to" not in each or value < comparable(kind, each["to"]))
             ]
             assert each["count"] == len(inside) > 0, each
         assert sum(each["count"] for each in found) == len(counted)

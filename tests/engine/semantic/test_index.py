@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 from semsearch.engine.bundle import StagesInfo
 from semsearch.engine.hits import MOST_HITS, SAMPLE, Hit, largest
-from semsearch.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
+from semsearch.engine.quantization import Embeddings, dequantize, quantize
 from semsearch.engine.semantic.index import (
     COUNTED_AT_ONCE,
     EXHAUSTIVE_ROWS,
@@ -31,10 +31,7 @@ AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
 
 def index_of(embeddings: Embeddings) -> Index:
     """Return an index of these rows, as the export makes it."""
-    return index_of_codes(*quantize(embeddings))
-
-
-def index_of_codes(codes: Codes, scales: Scales) -> Index:
+    codes, scales = quantize(embeddings)
     if len(codes) <= EXHAUSTIVE_ROWS:
         return Index(codes, scales)
     return Index(codes, scales, signs(codes).T, STAGES)
@@ -43,9 +40,8 @@ def index_of_codes(codes: Codes, scales: Scales) -> Index:
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
     """Score every stored row in float64 and sort: no candidates, no rescoring."""
     scores = dequantize(*quantize(embeddings)).astype(np.float64) @ query.astype(np.float64)
-    return sorted((Hit(row, float(score)) for row, score in enumerate(scores)), key=lambda hit: (-hit.score, hit.row))[
-        :top_k
-    ]
+    hits = (Hit(row, float(score)) for row, score in enumerate(scores))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.row))[:top_k]
 
 
 def test_a_rough_search_misses_only_some_of_the_last_rows() -> None:
@@ -114,7 +110,7 @@ def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
     codes, scales = quantize(embeddings)
     save_file({"codes": codes, "scales": scales}, tmp_path / "index.safetensors")
     index = Index.open(tmp_path / "index.safetensors", None)
-    for query in unit_rows(20, 16, seed=14):
+    for query in unit_rows(5, 16, seed=14):
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
 
 
@@ -146,20 +142,20 @@ def test_hits_are_those_of_brute_force(rows: int, distinct: int, dim: int, share
     allowed = rng.random(rows) < share
     query = unit_rows(1, dim, seed + 1)[0]
     hits = index_of(embeddings).search(query, top_k, None if share == 1 else allowed)
-    expected = [hit for hit in brute_force(embeddings, query, rows) if allowed[hit.row]][:top_k]
+    every = brute_force(embeddings, query, rows)
+    expected = [hit for hit in every if allowed[hit.row]][:top_k]
     assert len(hits) == min(top_k, np.count_nonzero(allowed))
     assert allowed[[hit.row for hit in hits]].all()
     np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-5)
-    scores = {hit.row: hit.score for hit in brute_force(embeddings, query, rows)}
+    scores = {hit.row: hit.score for hit in every}
     np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
 
 
 @pytest.mark.parametrize("excluded", [100, 2_000])
 def test_without_the_rows_most_like_the_query_the_next_ones_are_found(excluded: int) -> None:
     rng = np.random.default_rng(34)
-    values = rng.standard_normal((20_005, 12)) @ rng.standard_normal(
-        (12, 384)
-    )  # the signs of such rows tell them apart
+    # the signs of such rows tell them apart
+    values = rng.standard_normal((20_005, 12)) @ rng.standard_normal((12, 384))
     embeddings = np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
     codes, scales = quantize(embeddings[5:])
     index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=200, rescored=100))

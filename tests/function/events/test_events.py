@@ -188,7 +188,7 @@ REFUSED: list[tuple[Maker, str, object]] = [
     (http_api, "requestContext.http.path", MISSING),
     (http_api, "body", {"text": "goose"}),
     (rest_api, "path", "\ud800"),
-    *((make, "body", "%%%") for make in MAKERS),
+    (http_api, "body", "%%%"),
 ]
 
 

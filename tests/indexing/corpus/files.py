@@ -11,7 +11,6 @@ import pytest
 import semsearch.indexing.corpus
 from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.corpus.columns import TableOptions
-from semsearch.indexing.progress import OnProgress, no_progress
 
 
 def write(folder: Path, name: str, content: bytes | str) -> Path:
@@ -35,22 +34,13 @@ def write_each_format(folder: Path, rows: list[dict[str, str | None]]) -> list[P
 
 
 def read_corpus(
-    path: Path,
-    text_column: str | None = None,
-    id_column: str | None = None,
-    on_progress: OnProgress = no_progress,
-    *,
-    follow_symlinks: bool = False,
+    path: Path, text_column: str | None = None, id_column: str | None = None, *, follow_symlinks: bool = False
 ) -> Corpus:
     """Return a corpus whose texts, ids and metadata are lists."""
+    table = TableOptions(text_column, id_column, follow_symlinks=follow_symlinks)
     with TemporaryDirectory() as folder:
-        passages = Path(folder) / "passages.safetensors"
-        table = TableOptions(text_column, id_column, follow_symlinks=follow_symlinks)
-        return in_lists(semsearch.indexing.corpus.read_corpus(path, passages, table, on_progress))
-
-
-def in_lists(corpus: Corpus) -> Corpus:
-    return replace(corpus, texts=list(corpus.texts), ids=list(corpus.ids), metadata=list(corpus.metadata))
+        corpus = semsearch.indexing.corpus.read_corpus(path, Path(folder) / "passages.safetensors", table)
+        return replace(corpus, texts=list(corpus.texts), ids=list(corpus.ids), metadata=list(corpus.metadata))
 
 
 def complaint(path: Path, text_column: str | None = None, id_column: str | None = None) -> str:

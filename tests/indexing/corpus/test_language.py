@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.indexing.corpus.language import find_other_language, warn_of_language
-from tests.command_line import export_texts, run
-from tests.indexing.test_update import write_rows
+from tests.command_line import export_texts, run, write_texts
 
 GERMAN = [
     *("Ecksofa mit Schlaffunktion", "Hundebett für große Hunde", "Esstisch aus Eiche, 180 cm", "Sofa grau", "Lampe"),
@@ -21,18 +20,10 @@ OTHERS: dict[str | None, list[str]] = {
 }
 ENGLISH = {
     "headlines in lower case": [
-        "mayor denies knowledge of new stadium plan",
-        "los angeles fires rage on",
-        "two die in crash",
+        *("mayor denies knowledge of new stadium plan", "los angeles fires rage on", "two die in crash"),
     ],
     "names of products": [
-        "Café table",
-        "Resistor 10 kΩ",
-        "Capacitor 100 µF",
-        "Van mirror",
-        "Sofa bed",
-        "Lamp",
-        "USB 3.0 hub",
+        *("Café table", "Resistor 10 kΩ", "Capacitor 100 µF", "Van mirror", "Sofa bed", "Lamp", "USB 3.0 hub"),
     ],
     "LaTeX": [r"We show that $\alpha \in \mathcal{L}(V)$ is bounded; see Poincaré.", r"$H_\beta$ of a Gröbner basis"],
     "letters of mathematics": ["Let θ, β and ψ be roots of x² + βx = 0", "The angle θ is at most π"],
@@ -68,10 +59,10 @@ def test_the_default_model_and_the_default_stems_expect_english() -> None:
 
 
 def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "shop.jsonl", [(str(row), text) for row, text in enumerate(GERMAN)])
+    path = write_texts(tmp_path / "shop.csv", GERMAN)
     done = run("index", path, "--out", bundle_copy, "--replace")
     assert done.code == 0
-    assert done.err.startswith("warning: shop.jsonl: found mostly texts in another language (50% of a sample,")
+    assert done.err.startswith("warning: shop.csv: found mostly texts in another language (50% of a sample,")
     assert done.err.endswith("index with --stem german (or --stem none)\n")
-    for chosen in (["--stem", "german"], ["--stem", "english"], ["--stem", "none"], ["--no-keywords"]):
+    for chosen in (["--stem", "english"], ["--no-keywords"]):
         export_texts(path, bundle_copy, *chosen)

@@ -6,7 +6,6 @@ import json
 import sysconfig
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,18 +14,7 @@ from semsearch.indexing.corpus.language import find_other_language
 from semsearch.indexing.corpus.python_documentation import python_documentation
 from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation
 
-ROOT = Path(__file__).parents[3]
-
 pytestmark = pytest.mark.slow  # reads all of it, as `make demo` does
-
-
-def text(documentation: Corpus, name: str) -> str:
-    return documentation.texts[documentation.ids.index(name)]
-
-
-def metadata(documentation: Corpus, name: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(documentation.metadata[documentation.ids.index(name)])
-    return parsed
 
 
 def test_there_are_some_six_thousand_passages_in_english_with_all_parts(documentation: Corpus) -> None:
@@ -40,18 +28,16 @@ def test_there_are_some_six_thousand_passages_in_english_with_all_parts(document
     assert not [name for name in documentation.ids if any(part.startswith("_") for part in name.split("."))]
 
 
-def test_a_text_is_the_qualified_name_and_the_first_paragraph(documentation: Corpus) -> None:
+def test_a_passage_has_the_first_paragraph_kind_module_and_signature_of_an_object(documentation: Corpus) -> None:
+    texts = dict(zip(documentation.ids, documentation.texts, strict=True))
+    metadata = dict(zip(documentation.ids, map(json.loads, documentation.metadata), strict=True))
+    name = "zipfile.ZipFile.extractall"
     first_paragraph = " ".join((inspect.getdoc(zipfile.ZipFile.extractall) or "").split("\n\n")[0].split())
-    assert text(documentation, "zipfile.ZipFile.extractall") == f"zipfile.ZipFile.extractall: {first_paragraph}"
-
-
-def test_metadata_has_kind_module_and_a_signature_that_python_agrees_with(documentation: Corpus) -> None:
-    expected = f"extractall{inspect.signature(zipfile.ZipFile.extractall)}"
-    found = metadata(documentation, "zipfile.ZipFile.extractall")
-    assert found == {"kind": "method", "module": "zipfile", "signature": expected}
+    signature = f"extractall{inspect.signature(zipfile.ZipFile.extractall)}"
+    assert texts[name] == f"{name}: {first_paragraph}"
+    assert metadata[name] == {"kind": "method", "module": "zipfile", "signature": signature}
     names = ("json", "textwrap.fill", "zipfile.ZipFile", "pathlib.PurePath.name")
-    kinds = [metadata(documentation, name)["kind"] for name in names]
-    assert kinds == ["module", "function", "class", "property"]
+    assert [metadata[each]["kind"] for each in names] == ["module", "function", "class", "property"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A splitter with the tiny model's tokenizer, for which each word and each mark is a token."""
+"""A splitter with the tiny model's tokenizer, for which each word and each mark is a token, and what it divides."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +9,9 @@ import pytest
 from semsearch.engine.bundle import TOKENIZER, Manifest
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.documents import Splitter
+from semsearch.indexing.documents.passages import DocumentPassage, divide
+from semsearch.indexing.documents.reading import FORMATS
+from tests.indexing.documents.files import ReadPassages
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +23,15 @@ def make_splitter(bundle: Path, manifest: Manifest) -> Callable[..., Splitter]:
         return Splitter(read_tokenizer(bundle / TOKENIZER), model, passage_tokens, overlap)
 
     return make
+
+
+@pytest.fixture
+def passages(make_splitter: Callable[..., Splitter], tmp_path: Path) -> ReadPassages:
+    """Return what writes a document with this suffix, and returns its passages."""
+
+    def read(content: str, tokens: int = 40, suffix: str = ".md", anchors: str = "github") -> list[DocumentPassage]:
+        path = tmp_path / f"page{suffix}"
+        path.write_bytes(content.encode())
+        return list(divide(FORMATS[suffix][1](path, anchors), make_splitter(tokens)))
+
+    return read

@@ -1,13 +1,18 @@
 """Documents that tests write by hand: a PDF and a DOCX are small formats as long as they are plain."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 from zlib import compress
 
+from semsearch.indexing.documents.passages import DocumentPassage
+
+ReadPassages = Callable[..., list[DocumentPassage]]  # the fixture `passages`
+
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+RESOURCES = "/Resources << /Font << /F1 3 0 R >> >>"
 NO_PASSWORD_FITS = "/Filter /Standard /V 1 /R 2 /P -4 /O <" + "00" * 32 + "> /U <" + "11" * 32 + ">"
 
 
@@ -33,12 +38,8 @@ def write_pdf(
         packed = compress(stream.encode(), 9).decode("latin-1") if is_compressed else stream
         filter = "/Filter /FlateDecode" if is_compressed else ""
         content = add(f"<< /Length {len(packed)} {filter} >>\nstream\n{packed}\nendstream")
-        numbers.append(
-            add(
-                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 900 792] /Contents {content} 0 R "
-                "/Resources << /Font << /F1 3 0 R >> >> >>"
-            )
-        )
+        entry = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 900 792] /Contents {content} 0 R {RESOURCES} >>"
+        numbers.append(add(entry))
     first = len(objects) + 1
     for place, (name, page) in enumerate(outline):
         neighbours = f"/Next {first + place + 1} 0 R" if place + 1 < len(outline) else ""
@@ -67,24 +68,24 @@ def write_docx(path: Path, body: str) -> Path:
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2, 3)
     )
+    types = '<Default Extension="xml" ContentType="application/xml"/>'
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">{types}</Types>',
+        "_rels/.rels": relationship("officeDocument", "word/document.xml"),
+        "word/_rels/document.xml.rels": relationship("styles", "styles.xml"),
+        "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>',
+        "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
+    }
     with ZipFile(path, "w") as archive:
-        archive.writestr(
-            "[Content_Types].xml",
-            f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
-        )
-        archive.writestr(
-            "_rels/.rels",
-            f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="a" Type="{OFFICE}/officeDocument" '
-            'Target="word/document.xml"/></Relationships>',
-        )
-        archive.writestr(
-            "word/_rels/document.xml.rels",
-            f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="b" Type="{OFFICE}/styles" '
-            'Target="styles.xml"/></Relationships>',
-        )
-        archive.writestr("word/styles.xml", f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>')
-        archive.writestr("word/document.xml", f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>')
+        for name, content in parts.items():
+            archive.writestr(name, content)
     return path
+
+
+def relationship(kind: str, target: str) -> str:
+    """Return a part of a DOCX that names another part."""
+    named = f'<Relationship Id="a" Type="{OFFICE}/{kind}" Target="{target}"/>'
+    return f'<Relationships xmlns="{PACKAGE}/relationships">{named}</Relationships>'
 
 
 def paragraph(text: str, style: str = "") -> str:

@@ -9,6 +9,7 @@ import pytest
 from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.markdown import read_mdx
 from semsearch.indexing.documents.passages import Splitter, divide
+from tests.indexing.documents.files import ReadPassages
 
 PAGE = """\
 ---
@@ -59,36 +60,26 @@ A tip.
 """
 
 
-def read(path: Path, text: str, make_splitter: Callable[..., Splitter]) -> list[tuple[str, str]]:
-    path.write_text(text)
-    return [(each.anchor, each.text) for each in divide(read_mdx(path, "docusaurus"), make_splitter(400))]
-
-
-def test_text_in_elements_stays_and_javascript_leaves(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+def test_text_in_elements_stays_with_its_place_and_javascript_leaves(passages: ReadPassages) -> None:
     expected = (
         "Text with new <code> {x} a string .\n\nDebian\n\nRun this:\n\napt install {name} <x>\n\nFedora\n\nInside."
         "\n\nTitle\n\nA tip.\n\nThe logo\n\n- item\n\nstill the item"
     )
-    second = "1 < 2, and {not closed"
-    assert read(tmp_path / "a.mdx", PAGE, make_splitter) == [("own", expected), ("second", second)]
+    own, second = passages(PAGE, 400, ".mdx", "docusaurus")
+    assert (own.anchor, own.text) == ("own", expected)
+    assert (second.anchor, second.text) == ("second", "1 < 2, and {not closed")
+    assert PAGE[second.start : second.end] == second.text
 
 
-def test_an_address_and_a_comparison_are_no_tags(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
-    page = "See <https://a.b/c> for more.\n\na<b and\n\nIt is c>d ok"
-    assert read(tmp_path / "a.mdx", page, make_splitter) == [
-        ("", "See https://a.b/c for more.\n\na<b and\n\nIt is c>d ok")
-    ]
+def test_an_address_and_a_comparison_are_no_tags(passages: ReadPassages) -> None:
+    (found,) = passages("See <https://a.b/c> for more.\n\na<b and\n\nIt is c>d ok", suffix=".mdx")
+    assert found.text == "See https://a.b/c for more.\n\na<b and\n\nIt is c>d ok"
 
 
-def test_a_blank_beside_an_icon_is_a_part_of_an_id(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+def test_a_blank_beside_an_icon_is_a_part_of_an_id(passages: ReadPassages) -> None:
     page = '## <Icon name="x" /> One two\n\na\n\n## Three <Badge>new</Badge>\n\nb\n\n## Four <Icon />\n\nc'
-    assert read(tmp_path / "a.mdx", page, make_splitter) == [("-one-two", "a"), ("three-new", "b"), ("four-", "c")]
-
-
-def test_places_are_those_of_the_file(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
-    (tmp_path / "a.mdx").write_text(PAGE)
-    *_, last = divide(read_mdx(tmp_path / "a.mdx", "docusaurus"), make_splitter(400))
-    assert PAGE[last.start : last.end] == last.text
+    found = [(each.anchor, each.text) for each in passages(page, suffix=".mdx", anchors="docusaurus")]
+    assert found == [("-one-two", "a"), ("three-new", "b"), ("four-", "c")]
 
 
 def test_a_partial_stands_where_it_is_used(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
@@ -96,14 +87,16 @@ def test_a_partial_stands_where_it_is_used(tmp_path: Path, make_splitter: Callab
     (tmp_path / "secret.mdx").write_text("secret")
     (tmp_path / "site" / "_inner.mdx").write_text("inner")
     (tmp_path / "site" / "_part.mdx").write_text("---\nx: 1\n---\nimport I from './_inner.mdx'\n\n## Part\n\n<I />\n")
-    page = "import P from './_part.mdx'\nimport S from '../secret.mdx'\n\na\n\n<P />\n\n<S />\n"
-    assert read(tmp_path / "site" / "a.mdx", page, make_splitter) == [("", "a"), ("part", "inner")]
+    page = tmp_path / "site" / "a.mdx"
+    page.write_text("import P from './_part.mdx'\nimport S from '../secret.mdx'\n\na\n\n<P />\n\n<S />\n")
+    found = divide(read_mdx(page, "docusaurus"), make_splitter(400))
+    assert [(each.anchor, each.text) for each in found] == [("", "a"), ("part", "inner")]
 
 
 @pytest.mark.parametrize("piece", ["{", "<a", "import ", "export const a = {", "`", "<A>", "{`"])
-def test_broken_mdx_keeps_its_text(piece: str, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
-    found = read(tmp_path / "a.mdx", f"word\n\n{piece * 20_000}", make_splitter)
-    assert found[0][1].startswith("word")
+def test_broken_mdx_keeps_its_text(piece: str, passages: ReadPassages) -> None:
+    first, *_ = passages(f"word\n\n{piece * 5_000}", 400, ".mdx")
+    assert first.text.startswith("word")
 
 
 PAGES = {

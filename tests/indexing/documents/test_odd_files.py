@@ -1,9 +1,8 @@
 """Files that lost or glued words, or ended the export: each with its passages, or what the summary says about it.
 
-The files that git can show are in tests/data/documents-odd; `write_odd_files` writes those with odd bytes or names.
+The files that git can show are in tests/data/documents-odd; the fixture `odd` adds those with odd bytes or names.
 """
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -85,14 +84,14 @@ FIELDS = {
 TITLES = {"front-matter.md": "The goose command in __init__.py <T>", "front-matter-toml.md": "Geese"}
 
 
-def write_odd_files(folder: Path) -> None:
-    """Write all files into a folder."""
-    shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all files."""
+    folder = Path(shutil.copytree(FOLDER, tmp_path_factory.mktemp("odd") / "files"))
     breaks = '<w:t>one</w:t><w:br w:type="page"/><w:t>two</w:t><w:br w:type="column"/><w:t>three</w:t>'
     write_docx(folder / "breaks.docx", f"<w:p><w:r>{breaks}</w:r></w:p>")
     cells = f"<w:tc>{paragraph('one')}{paragraph('two')}</w:tc><w:tc>{paragraph('three')}</w:tc>"
     write_docx(folder / "cells.docx", f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>")
-    content = os.fsencode
     for name, page in {
         NOT_UTF_8: b"They fly.",
         "iso-8859-1.html": b"<meta charset=iso_8859-1:1987><p>\x93\xe9\x94",
@@ -105,13 +104,7 @@ def write_odd_files(folder: Path) -> None:
         "mark-before-label.html": "<meta charset=windows-1251><p>ґусь".encode("utf-16"),
         "utf-8.html": b"<meta charset=utf-8><p>a \xe9 b",
     }.items():
-        Path(os.fsdecode(content(folder) + b"/" + content(name))).write_bytes(page)
-
-
-@pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("odd")
-    write_odd_files(folder)
+        (folder / name).write_bytes(page)
     return folder
 
 

@@ -1,22 +1,15 @@
 """reStructuredText and notebooks: their text, headings and anchors."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from semsearch.indexing.documents.document import Document, UnreadableError
+from semsearch.indexing.documents.document import UnreadableError
 from semsearch.indexing.documents.notebook import read_notebook
-from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.rst import read_rst
-
-
-def passages_of(document: Document, splitter: Splitter) -> list[tuple[str, str, str]]:
-    found = divide(document, splitter)
-    return [(" > ".join(each.headings), each.anchor, each.text) for each in found]
-
+from tests.indexing.documents.files import ReadPassages
 
 GUIDE = """\
 :orphan:
@@ -89,11 +82,10 @@ Again
 """
 
 
-def test_the_text_of_directives_and_roles_stays(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
-    (tmp_path / "a.rst").write_text(GUIDE)
-    document = read_rst(tmp_path / "a.rst")
-    assert document.title == "Guide"
-    assert passages_of(document, make_splitter(400)) == [
+def test_the_text_of_directives_and_roles_stays(tmp_path: Path, passages: ReadPassages) -> None:
+    found = passages(GUIDE, 400, ".rst")
+    assert read_rst(tmp_path / "page.rst").title == "Guide"
+    assert [(" > ".join(each.headings), each.anchor, each.text) for each in found] == [
         ("Guide", "guide", "See a label, walk, code and a link.\n\nNote\n\nA note.\n\ndef f():\n    return 1"),
         ("Guide > snap.walk(path)", "snap.walk", "Walks."),
         ("Guide > Tree(root)", "snap.Tree", "A tree."),
@@ -146,14 +138,13 @@ CELLS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_notebook_has_markdown_code_and_plain_outputs(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+def test_a_notebook_has_markdown_code_and_plain_outputs(tmp_path: Path, passages: ReadPassages) -> None:
     notebook = {"cells": CELLS, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4}
-    (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
-    document = read_notebook(tmp_path / "a.ipynb", "github")
-    assert document.title == "Analysis"
-    assert passages_of(document, make_splitter(400)) == [
-        ("Analysis", "analysis", "Some text.\n\nprint('hello')\ndf\n\nhello\n\n42"),
-        ("Analysis > Result", "result", "Done."),
+    found = passages(json.dumps(notebook), 400, ".ipynb")
+    assert read_notebook(tmp_path / "page.ipynb", "github").title == "Analysis"
+    assert [(each.headings, each.anchor, each.text) for each in found] == [
+        (("Analysis",), "analysis", "Some text.\n\nprint('hello')\ndf\n\nhello\n\n42"),
+        (("Analysis", "Result"), "result", "Done."),
     ]
 
 

@@ -20,10 +20,10 @@ from semsearch.indexing.files import PARTIAL
 from semsearch.indexing.vectors import embed
 from semsearch.indexing.vectors.shards import save_shard
 from tests.command_line import Run, contents, export_texts, run, summary, write_csv
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[3]
 KILLS = int(os.environ.get("KILLS", "3"))
-TEXTS, TEXTS_PER_SHARD = 2_000, 250
+TEXTS, TEXTS_PER_SHARD = 1_000, 125
 
 KILLED = """
 import os, signal, sys
@@ -53,13 +53,13 @@ sys.exit(code)
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ("baker", "goose", "ferry", "judge", "silver", "wooden", "kitchen", "river", "market", "prize")
     rows = [
-        {"text": f"the {words[row % 10]} and {words[row // 10 % 10]} of {row % 1_500}", "number": str(row)}
-        for row in range(TEXTS)  # a quarter of the texts occur twice
+        {"text": f"the {words[row % 10]} and {words[row // 10 % 10]} of {row % 700}", "number": str(row)}
+        for row in range(TEXTS)  # 300 of them occur twice
     ]
     return write_csv(tmp_path_factory.mktemp("texts") / "texts.csv", rows)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "TEXTS_PER_SHARD", TEXTS_PER_SHARD)
 
@@ -76,7 +76,7 @@ def embedded(out: Path, texts: Path) -> str:
 
 
 @pytest.mark.slow  # the others of this file interrupt an export in this process
-def test_a_killed_export_ends_in_the_same_bytes(bundle: Path, texts: Path, tmp_path: Path, small_shards: None) -> None:
+def test_a_killed_export_ends_in_the_same_bytes(bundle: Path, texts: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "whole")
     uninterrupted = run_until(10**9, tmp_path / "whole", texts)
     moments = 10**9 - int(uninterrupted.stdout.rpartition(":")[2])
@@ -111,14 +111,14 @@ def interrupt_after(shards: int, out: Path, texts: Path) -> Run:
         return run("index", texts, "--out", out, "--replace")
 
 
-def test_an_interruption_keeps_finished_shards_and_says_so(bundle_copy: Path, texts: Path, small_shards: None) -> None:
+def test_an_interruption_keeps_finished_shards_and_says_so(bundle_copy: Path, texts: Path) -> None:
     done = interrupt_after(2, bundle_copy, texts)
     assert done.code == 130
-    assert done.err == (f"interrupted: {bundle_copy}/{PARTIAL} keeps what is finished for the next try\n")
-    assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from a try that was")
+    assert done.err == f"interrupted: {bundle_copy}/{PARTIAL} keeps what is finished for the next try\n"
+    assert embedded(bundle_copy, texts).startswith("450 texts, 500 rows taken over from a try that was")
 
 
-def test_shards_of_changed_texts_are_left(bundle_copy: Path, texts: Path, tmp_path: Path, small_shards: None) -> None:
+def test_shards_of_changed_texts_are_left(bundle_copy: Path, texts: Path, tmp_path: Path) -> None:
     whole = Path(shutil.copytree(bundle_copy, tmp_path / "whole"))
     interrupt_after(2, bundle_copy, texts)
     lines = texts.read_text().splitlines()

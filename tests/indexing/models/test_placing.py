@@ -1,6 +1,7 @@
 """What a bundle and the summary say of a model's prompts and similarity, and models that a search by cosine changes."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,10 @@ from semsearch.indexing.models import placing
 from semsearch.indexing.models.cache import MODEL_PACKAGE, models_folder
 from semsearch.indexing.models.modules import CONFIG, MODULES
 from semsearch.indexing.models.source import DEFAULT_MODEL
-from tests.command_line import error_line, run, summary, write_texts
-from tests.export_fixtures import edit_json
+from tests.command_line import Run, error_line, run, summary, write_texts
+from tests.export_fixtures import TINY_BERT, edit_json
 
 TRAINED_FOR_DOT = "cosine; the model was trained for dot, which orders texts differently"
-
-
-@pytest.fixture(autouse=True)
-def _quick(quick_commands: None) -> None:
-    """Convert models in the process of these tests."""
 
 
 @pytest.fixture
@@ -26,28 +22,30 @@ def texts(tmp_path: Path) -> Path:
     return write_texts(tmp_path / "texts.csv", ["the lion", "the wolf", "a raven"])
 
 
-@pytest.fixture
-def dot(tiny_copy: Path) -> Path:
+@pytest.fixture(scope="module")
+def dot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny BERT without its Normalize module, as a model that was trained for the dot product."""
-    edit_json(tiny_copy / CONFIG, similarity_fn_name="dot")
-    modules = json.loads((tiny_copy / MODULES).read_bytes())
+    folder = Path(shutil.copytree(TINY_BERT, tmp_path_factory.mktemp("dot") / TINY_BERT.name))
+    edit_json(folder / CONFIG, similarity_fn_name="dot")
+    modules = json.loads((folder / MODULES).read_bytes())
     kept = [module for module in modules if not module["type"].endswith("Normalize")]
-    (tiny_copy / MODULES).write_text(json.dumps(kept))
-    return tiny_copy
+    (folder / MODULES).write_text(json.dumps(kept))
+    return folder
 
 
-def test_the_summary_names_prompts_by_role(tiny_copy: Path, texts: Path, calibration: Path, tmp_path: Path) -> None:
+def test_the_summary_names_prompts_by_role(
+    tiny_copy: Path, bundle_copy: Path, texts: Path, calibration: Path, tmp_path: Path
+) -> None:
     edit_json(tiny_copy / CONFIG, prompts={"search_query": "q: ", "search_document": "", "sts": "s: "})
     new = ("--model", tiny_copy, "--calibration", calibration)
     said = '"q: " for queries, none for passages; not used: sts'
-    out = tmp_path / "bundle"
+    out = tmp_path / "new"
     assert summary(run("index", texts, *new, "--out", out), "prompts") == said
     assert summary(run("index", texts, "--out", out, "--verbose"), "prompts") == said  # the bundle's own model
     assert check_bundle(out).model.unused_prompts == ["sts"]
     converted = run("model", "convert", tiny_copy, "--calibration", calibration, "--out", tmp_path / "model")
     assert summary(converted, "prompts") == said
-    edit_json(tiny_copy / CONFIG, prompts={})
-    assert "\nprompts" not in run("index", texts, *new, "--out", tmp_path / "plain").out
+    assert "\nprompts" not in run("index", texts, "--out", bundle_copy, "--replace").out  # its model has none
 
 
 def test_a_dot_product_model_is_refused_by_default(dot: Path, texts: Path, calibration: Path, tmp_path: Path) -> None:
@@ -92,12 +90,11 @@ def test_a_cached_model_for_the_dot_product_is_refused_too(
 
 
 @pytest.fixture
-def package(tiny_copy: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def package(model_alone: tuple[Path, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package of the default model, which is the tiny BERT here, on a machine with an empty cache."""
-    folder = tmp_path / "packages" / MODEL_PACKAGE
-    assert run("model", "convert", tiny_copy, "--calibration", calibration, "--out", folder).code == 0
+    folder = Path(shutil.copytree(model_alone[0], tmp_path / "packages" / MODEL_PACKAGE))
     manifest = (folder / MANIFEST).read_text(encoding="utf-8")
-    (folder / MANIFEST).write_text(manifest.replace(f'"{tiny_copy.name}"', f'"{DEFAULT_MODEL}"'), encoding="utf-8")
+    (folder / MANIFEST).write_text(manifest.replace(f'"{TINY_BERT.name}"', f'"{DEFAULT_MODEL}"'), encoding="utf-8")
     (folder / "__init__.py").touch()
     monkeypatch.syspath_prepend(folder.parent)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -9,10 +9,8 @@ import pytest
 
 from semsearch import index
 from semsearch.conversion import passages
-from semsearch.engine.bundle import BY_CORES, INDEX, read_manifest
+from semsearch.engine.bundle import BY_CORES, read_manifest
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.quantization import Embeddings, dequantize
-from semsearch.engine.tensors import map_tensors
 from semsearch.indexing.bundles import take_model
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.make import IndexSummary
@@ -22,16 +20,17 @@ from semsearch.indexing.vectors.device import plan_padded_batches
 from semsearch.indexing.verification import verify
 from tests.command_line import Run, error_line, run, summary, write_texts
 from tests.export_fixtures import TINY_BERT, embed_with_transformers
+from tests.indexing.vectors.test_given import stored
 
 FLOAT = "cpu float32"
 
 
 @pytest.fixture
-def out(whole: tuple[Path, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def out(model_alone: tuple[Path, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A bundle with the tiny BERT and no texts; the folder of that model, `tiny-bert`, is here."""
     monkeypatch.chdir(TINY_BERT.parent)
     (tmp_path / "b").mkdir()
-    take_model(whole[0], tmp_path / "b")
+    take_model(model_alone[0], tmp_path / "b")
     return tmp_path / "b"
 
 
@@ -57,11 +56,6 @@ def rows_of(corpus: Corpus, begin: int = 0, end: int = 60) -> list[dict[str, Any
 
 def embed_by_float(rows: Any, out: Path, **options: Any) -> IndexSummary:
     return index(rows, out=out, device="cpu", dtype="float32", progress=False, **options)
-
-
-def stored(bundle: Path) -> Embeddings:
-    tensors = map_tensors(bundle / INDEX)
-    return dequantize(tensors["codes"], tensors["scales"])
 
 
 @pytest.mark.slow  # a process imports PyTorch

@@ -30,36 +30,23 @@ def test_a_corpus_embeds_to_the_same_bits_as_its_texts_one_by_one(
     assert len(list((tmp_path / FINISHED).iterdir())) == 4
 
 
-def test_equal_texts_embed_once(tiny_embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_texts_embed_once(embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "TEXTS_PER_SHARD", 2)  # so that equal texts would be in different batches
     long = "a sailor " * 40
-    texts = [
-        "the old sailor",
-        "forty apples",
-        long,
-        "the old sailor",
-        "a",
-        long,
-        "the old sailor " * 5,
-        "the old sailor",
-    ]
+    same = "the old sailor"
+    texts = [same, "forty apples", long, same, "a", long, f"{same} " * 5, same]
     told: list[tuple[float, int]] = []
     rows = embed_corpus(
-        *(Cores(tiny_embedder), texts, tmp_path, "tests", tiny_embedder.model.dim),
+        *(Cores(embedder), texts, tmp_path, "tests", embedder.model.dim),
         on_progress=lambda step, share, texts=0: told.append((share, texts)),
     )
-    codes, scales = quantize(tiny_embedder.embed(tiny_embedder.tokenize(texts, role="document")))
+    codes, scales = quantize(embedder.embed(embedder.tokenize(texts, role="document")))
     np.testing.assert_array_equal(rows.codes, codes)  # each row is its own text's
     np.testing.assert_array_equal(rows.scales, scales)
     assert (rows.embedded, rows.resumed, rows.updated) == (5, 0, 0)
     assert np.flatnonzero(rows.is_truncated).tolist() == [2, 5]
     assert told[0] == (3 / 8, 0)  # every text counts, also one that was embedded before
     assert told[-1] == (1.0, 5)
-
-
-@pytest.fixture
-def tiny_embedder(tiny_export: tuple[Path, object]) -> Embedder:
-    return Embedder.open(*tiny_export)  # type: ignore[arg-type]
 
 
 def rows_of(texts: Sequence[str]) -> tuple[Codes, Scales]:

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from semsearch import Search, index
-from semsearch.engine.bundle import PASSAGES, FloorInfo, read_manifest
+from semsearch.engine.bundle import FloorInfo, read_manifest
 from semsearch.indexing import make
-from semsearch.indexing.bundles import take_model
-from semsearch.indexing.corpus.passages import stored_columns
-from semsearch.indexing.vectors.floor import find_floor, measure_floor, read_fields
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.vectors.floor import BestScores, find_floor, measure_floor, read_fields
 from semsearch.indexing.vectors.recall import sample_spans
+from tests.world import add_floor
 
-MODES: tuple[Literal["semantic", "keyword", "hybrid"], ...] = ("semantic", "keyword", "hybrid")
+SearchMode = Literal["semantic", "keyword", "hybrid"]
+MODES: tuple[SearchMode, ...] = ("semantic", "keyword", "hybrid")
 OTHERS = np.linspace(0.01, 0.2, 20).reshape(5, 4).T  # the best scores of five questions about each of four fields
 
 
@@ -43,42 +44,29 @@ def test_fields_that_the_texts_are_about_are_left_out() -> None:
         assert find_floor(own, np.array([*OTHERS, about])) == find_floor(own, OTHERS)
 
 
-def test_the_manifest_states_what_searches_find(bundle_copy: Path) -> None:
-    measured = measure_floor(bundle_copy, read_manifest(bundle_copy)).corpus.floor
-    assert read_manifest(bundle_copy).corpus.floor == measured
+def best_scores(search: Search, texts: list[str], mode: SearchMode) -> BestScores:
+    """Return the score of the best hit of each text, 0 without a hit."""
+    found = search.search_many(texts, mode=mode)
+    return np.array([max((hit.score or 0.0 for hit in hits), default=0.0) for hits in found])
+
+
+def test_an_index_states_the_floor_of_what_searches_find(out: Path, corpus: Corpus) -> None:
+    texts = corpus.texts[:40]
+    measured = index([{"text": text} for text in texts], out=out).manifest.corpus.floor
+    assert read_manifest(out).corpus.floor == measured
     assert tuple(measured) == MODES
-    others = [question for field in read_fields() for question in field]
-    own, search = sample_spans(stored_columns(bundle_copy / PASSAGES)[0]), Search(bundle_copy)
-    for mode in MODES:
-        scores = [
-            np.array(
-                [max((hit.score or 0.0 for hit in hits), default=0.0) for hits in search.search_many(texts, mode=mode)]
-            )
-            for texts in (own, others)
-        ]
-        assert measured[mode] == find_floor(scores[0], scores[1].reshape(20, 9))
     assert measured["hybrid"].score is not None
+    others, search = [question for field in read_fields() for question in field], Search(out)
+    for mode in MODES:
+        own = best_scores(search, sample_spans(texts), mode)
+        assert measured[mode] == find_floor(own, best_scores(search, others, mode).reshape(20, 9))
 
 
-def test_an_index_measures_its_floor_and_an_update_measures_it_again(bundle: Path, tmp_path: Path) -> None:
-    take_model(bundle, tmp_path)
-    first = index([{"text": "the angry goose"}, {"text": "the baker sold apples"}], out=tmp_path).manifest.corpus
-    assert first.floor["hybrid"].kept == 1.0
-    asked = {"text": "\n".join(question for field in read_fields() for question in field)}
-    second = index([asked], out=tmp_path, mode="add").manifest.corpus
-    assert second.floor != first.floor
-    assert read_manifest(tmp_path).corpus.floor == second.floor
-
-
-def test_an_index_of_texts_about_all_fields_has_no_floor(bundle: Path, tmp_path: Path) -> None:
-    take_model(bundle, tmp_path)
+def test_an_update_to_texts_about_all_fields_leaves_no_floor(bundle_copy: Path) -> None:
     rows = [{"text": question} for field in read_fields() for question in field]
-    found = index(rows, out=tmp_path).manifest.corpus.floor
-    assert {mode: measured.score for mode, measured in found.items()} == dict.fromkeys(found)
+    found = index(rows, out=add_floor(bundle_copy, dict.fromkeys(MODES, 0.5)), mode="replace").manifest.corpus.floor
+    assert {mode: found[mode].score for mode in MODES} == dict.fromkeys(MODES)
 
 
-def test_an_index_without_keywords_has_the_floor_of_one_mode(bundle: Path, tmp_path: Path) -> None:
-    take_model(bundle, tmp_path)
-    assert index([{"text": "the angry goose"}], out=tmp_path, keywords=False).manifest.corpus.floor.keys() == {
-        "semantic"
-    }
+def test_an_index_without_keywords_has_the_floor_of_one_mode(out: Path) -> None:
+    assert index([{"text": "the angry goose"}], out=out, keywords=False).manifest.corpus.floor.keys() == {"semantic"}

@@ -116,7 +116,6 @@ def set_row(row: int, value: float) -> Change:
         (lambda found: found[:, :-1], "found 47 values in a row, expected 48, as of tests/mean-of-words"),
         (lambda found: found[::-1], r"these are not embeddings of this model: row \d+ has a cosine of -?0\.\d\d"),
         (lambda found: -found, r"row \d+ has a cosine of -1\.00"),
-        (lambda found: np.roll(found, 1, axis=1), r"these are not embeddings of this model: row \d+ has a cosine of"),
         (lambda found: (found * 127).astype(np.int8), "found 40 x 48 values of int8, expected rows of floating-point"),
         (lambda found: found[0], "found 48 values of float32, expected rows of floating-point numbers"),
         (lambda found: [[1.0, 2.0], [1.0]], "expected an array, or a file .npy, .safetensors or .parquet"),
@@ -138,7 +137,6 @@ def test_an_update_with_embeddings_of_the_new_rows_alone(out: Path, rows: list[A
     made = index(new, out, mode="add", embeddings=embeddings[30:], progress=False)
     assert (made.rows.embedded, made.rows.given, made.rows.updated) == (0, 10, 29)
     assert made.manifest.corpus.embedded_by == [BY_CORES, GIVEN]
-    assert "the texts were embedded by cpu int8 and given" in made.warnings[-1]
     assert (stored(out) * np.delete(embeddings, 7, axis=0)).sum(axis=1).min() > 0.9999
 
 

@@ -56,7 +56,9 @@ def test_an_update_keeps_the_table_until_a_tenth_of_the_passages_are_newer(bundl
     assert keep_table(bundle_copy, fresh, without, new_rows=6) is None  # 21 of 200
 
 
-def test_the_command_learns_a_table_and_an_update_keeps_it(bundle_copy: Path, corpus: Corpus, tmp_path: Path) -> None:
+def test_the_command_learns_a_table_and_an_update_keeps_it(
+    bundle_copy: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stories = write_csv(tmp_path / "stories.csv", [{"text": text} for text in corpus.texts])
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"query": "who lost a key?", "relevant": ["1"]}\n')
@@ -65,6 +67,7 @@ def test_the_command_learns_a_table_and_an_update_keeps_it(bundle_copy: Path, co
     learned = (bundle_copy / QUERY_TABLE).read_bytes()
     export_texts(stories, bundle_copy, "--update", bundle_copy)
     assert (bundle_copy / QUERY_TABLE).read_bytes() == learned
+    monkeypatch.setattr("semsearch.indexing.vectors.query_table.STEPS", 10)
     export_texts(stories, bundle_copy, "--update", bundle_copy, "--learn")  # now without the question
     again = check_bundle(bundle_copy).queries
     assert again is not None

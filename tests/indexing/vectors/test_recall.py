@@ -27,9 +27,7 @@ from tests.export_fixtures import clustered_rows
 
 
 def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "semsearch.indexing.vectors.recall.SEARCHED_AT_ONCE", 300
-    )  # so that exact search goes in several parts
+    monkeypatch.setattr("semsearch.indexing.vectors.recall.SEARCHED_AT_ONCE", 300)  # exact search in several parts
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
     index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=60, rescored=20))
@@ -84,13 +82,13 @@ def clustered() -> tuple[Codes, Scales]:
 
 @pytest.fixture(scope="module")
 def easy(clustered: tuple[Codes, Scales]) -> ExactSearch:
-    """Return the search for clustered of the corpus."""
+    """The exact search for rows of the corpus."""
     return search_exactly(sample_rows(*clustered)[::5], *clustered)
 
 
 @pytest.fixture(scope="module")
 def hard(clustered: tuple[Codes, Scales]) -> ExactSearch:
-    """Return the search for queries that are hardly more like one row than like another."""
+    """The exact search for queries that are hardly more like one row than like another."""
     queries = clustered_rows(10_000, seed=8)[:100]
     return search_exactly(queries, *clustered)
 
@@ -105,24 +103,15 @@ def test_the_narrowest_stages_are_chosen(clustered: tuple[Codes, Scales], easy: 
     assert not easy.recall_of(Index.open(path, StagesInfo(stages.candidates, narrower))).reaches(LEAST)
 
 
-@pytest.mark.parametrize("kinds", [(ROWS, SPANS), (SPANS, ROWS)])
 def test_the_worse_of_two_kinds_of_queries_decides(
-    clustered: tuple[Codes, Scales], easy: ExactSearch, hard: ExactSearch, kinds: tuple[str, str], tmp_path: Path
+    clustered: tuple[Codes, Scales], easy: ExactSearch, hard: ExactSearch, tmp_path: Path
 ) -> None:
     path, least = tmp_path / "index.safetensors", Recall(0.8, 0.5)
     write_index_file(path, *clustered, {ROWS: easy})
     narrow = choose_stages(path, {ROWS: easy}, least)
-    stages = choose_stages(path, dict(zip(kinds, (easy, hard), strict=True)), least)
     assert narrow is not None
-    assert stages is not None
-    assert astuple(stages) > astuple(narrow)
-    assert hard.recall_of(Index.open(path, stages)).reaches(least)
-
-
-def test_of_a_corpus_of_equal_rows_the_first_are_found(tmp_path: Path) -> None:
-    codes, scales = quantize(np.repeat(clustered_rows(1), 9_000, axis=0))
-    exact = {ROWS: search_exactly(clustered_rows(1), codes, scales)}
-    stages, found = write_index_file(tmp_path / "index.safetensors", codes, scales, exact)
-    assert found == {ROWS: Recall(1, 1)}
-    hits = Index.open(tmp_path / "index.safetensors", stages).search(clustered_rows(1)[0], 10)
-    assert [hit.row for hit in hits] == list(range(10))
+    for both in ({ROWS: easy, SPANS: hard}, {ROWS: hard, SPANS: easy}):
+        stages = choose_stages(path, both, least)
+        assert stages is not None
+        assert astuple(stages) > astuple(narrow)
+        assert hard.recall_of(Index.open(path, stages)).reaches(least)

@@ -1,8 +1,0 @@
-"""All of these tests run their commands in this process."""
-
-import pytest
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _quick(quick_commands: None) -> None:
-    """Export models and read documents in the process of these tests."""
