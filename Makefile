@@ -48,7 +48,7 @@ site: bundle/manifest.json build/site-tools/installed
 
 # One process more than there are cores, because tests often wait for a process that they have started. A file stays in
 # one of them, so that its fixtures are made once.
-PARALLEL := -n $(shell expr $$(nproc) + 1) --dist loadfile
+PARALLEL := -n $(shell expr $$(nproc) + 1) --dist loadgroup
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) $(PATHS)

@@ -27,7 +27,7 @@ from semsearch.app.settings import Settings
 from semsearch.engine.embedder import Embedder, TokenIds
 from semsearch.engine.loading import Loaded
 from tests.function.events.event_makers import http_api
-from tests.project import ROOT
+from tests.project import ROOT, folder_of_run
 from tests.rerankers import add_reranker
 from tests.world import InProcess
 
@@ -81,9 +81,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     It takes seconds, so all processes of a run share it. Tests do not change it.
     """
-    folder: Path = tmp_path_factory.getbasetemp() / "task"
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parents[1] / "task"
+    folder = folder_of_run(tmp_path_factory) / "task"
     with folder.with_name("task.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "is-whole").exists():

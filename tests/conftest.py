@@ -25,11 +25,32 @@ from tests.export_fixtures import (
     tiny_tokens,
     whole,
 )
+from tests.project import ROOT
 from tests.world import bundle, bundle_copy, client, connect, corpus, embedder, make_app, manifest
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)
 hypothesis.settings.load_profile("tests")
+
+
+# One worker of pytest-xdist runs the tests that convert models: each worker would need seconds to import PyTorch.
+CONVERTING = (
+    "conversion/",
+    "indexing/models/test_placing.py",
+    "indexing/models/test_source.py",
+    "indexing/test_cli.py",
+    "indexing/test_update.py",
+    "indexing/vectors/test_device.py",
+    "site/test_browser_model.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Assign the tests of each file to one worker, for `--dist loadgroup`: they share fixtures of the module."""
+    for item in items:
+        path = item.path.relative_to(ROOT / "tests").as_posix()
+        group = "converting" if path.startswith(CONVERTING) else path
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.hookimpl(tryfirst=True)

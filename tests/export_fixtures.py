@@ -3,7 +3,6 @@
 import fcntl
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict
@@ -36,6 +35,7 @@ from semsearch.indexing.models.source import Source, read_source, write_tokenize
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.verification import Check
 from tests.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts
+from tests.project import folder_of_run
 from tests.world import DIM, make_stories
 
 TINY_BERT = Path(__file__).parent / "data" / "tiny-bert"
@@ -50,9 +50,7 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     instead of Python's own documentation, which takes seconds to read. The floor, which takes a second for each index,
     is not measured; tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
     """
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # that of all workers
+    folder = folder_of_run(tmp_path_factory)
 
     def convert_once(
         name: str, task: str, source: Source, texts: CalibrationTexts, out: Path, on_progress: OnProgress

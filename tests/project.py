@@ -1,8 +1,10 @@
-"""The folder of the project, and commands of a shell in it."""
+"""The folder of the project, that of a run of its tests, and commands of a shell."""
 
 import os
 import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -19,3 +21,9 @@ def run_in_a_shell(command: str, **environment: str) -> tuple[int, str, str]:
         timeout=120,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def folder_of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the temporary folder that all workers of a run of pytest share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
