@@ -85,7 +85,8 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 def is_noticed(mutant: Mutant, checkout: Path) -> bool:
     """Return whether a test fails with this change."""
     name = ".".join(mutant.path.with_suffix("").parts)
-    near = sorted((checkout / "tests" / mutant.path.parent).glob("test_*.py"))
+    room = "/".join(part for part in mutant.path.parent.parts if part != "semsearch")
+    near = sorted((checkout / "tests" / room).glob("test_*.py"))
     other = [test for test in (checkout / "tests").rglob("test_*.py") if test not in near and name in test.read_text()]
     (checkout / mutant.path).write_bytes(mutant.source)
     try:
