@@ -132,6 +132,7 @@ def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: C
         {"text": "b", "n": np.int64(9), "f": np.float32(20), "ok": np.bool_(False), "cost": Decimal("9.50")},
         {"text": "c", "n": pd.NA, "f": float("nan"), "ok": None, "cost": Decimal("NaN"), "at": pd.NaT},
         {"text": "d", "n": 20, "at": np.datetime64("2024-05-31T12:00:00.123456"), "tags": np.array(["x"])},
+        {"text": "e", "day": np.datetime64("2024-05-31")},
     ]
     search = indexed(rows)
     assert [hit.metadata for hit in search.search(filter={}, top_k=9)] == [
@@ -139,6 +140,7 @@ def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: C
         {"n": 9, "f": 20.0, "ok": False, "cost": 9.5},
         {},
         {"n": 20, "at": "2024-05-31T12:00:00.123456", "tags": ["x"]},
+        {"day": "2024-05-31"},
     ]
     assert [hit.metadata["n"] for hit in search.search(filter={"n": {"$gt": 0}}, sort={"n": "asc"})] == [9, 20, 100]
 

@@ -105,6 +105,12 @@ def test_a_search_for_fewer_returns_the_first_of_one_for_more(rows: int, distinc
         assert index.search(query, top_k) == most[:top_k]
 
 
+def test_more_hits_than_the_stages_keep_for_few_are_all_found() -> None:
+    embeddings = unit_rows(EXHAUSTIVE_ROWS + 1_001, 64, seed=6)
+    top_k = STAGES.candidates + 500
+    assert len(index_of(embeddings[:-1]).search(embeddings[-1], top_k)) == top_k
+
+
 def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
     embeddings = unit_rows(EXHAUSTIVE_ROWS + 1_000, 16, seed=13)
     codes, scales = quantize(embeddings)
