@@ -70,7 +70,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
         # a process of its own would not have these changes
         patch.setattr(convert, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(converting, "in_own_process", convert_here)
-        patch.setattr(calibration_texts, "python_documentation", python_documentation)  # `quick_commands` has stories
+        patch.setattr(
+            calibration_texts, "python_documentation", python_documentation
+        )  # `quick_commands` may have replaced it
         keep("export_graph")
         keep("quantize_graph")
         assert dispatch(["model", "convert", DEFAULT_MODEL, "--no-cache", "--out", str(folder / "bundle")]) == 0

@@ -44,7 +44,7 @@ def test_embeddings_are_close_to_those_of_transformers(tiny_export: tuple[Path, 
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
     cosines = (found * expected).sum(axis=1)
     assert cosines.min() > 0.999
-    assert info.accuracy["cosine_mean"] > 0.9998  # of texts that did not calibrate
+    assert info.accuracy["cosine_mean"] > 0.9998  # the held-out texts
     assert info.accuracy["cosine_mean"] == pytest.approx(cosines.mean(), abs=1e-4)
 
 
