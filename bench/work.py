@@ -196,8 +196,7 @@ def make_models(work: Path) -> dict[str, Path]:
 
     from semsearch.conversion.convert import export_model
     from semsearch.conversion.graph import export_graph
-    from semsearch.indexing.corpus.python_documentation import python_documentation
-    from semsearch.indexing.models.calibration import split_documentation
+    from semsearch.indexing.models.calibration import documentation_texts
     from semsearch.indexing.models.source import find_model, read_source, write_tokenizer
 
     logging.getLogger().setLevel(logging.ERROR)
@@ -207,7 +206,7 @@ def make_models(work: Path) -> dict[str, Path]:
     with tempfile.TemporaryDirectory() as scratch:
         graph = export_graph(source, Path(scratch))
     onnx.save(graph, paths[EXACT])
-    info = export_model(source, split_documentation(python_documentation()), folder)
+    info = export_model(source, documentation_texts(), folder)
     (folder / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
     write_tokenizer(source, folder / TOKENIZER)
     extra = {"DefaultTensorType": onnx.TensorProto.FLOAT}

@@ -28,7 +28,6 @@ from semsearch.indexing import make
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.python_documentation import python_documentation
 from semsearch.indexing.documents import reading
-from semsearch.indexing.models import calibration as calibration_texts
 from semsearch.indexing.models import converting
 from semsearch.indexing.models.calibration import CalibrationTexts, split_texts
 from semsearch.indexing.models.source import Source, read_source, write_tokenizer
@@ -36,7 +35,7 @@ from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.verification import Check
 from tests.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts
 from tests.project import folder_of_run
-from tests.world import DIM, make_stories
+from tests.world import DIM
 
 TINY_BERT = Path(__file__).parent / "data" / "tiny-bert"
 
@@ -46,9 +45,9 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make commands in the process of the tests quick.
 
     Models are converted and documents are read in this process, because a process of its own would import torch or the
-    parsers again, for seconds. The same model is converted once, by one of pytest's workers. The stories calibrate
-    instead of Python's own documentation, which takes seconds to read. The floor, which takes a second for each index,
-    is not measured; tests/indexing/vectors/test_floor.py measures it. Tests that start a process have the real thing.
+    parsers again, for seconds. The same model is converted once, by one of pytest's workers. The
+    floor, which takes a second for each index, is not measured; tests/indexing/vectors/test_floor.py measures it. Tests
+    that start a process have the real thing.
     """
     folder = folder_of_run(tmp_path_factory)
 
@@ -79,9 +78,8 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
                 yield error
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (make, calibration_texts, conversion, reranker):
+        for module in (make, conversion, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
-        patch.setattr(calibration_texts, "python_documentation", make_stories)
         patch.setattr(reading, "in_workers", in_this_process)
         patch.setattr(converting, "in_own_process", convert_once)
         patch.setattr(make, "measure_floor", lambda folder, manifest, on_progress: manifest)

@@ -18,8 +18,6 @@ from semsearch.conversion import convert
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.embedder import Embedder, open_session
 from semsearch.engine.quantization import Embeddings
-from semsearch.indexing.corpus.python_documentation import python_documentation
-from semsearch.indexing.models import calibration as calibration_texts
 from semsearch.indexing.models import converting
 from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_PACKAGE
 from tests.export_fixtures import convert_here
@@ -70,9 +68,6 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
         # a process of its own would not have these changes
         patch.setattr(convert, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(converting, "in_own_process", convert_here)
-        patch.setattr(
-            calibration_texts, "python_documentation", python_documentation
-        )  # `quick_commands` may have replaced it
         keep("export_graph")
         keep("quantize_graph")
         assert dispatch(["model", "convert", DEFAULT_MODEL, "--no-cache", "--out", str(folder / "bundle")]) == 0

@@ -16,7 +16,7 @@ from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_texts
+from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, documentation_texts, split_texts
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source
 from tests.engine.test_quantization import unit_rows
@@ -97,6 +97,15 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
         numbers = np.array([int(text) for text in part])
         assert numbers.min() < 0.1 * count
         assert np.abs(np.median(numbers) / count - 0.5) < 0.2
+
+
+def test_the_texts_of_the_package_are_those_that_the_published_model_was_calibrated_with() -> None:
+    split = documentation_texts()
+    digest = hashlib.sha256("\n".join(split.calibration).encode()).hexdigest()
+    assert digest == "ed80db4b0055d0ddeb7d30a3f550e32ed5a592017959c5cb6678c865d032fd37"
+    assert len(set(split.calibration)) == CALIBRATION_TEXTS
+    assert len(set(split.held_out)) == ACCURACY_TEXTS
+    assert not set(split.calibration) & set(split.held_out)
 
 
 def slow_recall(exact: Embeddings, found: Embeddings) -> float:

@@ -33,7 +33,7 @@ from semsearch.indexing.vectors.shards import name_model
 MODEL_PACKAGE = "semsearch_model"  # the default model, converted: deploy/model/ makes its distribution semsearch-model
 PACKAGE_FOLDER = Path(__file__).parents[2]
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
-# The code that changes a converted model: the conversion, what it imports of the rest, and the choice of the texts.
+# What changes a converted model: the conversion, what it imports of the rest, and the texts.
 # tests/indexing/models/test_cache.py finds an import that is missing here.
 CONVERSION = "conversion"
 PASSAGES_CODE = "passages.py"  # the one module there that converts nothing
@@ -43,7 +43,7 @@ IMPORTED_CODE = (
     *("indexing/models/nodes.py", "indexing/models/source.py", "indexing/vectors/embed.py"),
     "indexing/vectors/recall.py",
 )
-TEXTS_CODE = ("indexing/models/calibration_names.txt", "indexing/corpus/python_documentation.py")
+TEXTS = ("indexing/models/documentation/calibration.txt", "indexing/models/documentation/held_out.txt")
 DOCUMENTS_MODEL = "documents"  # in a converted model and an unfinished bundle: the folder of the model for passages
 
 
@@ -77,7 +77,7 @@ def cached_folder(source: Source, fresh: Path, own_texts: CalibrationTexts | Non
 def conversion_code() -> list[Path]:
     """Return the files of this package that change a converted model."""
     own = sorted(path for path in (PACKAGE_FOLDER / CONVERSION).rglob("*.py") if path.name != PASSAGES_CODE)
-    return [*own, *(PACKAGE_FOLDER / name for name in (*IMPORTED_CODE, *TEXTS_CODE))]
+    return [*own, *(PACKAGE_FOLDER / name for name in (*IMPORTED_CODE, *TEXTS))]
 
 
 def can_convert() -> bool:

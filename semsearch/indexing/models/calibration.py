@@ -6,19 +6,17 @@ container image.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
-from semsearch.indexing.corpus import Corpus, read_texts
-from semsearch.indexing.corpus.python_documentation import python_documentation
+from semsearch.indexing.corpus import read_texts
 from semsearch.indexing.models.modules import ModelError
-from semsearch.indexing.processes import in_own_process
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.vectors.recall import TOP_K
 
 CALIBRATION_TEXTS = 512
 ACCURACY_TEXTS = 1_000  # maximum number of texts to measure with
 LEAST_TEXTS = 64
+DOCUMENTATION = Path(__file__).parent / "documentation"  # a text a line; the licence is beside them
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +34,23 @@ def read_calibration(file: Path | None, column: str | None, on_progress: OnProgr
     """
     on_progress("read calibration", 0)
     if file is None:
-        texts = split_documentation(in_own_process(python_documentation))  # its syntax trees take 200 MB
+        texts = documentation_texts()
     else:
         texts = split_texts(read_texts(file, column, "--calibration-column"))
     on_progress("read calibration", 1)
     return texts
 
 
-def split_documentation(documentation: Corpus) -> CalibrationTexts:
-    """Split Python's own documentation. The calibration texts are the same in Python 3.11, 3.12 and 3.13.
+def documentation_texts() -> CalibrationTexts:
+    """Return the texts of this package: CALIBRATION_TEXTS texts of Python's documentation, and ACCURACY_TEXTS others.
 
-    calibration_names.txt has the names of 512 objects whose documentation is equal in these versions, so all of them
-    convert a model to the same model.ort. All other objects are held out.
+    They are files, made with Python 3.13, so that each version of Python converts a model to the same bytes.
     """
-    names = files("semsearch.indexing.models").joinpath("calibration_names.txt").read_text("utf-8").split()
-    texts = dict(zip(documentation.ids, documentation.texts, strict=True))
-    calibration = [texts.pop(name) for name in names if name in texts]
-    if len(calibration) < CALIBRATION_TEXTS // 2:  # another implementation of Python
-        return split_texts(documentation.texts)
-    return _hold_out(calibration, list(texts.values()))
+    return CalibrationTexts(_lines_of("calibration.txt"), _lines_of("held_out.txt"))
+
+
+def _lines_of(name: str) -> list[str]:
+    return (DOCUMENTATION / name).read_text("utf-8").removesuffix("\n").split("\n")
 
 
 def split_texts(texts: Sequence[str]) -> CalibrationTexts:

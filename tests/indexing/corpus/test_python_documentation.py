@@ -1,6 +1,5 @@
 """The standard library's documentation as a corpus, compared with what the living objects say."""
 
-import hashlib
 import inspect
 import json
 import sysconfig
@@ -12,7 +11,6 @@ import pytest
 from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.corpus.language import find_other_language
 from semsearch.indexing.corpus.python_documentation import python_documentation
-from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation
 
 pytestmark = pytest.mark.slow  # reads all of it, as `make demo` does
 
@@ -53,15 +51,6 @@ def test_a_passage_has_the_first_paragraph_kind_module_and_signature_of_an_objec
 def test_an_object_goes_by_the_name_its_users_write(documentation: Corpus, public: str, internal: str) -> None:
     assert public in documentation.ids
     assert internal not in documentation.ids
-
-
-def test_every_python_calibrates_with_the_same_documentation(documentation: Corpus) -> None:
-    split = split_documentation(documentation)
-    digest = hashlib.sha256("\n".join(split.calibration).encode()).hexdigest()
-    assert digest == "ed80db4b0055d0ddeb7d30a3f550e32ed5a592017959c5cb6678c865d032fd37"
-    assert len(set(split.calibration)) == CALIBRATION_TEXTS
-    assert len(split.held_out) == ACCURACY_TEXTS
-    assert not set(split.calibration) & set(split.held_out)
 
 
 def test_without_the_sources_an_error_asks_for_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
