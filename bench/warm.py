@@ -6,7 +6,6 @@
 
 import json
 import os
-import shlex
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from bench import DATA, WORK
 from bench.emulator import CONTEXT, sample_event
+from semsearch.commands.console import suggested
 
 QUESTIONS = (
     "unpack all files of an archive",
@@ -55,7 +55,7 @@ def demo(*questions: str, bundle: Path = Path("bundle")) -> None:
         print(f"{question}  {took:.1f} ms")
         for result in reply["results"]:
             print(f"  {result['score']:.2f}  {result['text'][:110]}")
-    print(f"\nServe it: {shlex.join(['semsearch', 'serve', str(bundle)])}")
+    print(f"\nServe it: {suggested('serve', bundle)}")
 
 
 def handle(handler: Handler, path: str, body: dict[str, Any] | None = None) -> str:

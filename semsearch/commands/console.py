@@ -1,6 +1,8 @@
 """A console whose texts cannot control a terminal, and commands that people paste into a shell."""
 
 import shlex
+import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,5 +31,14 @@ class TerminalConsole(Console):
 
 
 def suggested(*words: str | Path) -> str:
-    """Return a command line of semsearch, quoted for a POSIX shell."""
-    return shlex.join(["semsearch", *map(str, words)])
+    """Return a command line of semsearch, quoted for a POSIX shell.
+
+    If the shell does not find `semsearch`, because nobody has activated this environment, the line has its path.
+    """
+    program = "semsearch"
+    own = Path(sys.executable).with_name(program)
+    if shutil.which(program) is None and own.exists():
+        program = str(own)
+        if own.is_relative_to(Path.cwd()):
+            program = str(own.relative_to(Path.cwd()))
+    return shlex.join([program, *map(str, words)])

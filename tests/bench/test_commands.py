@@ -1,7 +1,6 @@
 """Commands: what is said when something is missing, what `all` does then, and the demo as its reader sees it."""
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 
 from bench import SKIPPED
 from bench.__main__ import run_all
+from semsearch.commands.console import suggested
 from tests.project import ROOT
 
 FAIL = [sys.executable, "-c", "raise SystemExit('boom')"]
@@ -47,4 +47,4 @@ def test_the_demo_prints_the_answers_to_each_question(bundle: Path, tmp_path: Pa
     lines = done.stdout.splitlines()
     assert "sailor" in lines[3]
     assert lines[6].startswith("[red] goose  ")
-    assert shlex.split(lines[11].removeprefix("Serve it: ")) == ["semsearch", "serve", str(folder)]
+    assert lines[11] == f"Serve it: {suggested('serve', folder)}"

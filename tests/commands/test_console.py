@@ -1,6 +1,7 @@
 """What commands write to any stream, without control of a terminal, and how they end, whatever happens to a stream."""
 
 import io
+import os
 import shlex
 import signal
 import subprocess
@@ -101,9 +102,29 @@ def test_control_characters_of_texts_and_tables_are_displayed_as_escapes(capsys:
 
 def test_every_word_arrives_as_it_was() -> None:
     words = ["--out", "my bundle", "it's", "$HOME", "`date`", "*", "[b]", 'a"b', "ü;&|"]
-    program, *shown = shlex.split(suggested(*words, Path("a b")))
-    assert program == "semsearch"
+    _, *shown = shlex.split(suggested(*words, Path("a b")))
     assert shown == [*words, "a b"]
+
+
+@pytest.mark.parametrize(
+    ("on_path", "folder", "program"),
+    [
+        (True, ".", "semsearch"),
+        (False, ".", "search env/bin/semsearch"),
+        (False, "docs", "{tmp}/search env/bin/semsearch"),
+    ],
+)
+def test_a_suggested_command_is_one_that_the_shell_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: bool, folder: str, program: str
+) -> None:
+    programs = tmp_path / "search env" / "bin"
+    programs.mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    (programs / "semsearch").touch(0o755)
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    monkeypatch.setenv("PATH", str(programs) if on_path else os.defpath)
+    monkeypatch.chdir(tmp_path / folder)
+    assert shlex.split(suggested("serve", "bundle")) == [program.format(tmp=tmp_path), "serve", "bundle"]
 
 
 def test_a_line_comes_at_most_every_interval_and_one_at_the_end() -> None:
