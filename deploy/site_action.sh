@@ -1,14 +1,22 @@
 #!/bin/sh
 # What action.yml runs: make the search of a folder of built HTML, in a folder of it. Outside of GitHub:
 #   deploy/site_action.sh install && HTML=site OUT=find deploy/site_action.sh build
-# CACHE keeps the last index, so that the next push embeds only what has changed.
+# CACHE keeps the last index, so that the next push embeds only what has changed. With WHEELS_CACHED=true, the wheels in
+# dist/ are those of this checkout already.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 cache=${CACHE:-$HOME/.cache/semsearch-action}
 
 case $1 in
+digest) # the name of the wheels in a cache: a digest of what they are made from
+    cd "$here"
+    find Makefile LICENSE README.md constraints.txt requirements.txt pyproject.toml deploy/model deploy/release semsearch \
+        -type f ! -name '*.pyc' -exec shasum -a 256 {} + | LC_ALL=C sort | shasum -a 256 | cut -d ' ' -f 1
+    ;;
 install)
-    python3 -m pip install --quiet --constraint "$here/constraints.txt" "$here[index]"
+    [ "${WHEELS_CACHED:-}" = true ] || make -C "$here" wheels
+    wheel=$(echo "$here"/dist/semsearch-*.whl)
+    python3 -m pip install --quiet --constraint "$here/constraints.txt" "$wheel[index]" "$here"/dist/semsearch_model-*.whl
     ;;
 build)
     set -- "$HTML" --out "$cache/bundle" --replace --base-url "${BASE_URL:-}" --title "${TITLE:-}" --queries table --language-column none

@@ -168,14 +168,14 @@ def find_float_model(models: PlacedModels, name: str | Path | None) -> Source:
 
 
 def _no_model(choice: ModelChoice, name: str | None) -> PackagesError:
-    """Return the error of a machine that cannot convert models, and has not the one that was chosen."""
-    if name not in (None, DEFAULT_MODEL) or replace(choice, name=None) != ModelChoice():
-        expected, extra = "the extra `export`, which converts it", "export"
-    else:
-        expected, extra = "the package semsearch-model of this version", "index"
+    """Return the error of a machine that cannot convert models, and does not have the one that was chosen."""
+    remedy = f"install the extra `export`, which converts it: {install_command('export')}"
+    expected = "a model converted on this machine"
+    if name in (None, DEFAULT_MODEL) and replace(choice, name=None) == ModelChoice():
+        expected = "the package semsearch-model of this version"
+        remedy = f"install the wheel dist/semsearch_model-*.whl that `make wheels` writes in a clone, or {remedy}"
     return PackagesError(
-        f"{name or DEFAULT_MODEL}: found no converted model that this version can use, expected {expected}; "
-        f"install it: {install_command(extra)}"
+        f"{name or DEFAULT_MODEL}: found no converted model that this version can use, expected {expected}; {remedy}"
     )
 
 

@@ -127,14 +127,18 @@ def test_without_pytorch_another_model_than_that_of_the_package_is_refused(
 ) -> None:
     monkeypatch.setattr(placing, "can_convert", lambda: False)
     line = error_line(run("index", texts, *options, "--out", tmp_path / "bundle"))
-    assert line.endswith("expected the extra `export`, which converts it; install it: pip install '.[export]'")
+    remedy = "install the extra `export`, which converts it: pip install '.[export]'"
+    assert line.endswith(f"expected a model converted on this machine; {remedy}")
 
 
-def test_without_pytorch_and_the_package_an_error_names_the_package(
+def test_without_pytorch_and_the_package_an_error_names_both_remedies(
     texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placing, "can_convert", lambda: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     line = error_line(run("index", texts, "--out", tmp_path / "bundle"))
     assert line.startswith(f"error: {DEFAULT_MODEL}: found no converted model that this version can use")
-    assert line.endswith("expected the package semsearch-model of this version; install it: pip install '.[index]'")
+    remedies = "install the wheel dist/semsearch_model-*.whl that `make wheels` writes in a clone, or install the extra"
+    assert line.endswith(
+        f"the package semsearch-model of this version; {remedies} `export`, which converts it: pip install '.[export]'"
+    )
