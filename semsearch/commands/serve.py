@@ -29,6 +29,7 @@ from semsearch.app.settings import DEFAULT_BUNDLE, read_settings
 from semsearch.aws.s3.published import S3
 from semsearch.commands.places import PlaceError, kept_index
 from semsearch.engine.bundle import is_bundle
+from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import TOKENS_PER_BATCH
 from semsearch.indexing.errors import require_packages
 
@@ -107,7 +108,7 @@ def serve(
         from semsearch.app.access.keys import accepted_hosts, check_listener
         from semsearch.server.workers import Workers, bind, make_app
 
-        workers = workers or len(os.sched_getaffinity(0))
+        workers = workers or usable_cores()
         try:
             listeners = bind(host, port, workers)  # before the bundle, which takes time
         except OSError as error:

@@ -1,7 +1,6 @@
 """Read a folder of documents, or one, into the passages of a corpus."""
 
 import json
-import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -12,6 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from semsearch.engine.cores import usable_cores
 from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
 from semsearch.indexing.corpus.folder import as_text, find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json
@@ -131,7 +131,7 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     names = {file.relative_to(folder).as_posix() for file in files}
     calls = [((file,), reading.limits(file)) for file in files]
     results = in_workers(
-        min(os.cpu_count() or 1, len(files)),
+        min(usable_cores(), len(files)),
         read_document,
         (folder, reading),
         calls,
