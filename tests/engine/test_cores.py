@@ -5,9 +5,10 @@ import os
 import pytest
 
 from semsearch.engine.cores import usable_cores
+from tests.project import needs_linux
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux's affinity")
+@needs_linux("affinity")
 def test_a_process_that_is_bound_to_one_core_can_use_one() -> None:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, [min(before)])
