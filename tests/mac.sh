@@ -3,14 +3,15 @@
 # tests/mac.sh IMITATOR, as root and after `make demo`: IMITATOR COMMAND… runs a command without /proc, without Linux's own
 # functions, and with sys.platform "darwin". `tests/mac.sh` alone runs the same here, for example on a real Mac.
 set -euo pipefail
+imitator=${1:+$(realpath "$1")}
 cd "$(dirname "$0")/.."
 
-if [ $# = 1 ]; then
+if [ -n "$imitator" ]; then
     MAC_CPUINFO=$(mktemp)
     export MAC_CPUINFO
     trap 'rm -f "$MAC_CPUINFO"' EXIT
     cat /proc/cpuinfo > "$MAC_CPUINFO"
-    "$1" "$0"
+    "$imitator" tests/mac.sh
     exit
 fi
 
