@@ -48,7 +48,7 @@ site: bundle/manifest.json build/site-tools/installed
 
 # One process more than there are cores, because tests often wait for a process that they have started. A file stays in
 # one of them, so that its fixtures are made once.
-PARALLEL := -n $(shell expr $$(nproc) + 1) --dist loadgroup
+PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) $(PATHS)
@@ -86,13 +86,15 @@ format: $(VENV)/checks
 	if [ -d build/site-tools ]; then $(SITE_TOOLS)/prettier --log-level warn --print-width 120 --write $(JAVASCRIPT); fi
 
 # The pages are copied into the folders that they have here, so that their links lead to each other as on GitHub. Comments
-# are removed: Markdown ends a paragraph where one begins a line. The variable silences a notice about the theme, whose
-# content is in docs/requirements.txt.
+# are removed: Markdown ends a paragraph where one begins a line. A Mac has no `cp --parents`, and its `sed -i` needs a
+# suffix. The variable silences a notice about the theme, whose content is in docs/requirements.txt.
 # The search box of the pages searches them: their bundle is kept, so that a changed page is embedded alone.
 docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
 	rm -rf build/docs-pages && mkdir build/docs-pages
-	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md template.yaml docs bench/results deploy/cdk deploy/docusaurus deploy/terraform build/docs-pages
-	find build/docs-pages -name '*.md' -exec sed -i 's/<!--[^>]*-->//g' {} +
+	tar -cf - README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md template.yaml docs bench/results deploy/cdk deploy/docusaurus deploy/terraform | \
+	    tar -xf - -C build/docs-pages
+	find build/docs-pages -name '*.md' -exec sed -i.with-comments 's/<!--[^>]*-->//g' {} +
+	find build/docs-pages -name '*.with-comments' -delete
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
 	$(BIN)/semsearch index build/docs-site --replace --queries table --exclude "*.ipynb" --out build/pages-bundle
 	$(BIN)/semsearch site build/pages-bundle --out build/docs-site/find --packages build/site-tools
@@ -105,10 +107,13 @@ build/docs-tools/installed: docs/requirements.txt
 	build/docs-tools/bin/pip install --quiet --disable-pip-version-check --only-binary :all: -r docs/requirements.txt
 	touch $@
 
+# a Mac has no sha256sum
+SHA256 := import hashlib, pathlib, sys; print(hashlib.sha256(pathlib.Path(sys.argv[1]).read_bytes()).hexdigest())
+
 # Without the variable, buildx attaches a description of the build, and Lambda refuses such an image.
 image: bundle/manifest.json
 	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
-	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
+	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$($(PYTHON) -c "$(SHA256)" bundle/manifest.json) .
 
 # AWS publishes new images under the same tag. With a digest, the same commit builds on the same base. If the tag has an
 # image for each kind of processor, the digest is that of their list.
@@ -118,7 +123,7 @@ pin-base:
 	expr "$$digest" : 'sha256:[0-9a-f]\{64\}$$' > /dev/null || { \
 	    echo "error: $$tag: docker buildx answered '$$digest', expected sha256: and 64 hexadecimal digits; check that" \
 	    "'docker buildx version' works and that this machine can reach the registry" >&2; exit 1; }; \
-	sed -i "s|^ARG BASE_IMAGE=.*|ARG BASE_IMAGE=$$tag@$$digest|" Dockerfile
+	sed -i.unpinned "s|^ARG BASE_IMAGE=.*|ARG BASE_IMAGE=$$tag@$$digest|" Dockerfile && rm Dockerfile.unpinned
 	@grep '^ARG BASE_IMAGE=' Dockerfile
 
 test-image: bundle/manifest.json

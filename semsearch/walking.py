@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 if TYPE_CHECKING:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -165,7 +166,8 @@ def _read_rules(folder: str, files: Iterable[str]) -> "list[GitIgnoreSpecPattern
     for name in sorted(set(IGNORE_FILES).intersection(files), key=IGNORE_FILES.index):
         path = Path(folder, name)
         if path.is_file():
-            lines += path.read_text(encoding="utf-8-sig", errors="surrogateescape").split("\n")
+            text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+            lines += normalize("NFC", text).split("\n")
     if not lines:
         return []
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # most folders have no rules
@@ -186,11 +188,12 @@ def _read_rules(folder: str, files: Iterable[str]) -> "list[GitIgnoreSpecPattern
 def _is_ignored(path: str, rules: Sequence[Rules]) -> bool:
     """Return whether the last rule about a path leaves it out, as in Git. The path of a folder ends in a slash.
 
+    Names and rules are compared in NFC, as Git does on macOS, whose disks can return a name in NFD.
     A rule that ends in a slash decides about the folder alone. What is below an ignored folder is never checked,
     because the folder is not entered.
     """
     for folder, own in reversed(rules):
-        name = path[len(folder) :].lstrip("/")
+        name = normalize("NFC", path[len(folder) :].lstrip("/"))
         for rule in reversed(own):
             found = rule.match_file(name)
             if found is None:

@@ -2,11 +2,17 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+
+def needs_linux(what: str) -> pytest.MarkDecorator:
+    """Return the mark of a test that uses what other systems do not have, such as "/proc"."""
+    return pytest.mark.skipif(sys.platform != "linux", reason=f"needs Linux's {what}")
 
 
 def run_in_a_shell(command: str, **environment: str) -> tuple[int, str, str]:

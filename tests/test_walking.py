@@ -42,6 +42,13 @@ def test_ignore_files_leave_out_what_git_leaves_out(tmp_path: Path) -> None:
     assert {"docs/a.log", "docs/private/a.md"} < expected
 
 
+def test_a_rule_is_about_a_name_in_nfc_and_in_nfd(tmp_path: Path) -> None:
+    write_all(
+        tmp_path, {".gitignore": "caf\u00e9/\nkeke\u0301.md\n", "cafe\u0301/a.md": "", "kek\u00e9.md": "", "a.md": ""}
+    )
+    assert read_files(tmp_path, WalkRules(tmp_path)) == {"a.md"}
+
+
 def test_rules_above_the_named_folder_count_for_what_is_below_it(tmp_path: Path) -> None:
     rules = "/docs/\n*.log\nsite/\n"
     write_all(tmp_path, {".git/HEAD": "", ".gitignore": rules, "docs/a.md": "", "docs/a.log": "", "docs/site/a.md": ""})

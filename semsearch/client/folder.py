@@ -18,6 +18,7 @@ from semsearch.aws.s3.published import POINTER, parse_pointer
 from semsearch.aws.search import make_search
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
+from semsearch.engine.cores import usable_cores
 from semsearch.engine.loading import Loaded, load
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.executor import BatchedExecutor, Executor, finish
@@ -184,4 +185,4 @@ def _answer(search: SearchFunction, query: Query) -> Body:
 
 
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(len(os.sched_getaffinity(0)), "search")
+    return ThreadPoolExecutor(usable_cores(), "search")

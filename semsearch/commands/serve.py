@@ -29,9 +29,12 @@ from semsearch.app.settings import DEFAULT_BUNDLE, read_settings
 from semsearch.aws.s3.published import S3
 from semsearch.commands.places import PlaceError, kept_index
 from semsearch.engine.bundle import is_bundle
+from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import TOKENS_PER_BATCH
+from semsearch.engine.errors import OptionError
 from semsearch.indexing.errors import require_packages
 
+OPEN_MAX = 10_240  # open files that each macOS allows a process, by its <sys/syslimits.h>
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
 DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2
@@ -88,7 +91,7 @@ def serve(
         host: address to listen on; the default is for this machine alone.
         port: port to listen on; 0 takes one that is free.
         open: let other machines send requests without a key.
-        workers: processes, which share the memory of the index. Without it, one for each core.
+        workers: processes, which share the memory of the index. Without it, one for each core, and one on a Mac.
         threads: threads that run the model, in each process.
         max_queued_tokens: tokens that can wait in each process; beyond, requests get 429.
         tokens_per_batch: tokens that are embedded together; 1 embeds each text alone.
@@ -105,11 +108,11 @@ def serve(
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
         from semsearch.app.access.keys import accepted_hosts, check_listener
-        from semsearch.server.workers import Workers, bind, make_app
+        from semsearch.server import workers as server
 
-        workers = workers or len(os.sched_getaffinity(0))
+        workers = _processes(workers, can_fork=server.CAN_FORK)
         try:
-            listeners = bind(host, port, workers)  # before the bundle, which takes time
+            listeners = server.bind(host, port, workers)  # before the bundle, which takes time
         except OSError as error:
             raise PlaceError(f"{host}:{port}: {_reason(error)}") from error
         for listener in listeners:
@@ -124,11 +127,35 @@ def serve(
         check_listener(address, settings, open)
         settings = replace(settings, allowed_hosts=accepted_hosts(address, settings))
         with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
-            app = make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify)
-        _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is an open file
-        multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
-        Workers(app, listeners, max_connections, idle_timeout).run()
+            app = server.make_app(
+                settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify
+            )
+        allow_open_files()
+        if server.CAN_FORK:
+            multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
+            server.Workers(app, listeners, max_connections, idle_timeout).run()
+        else:
+            server.OneProcess(app, listeners, max_connections, idle_timeout).run()
+
+
+def _processes(asked: int | None, *, can_fork: bool) -> int:
+    """Return the number of workers: as many as the user asks for, or one for each core, and one where none can fork."""
+    if can_fork:
+        return asked or usable_cores()
+    if asked is not None and asked > 1:
+        expected = "expected 1 on this system, whose libraries fail in a forked process"
+        raise OptionError("workers", f"found {asked}, {expected}; use its cores with --threads {asked}")
+    return 1
+
+
+def allow_open_files() -> None:
+    """Allow this process as many open files as it can have, because each connection is one."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most
+    if most == resource.RLIM_INFINITY:  # as macOS says, which allows a process fewer all the same
+        wanted = OPEN_MAX
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 @contextmanager

@@ -33,6 +33,8 @@ TOKENS_PER_BATCH = 128  # maximum tokens; the activations of a larger batch do n
 SESSION_OPTIONS = {
     "session.load_model_format": "ORT",
     "session.intra_op.allow_spinning": "0",  # a waiting thread must not use the vCPU that the function pays for
+}
+MAPPED_OPTIONS = {
     "session.use_memory_mapped_ort_model": "1",  # weights are mapped instead of copied, which loads faster
     "session.use_ort_model_bytes_directly": "1",
     "session.use_ort_model_bytes_for_initializers": "1",
@@ -54,6 +56,24 @@ class TokenIds:
 
 class UnreadModel(FileIO):
     """The open file of a model that is not loaded yet. It stays readable after an update has deleted it."""
+
+    def load(self, path: Path) -> "ort.InferenceSession":
+        """Return the session of this file, which was opened at a path.
+
+        It is mapped if it is still there, and otherwise read into memory. The session takes no open file, and not every
+        system has a path for one.
+        """
+        if self._is_at(path):
+            session = open_session(path)
+            if self._is_at(path):  # otherwise another file may have taken its place meanwhile
+                return session
+        return open_session(self.readall())
+
+    def _is_at(self, path: Path) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self.fileno()), path.stat())
+        except FileNotFoundError:
+            return False
 
     def __del__(self) -> None:
         """Close the file, without a warning: many functions never need it."""
@@ -102,7 +122,7 @@ class Embedder:
         with self._opening:
             if isinstance(self._session, UnreadModel):
                 with self._session as file:
-                    self._session = open_part(open_session, Path(f"/proc/self/fd/{file.fileno()}"))
+                    self._session = open_part(file.load, Path(file.name))
             return self._session
 
     def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
@@ -196,20 +216,26 @@ def open_part(read: Callable[[Path], Part], path: Path) -> Part:
         raise BundleError(f"{path}: {error}; run `semsearch index` again") from error
 
 
-def open_session(path: Path) -> "ort.InferenceSession":
-    """Open a graph for one thread. An .onnx file is optimized now; any other file is optimized already, and mapped."""
+def open_session(model: Path | bytes) -> "ort.InferenceSession":
+    """Open a graph for one thread. An .onnx file is optimized now. Any other file is optimized already, and mapped.
+
+    The bytes of an optimized file are copied: the session would not keep them alive.
+    """
     import onnxruntime as ort  # a search with a query table does not need it
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    if path.suffix != ".onnx":
+    if isinstance(model, bytes) or model.suffix != ".onnx":
+        entries = SESSION_OPTIONS
+        if isinstance(model, Path):
+            entries = SESSION_OPTIONS | MAPPED_OPTIONS
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        for name, value in SESSION_OPTIONS.items():
+        for name, value in entries.items():
             options.add_session_config_entry(name, value)
         # memory planning lengthens the load and saves nothing, because tensor shapes change with every text
         options.enable_mem_reuse = False
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def plan_batches(lengths: Sequence[int]) -> list[list[int]]:

@@ -102,9 +102,25 @@ def flush_one(path: Path) -> None:
     """Wait until the disk has stored a file, or a folder's list of files."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        if not _flush_drive(descriptor):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _flush_drive(descriptor: int) -> bool:
+    """Flush a file as macOS does it, and return whether that was done.
+
+    There, fsync leaves the file in the cache of the drive, which writes in any order (its page fsync(2)). So after a
+    loss of power, a new manifest could be there without the files that it lists.
+    """
+    if not hasattr(fcntl, "F_FULLFSYNC"):
+        return False
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    except OSError:  # a network drive does not have it
+        return False
+    return True
 
 
 def _check_is_bundle(out: Path) -> None:

@@ -30,6 +30,9 @@ from semsearch.engine.embedder import TOKENS_PER_BATCH
 from semsearch.server.batching import Admission, BatchingExecutor
 from semsearch.server.metrics import Metrics
 
+# macOS's own libraries, which those for Python use there, start threads and fail in a process that was forked:
+# https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
+CAN_FORK = sys.platform == "linux"
 STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
 PATIENCE = 0.05  # seconds; a request that takes less time is not watched
 
@@ -272,6 +275,30 @@ class Workers(MPServer):
             time.sleep(1.0)
             if os.getppid() != self.pid:
                 os.kill(os.getpid(), signal.SIGTERM)
+
+
+class OneProcess(Workers):
+    """The same server without workers, in this process, for a system where none can be forked.
+
+    It ends when SIGTERM or Ctrl-C comes and the requests are answered, however long they take.
+    """
+
+    def _spawn_workers(self, spawn_target: Any, target_loader: Any) -> None:
+        self._only = self._spawn_worker(0, spawn_target, target_loader)
+
+    def _begin(self, number: int) -> ASGIApp:
+        self._app.begin(number)
+        return self._app
+
+    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
+        self._only.inner.run()  # what its process would do
+
+    def _drop_shared_socket(self) -> None:
+        """Forget the socket: what has served in this process has closed it."""
+        self._listeners[0].detach()
+
+    def _stop_workers(self) -> None:
+        """Do nothing: the only worker has ended."""
 
 
 def _report_end(number: int, process: BaseProcess) -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.engine.bundle import check_bundle
 from semsearch.indexing.progress import ProgressLines, showing_progress
-from tests.project import ROOT, run_in_a_shell
+from tests.project import ROOT, needs_linux, run_in_a_shell
 from tests.server.running import RUNNING
 
 
@@ -44,6 +44,7 @@ def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy:
     assert check_bundle(bundle_copy).corpus.rows == 1
 
 
+@needs_linux("/dev/full")
 def test_a_stdout_that_is_full_is_an_error_in_one_line(command: str) -> None:
     code, _, err = run_in_a_shell(f"{command} >/dev/full")
     assert (code, err) == (1, "error: No space left on device\n")

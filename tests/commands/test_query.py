@@ -16,7 +16,7 @@ import pytest
 
 from semsearch.indexing.corpus import Corpus
 from tests.command_line import error_line, run
-from tests.project import ROOT, run_in_a_shell
+from tests.project import ROOT, needs_linux, run_in_a_shell
 from tests.world import write_bundle
 
 TEXT = "angry goose"
@@ -225,9 +225,13 @@ def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path
     assert err == "141\n"
 
 
-def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(bundle: Path) -> None:
+@needs_linux("/dev/full")
+def test_a_stream_that_is_full_is_an_error_in_one_line(bundle: Path) -> None:
     full = (1, "", "error: standard output: No space left on device\n")
     assert run_query_in_a_shell(f"query {bundle} goose >/dev/full") == full
+
+
+def test_a_file_that_is_not_there_is_an_error_in_one_line(bundle: Path) -> None:
     missing = run("query", bundle, "--file", "/none.txt")
     assert error_line(missing) == "error: /none.txt: No such file or directory"
 

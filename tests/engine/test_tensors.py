@@ -14,6 +14,7 @@ from semsearch.engine.passages import Passage, Passages
 from semsearch.engine.tensors import TensorsError, map_tensors, read_ahead
 from tests.bundle_files import write_passages
 from tests.page_cache import cached_pages, forget
+from tests.project import needs_linux
 
 PROC_IO = Path("/proc/self/io")
 PROC_STATUS = Path("/proc/self/status")
@@ -61,7 +62,7 @@ def test_the_arrays_are_views_of_the_file_and_cannot_be_written(tmp_path: Path) 
     assert array.tolist() == [0, 1, 2, 3, 4, 99]
 
 
-@pytest.mark.skipif(not PROC_IO.exists(), reason="needs Linux's counters of bytes read")
+@needs_linux("/proc")
 def test_opening_a_file_of_200_megabytes_reads_its_header_alone(tmp_path: Path) -> None:
     size = 200_000_000
     path = write(tmp_path / "large.safetensors", {"a": entry("U8", [size], [0, size])})
@@ -90,12 +91,14 @@ def cold(tmp_path: Path) -> Path:
     return path
 
 
+@needs_linux("page cache")
 def test_of_scattered_rows_only_their_pages_are_read(cold: Path) -> None:
     tensors = map_tensors(cold, scattered=True)
     assert tensors["first"][[100, 2_000, 4_000]].all()
     assert 4 <= np.count_nonzero(cached_pages(cold)) <= 3 * 2 + 1  # a row is in one page or two, the header in one
 
 
+@needs_linux("page cache")
 def test_a_tensor_is_read_ahead_and_the_others_are_not(cold: Path) -> None:
     tensors = map_tensors(cold, scattered=True)
     read_ahead(tensors["second"])

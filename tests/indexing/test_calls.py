@@ -10,6 +10,7 @@ from threading import Thread
 import pytest
 
 from semsearch import index
+from tests.project import needs_linux
 from tests.server.running import WAIT, eventually
 from tests.server.test_workers import is_running, workers_of
 
@@ -43,6 +44,7 @@ def test_without_terminal_progress_goes_to_a_function_or_nobody(out: Path, capsy
     assert capsys.readouterr() == ("", "")
 
 
+@needs_linux("/proc")
 def test_ctrl_c_ends_it_and_its_child_processes(out: Path, documents: Path) -> None:
     (documents / "slow.html").write_text("<div>" * 150_000, encoding="utf-8")  # takes seconds to read
     script = f"from semsearch import index\nindex({str(documents)!r}, out={str(out)!r})"

@@ -15,7 +15,7 @@ import pytest
 from semsearch.indexing.errors import EXTRAS, explain_missing
 from tests.command_line import STORY_COLUMNS, Run, contents, error_line, names, run, write_texts
 from tests.export_fixtures import TINY_BERT
-from tests.project import ROOT
+from tests.project import ROOT, needs_linux
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,7 @@ def small_disk(place: Path, kilobytes: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", place], check=True)
 
 
+@needs_linux("tmpfs")
 def test_a_full_disk_leaves_the_old_bundle(whole: tuple[Path, Run], stories: Path, tmp_path: Path) -> None:
     kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
     with small_disk(tmp_path / "disk", int(1.9 * kilobytes)) as disk:

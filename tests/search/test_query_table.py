@@ -1,6 +1,7 @@
 """A bundle with a query table: what embeds its queries, and what a search neither imports nor reads."""
 
 import logging
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from semsearch.app.app import create_app
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.settings import Settings
+from semsearch.engine import embedder as embedding
+from semsearch.engine.bundle import MODEL, BundleError, read_manifest
 from semsearch.engine.embedder import Embedder, QueryTable, TokenIds
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.quantization import Embeddings
@@ -87,9 +90,51 @@ def test_a_search_and_a_check_of_health_leave_the_model_closed_and_predict_opens
     np.testing.assert_array_equal(np.array(found, np.float32), own.embed(own.tokenize([QUESTION])))
 
 
-def test_the_model_of_a_bundle_that_was_replaced_is_the_one_that_was_there(table_bundle: Path, tmp_path: Path) -> None:
+def rewrite_in_place(model: Path) -> None:
+    """Replace a model by a copy of itself, as `index` moves the new file to the place of the old one."""
+    copy = shutil.copy(model, model.with_suffix(".new"))
+    Path(copy).replace(model)
+
+
+def damage(model: Path) -> None:
+    """Replace a model by a file that is none."""
+    model.unlink()
+    model.write_bytes(b"no model")
+
+
+@pytest.mark.parametrize("replace", [Path.unlink, rewrite_in_place, damage])
+def test_the_model_of_a_bundle_that_was_replaced_is_the_one_that_was_there(
+    replace: Callable[[Path], None], table_bundle: Path, tmp_path: Path
+) -> None:
     folder = Path(shutil.copytree(table_bundle, tmp_path / "bundle"))
     loaded = load_bundle(folder)
-    shutil.rmtree(folder)
-    tokens = loaded.embedder.tokenize([QUESTION])
-    assert len(loaded.embedder.embed(tokens)) == 1
+    replace(folder / MODEL)
+    own = Embedder.open(table_bundle, loaded.manifest.model)
+    tokens = own.tokenize([QUESTION])
+    np.testing.assert_array_equal(loaded.embedder.embed(tokens), own.embed(tokens))
+
+
+def test_a_model_is_not_the_one_that_takes_its_place_while_it_is_opened(
+    table_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(table_bundle, tmp_path / "bundle"))
+    loaded = load_bundle(folder)
+    opened: list[object] = []
+
+    def replace_and_open(model: Path | bytes) -> object:
+        if isinstance(model, Path):
+            rewrite_in_place(model)
+        opened.append(model)
+        return object()
+
+    monkeypatch.setattr(embedding, "open_session", replace_and_open)
+    loaded.embedder.open_session()
+    assert opened == [folder / MODEL, (table_bundle / MODEL).read_bytes()]
+
+
+def test_a_model_that_is_opened_late_and_is_damaged_is_named(table_bundle: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(table_bundle, tmp_path / "bundle"))
+    damage(folder / MODEL)
+    embedder = Embedder.open(folder, read_manifest(folder).model, is_lazy=True)
+    with pytest.raises(BundleError, match=rf"^{re.escape(str(folder / MODEL))}: .*; run `semsearch index` again$"):
+        embedder.open_session()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,10 +23,16 @@ Samples = dict[tuple[str, ...], float]
 
 @contextmanager
 def started(
-    bundle: Path | str, *options: str, environment: Mapping[str, str] | None = None
+    bundle: Path | str,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = ("-m", "semsearch"),
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a server on a free port, with one worker unless the options say more; kill it at the end of the block."""
-    command = [sys.executable, "-m", "semsearch", "serve", str(bundle), "--port", "0", "--workers", "1", *options]
+    """Start a server on a free port, with one worker unless the options say more; kill it at the end of the block.
+
+    program is what Python runs: arguments that run the command `semsearch`.
+    """
+    command = [sys.executable, *program, "serve", str(bundle), "--port", "0", "--workers", "1", *options]
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -15,6 +16,8 @@ from starlette.routing import Route
 from semsearch.app.app import App
 from semsearch.app.settings import Settings
 from semsearch.commands.main import dispatch
+from semsearch.commands.serve import allow_open_files
+from semsearch.server import workers
 from semsearch.server.workers import make_app
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
@@ -81,6 +84,63 @@ def test_a_port_in_use_is_refused_before_the_bundle_is_loaded(
     found = capsys.readouterr().err
     expected = "another program listens there; choose another port with --port, or 0 for one that is free"
     assert found == f"error: 127.0.0.1:{port}: {expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("limits", "set_to"),
+    [
+        ((1024, 4096), [(4096, 4096)]),
+        ((4096, 4096), []),
+        ((256, resource.RLIM_INFINITY), [(10_240, resource.RLIM_INFINITY)]),  # macOS, which refuses infinity
+        ((20_000, resource.RLIM_INFINITY), []),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), []),
+    ],
+)
+def test_as_many_files_as_the_system_allows_can_be_open(
+    limits: tuple[int, int], set_to: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[int, int]] = []
+    monkeypatch.setattr("resource.getrlimit", lambda kind: limits)
+    monkeypatch.setattr("resource.setrlimit", lambda kind, wanted: found.append(wanted))
+    allow_open_files()
+    assert found == set_to
+
+
+def test_a_system_that_cannot_fork_refuses_several_workers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(workers, "CAN_FORK", False)
+    assert dispatch(["serve", "/none", "--port=0", "--workers=2"]) == 2
+    expected = "expected 1 on this system, whose libraries fail in a forked process; use its cores with --threads 2"
+    assert capsys.readouterr().err == f"error: --workers: found 2, {expected}\n"
+
+
+WITHOUT_FORK = """
+import os
+from semsearch.commands.main import main
+from semsearch.server import workers
+workers.CAN_FORK = False
+os.fork = None
+main()
+"""
+
+
+def test_a_system_that_cannot_fork_is_served_by_one_process_which_answers_what_it_has_accepted(bundle: Path) -> None:
+    with started(bundle, "--threads", "2", program=("-c", WITHOUT_FORK)) as server:
+        address = httpx.URL(address_of(server))
+        printed = drain(server)
+        first = httpx.post(f"{address}/predict", json={"text": "an angry goose"}, trust_env=False, timeout=WAIT)
+        assert first.status_code == 200
+        assert eventually(lambda: metrics_of(str(address))["requests_total", "/predict", "200"] == 1)
+        with socket.create_connection((address.host, address.port), WAIT) as caller:
+            head = b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            caller.sendall(head + b"content-length: 17\r\n\r\n")
+            assert eventually(lambda: metrics_of(str(address))["requests_total", "/metrics", "200"] > 1)
+            server.send_signal(signal.SIGTERM)
+            caller.sendall(b'{"text": "goose"}')
+            assert caller.recv(15) == b"HTTP/1.1 200 OK"
+        assert server.wait(WAIT) == 0
+    assert "Traceback" not in "".join(printed)
 
 
 def test_all_routes_are_there_before_a_server_makes_workers(bundle: Path) -> None:

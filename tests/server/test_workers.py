@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.project import needs_linux
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
 GOOSE = b'{"text": "goose"}'
@@ -43,6 +44,7 @@ def is_running(process: int) -> bool:
     return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
+@needs_linux("fork")
 def test_workers_that_die_are_replaced_their_counts_stay_no_connection_is_refused_and_all_end_with_the_main_process(
     server: subprocess.Popen[str], tmp_path: Path
 ) -> None:
@@ -82,6 +84,7 @@ def test_a_connection_that_sends_no_whole_head_in_time_is_closed(bundle: Path) -
         assert [reply.read()[:12] for reply in replies] == [b"", b"HTTP/1.1 200", b""]
 
 
+@needs_linux("fork")
 def test_sigterm_under_load_answers_on_accepted_and_on_waiting_connections_and_ends_with_0(
     server: subprocess.Popen[str],
 ) -> None:

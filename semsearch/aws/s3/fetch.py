@@ -3,9 +3,11 @@
 `without_rows` leaves out the rows that were removed after it was published.
 """
 
+import errno
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from mmap import ACCESS_READ, mmap
@@ -60,9 +62,10 @@ def fetch(
 
     pool, opening = ThreadPoolExecutor(at_once), None
     try:
-        for name, info in missing.items():
-            with (folder / name).open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, info.bytes)  # fails at once if the disk is full
+        if shutil.disk_usage(folder).free < sum(info.bytes for info in missing.values()):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # at once, before anything is fetched
+        for name in missing:
+            (folder / name).touch()
         parts = {
             name: [pool.submit(fetch_part, name, begin) for begin in range(0, info.bytes, PART_BYTES)]
             for name, info in missing.items()

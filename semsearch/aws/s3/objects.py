@@ -4,6 +4,7 @@ boto3 would double a cold start, so this uses http.client and our own signature,
 configuration files. After a broken connection, a 500 or a 503, the same request is sent again.
 """
 
+import errno
 import os
 import re
 import time
@@ -23,6 +24,7 @@ TIMEOUT = 5.0  # maximum seconds between two bytes of a response
 READ_AT_ONCE = 1 << 18  # maximum bytes of one read
 CREDENTIAL_ERRORS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)  # no fault of the connection: the second is that of a user's quota
 
 Received = TypeVar("Received")
 
@@ -70,9 +72,9 @@ class Objects:
         return found
 
     def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
-        """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.
+        """Write `length` bytes of an object, from `begin` on, to the same place of an open file.
 
-        The file must have its final length already.
+        Raises RemoteError, and OSError if the disk is full.
         """
 
         def write(reply: HTTPResponse) -> None:
@@ -109,6 +111,8 @@ class Objects:
             except CredentialsError as error:
                 raise RemoteError(f"{self.url}: {error}") from error
             except (_TransientError, OSError, HTTPException) as error:
+                if isinstance(error, OSError) and error.errno in DISK_FULL:
+                    raise
                 if number == TRIES or self._is_stopped:
                     reason = f"{str(error) or type(error).__name__}, {number} times"
                     raise RemoteError(f"{self.url}/{name}: {reason}; is {self._service.endpoint.host} up?") from error

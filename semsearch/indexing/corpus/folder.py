@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unicodedata import normalize
 
 from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
@@ -74,8 +75,11 @@ def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skippe
 
 
 def as_text(name: str) -> str:
-    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does."""
-    return os.fsencode(name).decode(errors="backslashreplace")
+    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does.
+
+    It is in NFC, the form that people type and Git uses. A disk of macOS can return it in NFD.
+    """
+    return normalize("NFC", os.fsencode(name).decode(errors="backslashreplace"))
 
 
 def _is_site(folder: Path) -> bool:

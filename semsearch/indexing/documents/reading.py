@@ -1,7 +1,6 @@
 """Read a folder of documents, or one, into the passages of a corpus."""
 
 import json
-import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -10,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
+from unicodedata import normalize
 from urllib.parse import quote, unquote, urlsplit
 
+from semsearch.engine.cores import usable_cores
 from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
 from semsearch.indexing.corpus.folder import as_text, find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json
@@ -113,7 +114,7 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     rules = WalkRules(path, ignore=reading.ignore, drafts=reading.drafts, follow_symlinks=follows)
     found, skipped = find_files(path, rules)
     others: dict[str, list[str]] = {}
-    patterns = (*reading.exclude, *(EXCLUDED_OF_SITE if folder / "index.html" in found else ()))
+    patterns = [*map(as_text, reading.exclude), *(EXCLUDED_OF_SITE if folder / "index.html" in found else ())]
     files = []
     for file in found:
         name = as_text(file.relative_to(folder).as_posix())
@@ -128,10 +129,10 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     formats: Counter[str] = Counter()
     found_values: dict[str, set[str]] = {}  # languages and versions
     running_lines = 0
-    names = {file.relative_to(folder).as_posix() for file in files}
+    names = {as_text(file.relative_to(folder).as_posix()) for file in files}
     calls = [((file,), reading.limits(file)) for file in files]
     results = in_workers(
-        min(os.cpu_count() or 1, len(files)),
+        min(usable_cores(), len(files)),
         read_document,
         (folder, reading),
         calls,
@@ -275,9 +276,10 @@ def _place_in_site(document: Document, folder: Path, name: str, reading: Reading
 def copied_page(path: str, canonical: str, names: Collection[str]) -> str:
     """Return the file whose page is the canonical address of another page; "" if it is that page's own, or no file's.
 
-    names are the paths of all files in the folder, which can be anywhere below the root of its host.
+    path and names, those of all files in the folder, are as `as_text` returns them. The folder can be anywhere below
+    the root of its host.
     """
-    stated = unquote(urlsplit(canonical).path).strip("/")
+    stated = normalize("NFC", unquote(urlsplit(canonical).path)).strip("/")
     if path == "index.html" or not stated:
         return ""
     parts = stated.split("/")

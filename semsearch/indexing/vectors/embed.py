@@ -5,7 +5,6 @@ same shards on other machines.
 """
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from semsearch.engine.bundle import (
     check_file,
     read_manifest,
 )
+from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import Embedder, TokenIds, plan_batches
 from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
 from semsearch.engine.semantic.index import Index
@@ -88,7 +88,7 @@ class EmbeddedCorpus:
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Embeddings:
     """Return the unit embeddings of the texts, (n, dim) float32, on all cores. All of them are tokenized at once."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         return embedder.embed(embedder.tokenize(texts, role), pool.map)
 
 
@@ -153,7 +153,7 @@ class Cores(PassageEmbedder):
 
     def embed(self, texts: Iterator[str], count: OnEmbedded) -> Iterator[Shard]:
         """Embed the texts, and yield their shards in order."""
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(usable_cores()) as pool:
             for begin, shard in take_shards(texts, TEXTS_PER_SHARD):
                 yield embed_on_cores(self._embedder, begin, shard, pool.map, count)
 

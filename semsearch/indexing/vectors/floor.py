@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.resources import files
 from math import ceil, floor
-from os import cpu_count
 from pathlib import Path
 
 import numpy as np
 
 from semsearch.engine.bundle import PASSAGES, FloorInfo, Manifest
+from semsearch.engine.cores import usable_cores
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.tensors import Array
 from semsearch.indexing.bundles import write_manifest
@@ -58,7 +58,7 @@ def floors_of(bundle: LoadedBundle, on_progress: OnProgress = no_progress) -> di
     fields = read_fields()
     others = [question for field in fields for question in field]
     embedded = [] if bundle.table is not None else [*own, *others]
-    with ThreadPoolExecutor(cpu_count()) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         search = BundleSearch(bundle, BatchedExecutor(bundle.embedder, embedded, pool.map)).search
     modes = ["semantic"]
     if bundle.keywords is not None:

@@ -14,12 +14,12 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from os import cpu_count
 from pathlib import Path
 
 import numpy as np
 
 from semsearch.engine.bundle import INDEX, PASSAGES, QUERY_TABLE, Manifest, QueriesInfo, describe_file, read_manifest
+from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import VECTORS, Embedder, QueryTable, TokenIds
 from semsearch.engine.keyword.analyzer import WORD
 from semsearch.engine.passages import Passages
@@ -136,7 +136,7 @@ def draw_spans(passages: Passages, count: int) -> list[str]:
 def _embed(tokens: Sequence[TokenIds], embedder: Embedder, on_progress: OnProgress) -> Embeddings:
     """Return the model's embeddings of texts, (n, dim) float32."""
     found = np.empty((len(tokens), embedder.model.dim), np.float32)
-    with ThreadPoolExecutor(cpu_count()) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         for begin in range(0, len(tokens), EMBEDDED_AT_ONCE):
             part = slice(begin, begin + EMBEDDED_AT_ONCE)
             found[part] = embedder.embed(tokens[part], pool.map)

@@ -1,15 +1,18 @@
 """What S3 does on a bad day, and bundles that cannot be served: the old bundle serves on."""
 
+import errno
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
-from tests.aws.s3.asking import Behind, Start, ask, left
+from tests.aws.s3.asking import Behind, Start, ask, fetched, left
 from tests.stand_ins.faults import Fault, Proxy, change, cut, refuse
 from tests.stand_ins.fixtures import Publish, object_at
 
@@ -60,6 +63,42 @@ def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str
     switch.poll()
     assert len(proxy.asked) == 1
     assert switch.status.error
+
+
+def full_disk(number: int, environment: dict[str, str]) -> str:
+    """Return the end of the error of a full disk."""
+    return f": {os.strerror(number)} while writing to {fetched(environment)}; make room there"
+
+
+def test_a_disk_without_room_for_the_whole_bundle_is_told_before_it_is_fetched(
+    behind: Behind, environment: dict[str, str], proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, client, old, _ = behind
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1))
+    proxy.asked.clear()
+    switch.poll()
+    assert str(switch.status.error).endswith(full_disk(errno.ENOSPC, environment))
+    assert {path.rpartition("/")[2] for path, _, _ in proxy.asked} == {"current.json", "manifest.json"}
+    assert ask(client)[0] == old[:12]
+    assert left(environment) == [old]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_becomes_full_is_told_and_no_part_is_asked_for_again(
+    behind: Behind, environment: dict[str, str], proxy: Proxy, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse_to_write(file: int, content: bytes, place: int) -> int:
+        raise OSError(number, os.strerror(number))
+
+    switch, client, old, _ = behind
+    monkeypatch.setattr("os.pwrite", refuse_to_write)
+    proxy.asked.clear()
+    switch.poll()
+    assert str(switch.status.error).endswith(full_disk(number, environment))
+    parts = [path for path, part, _ in proxy.asked if part is not None]
+    assert len(parts) == len(set(parts)) > 0
+    assert ask(client)[0] == old[:12]
+    assert left(environment) == [old]
 
 
 def test_an_unforeseen_error_is_reported_and_tried_again(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.aws.s3.asking import fetched, left
+from tests.project import needs_linux
 from tests.server.running import address_of, drain, eventually, started
 from tests.server.test_workers import workers_of
 from tests.stand_ins.faults import Exchange, Proxy
@@ -58,6 +59,7 @@ def version_at(address: str) -> str | None:
         return reply.headers["x-bundle"]
 
 
+@needs_linux("fork")
 def test_a_replaced_worker_serves_on_and_a_stop_leaves_nothing(switched: Switched, environment: dict[str, str]) -> None:
     server, address, version = switched()
     before = workers_of(server)

@@ -24,6 +24,7 @@ from semsearch.engine.semantic.index import (
 from semsearch.engine.tensors import AnyArray
 from tests.engine.test_quantization import unit_rows
 from tests.page_cache import cached_pages, forget
+from tests.project import needs_linux
 
 STAGES = StagesInfo(candidates=2_000, rescored=300)
 AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
@@ -120,6 +121,7 @@ def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
 
 
+@needs_linux("page cache")
 def test_a_first_search_reads_the_signs_and_of_the_codes_only_those_of_few_rows(tmp_path: Path) -> None:
     codes, scales = quantize(unit_rows(60_000, 128, seed=23))
     path = tmp_path / "index.safetensors"

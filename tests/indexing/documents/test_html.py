@@ -158,10 +158,12 @@ def test_a_list_of_pages_is_known_by_its_elements(case: str) -> None:
         ("a.html", "https://x.org/next/a", "next/a.html"),
         ("index.html", "https://x.org/next/a", ""),
         ("1.0/a.html", "", ""),
+        ("1.0/a.html", "https://x.org/next/cafe%CC%81", "next/caf\u00e9.html"),  # a name in NFD
     ],
 )
 def test_a_page_that_names_another_one_as_canonical_is_a_copy(path: str, canonical: str, copied: str) -> None:
-    assert copied_page(path, canonical, {"a/index.html", "a.html", "next/a.html", "1.0/a.html", path}) == copied
+    names = {"a/index.html", "a.html", "next/a.html", "next/caf\u00e9.html", "1.0/a.html", path}
+    assert copied_page(path, canonical, names) == copied
 
 
 def test_pages_in_languages_and_versions_have_them_as_columns(tmp_path: Path, bundle_copy: Path) -> None:

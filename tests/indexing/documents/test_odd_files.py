@@ -1,24 +1,25 @@
 """Files that lost or glued words, or ended the export: each with its passages, or what the summary says about it.
 
-The files that git can show are in tests/data/documents-odd; the fixture `odd` adds those with odd bytes or names.
+The files that git can show are in tests/data/documents-odd; the fixture `odd` adds those with odd bytes.
 """
 
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
 
+from semsearch import Search
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
-from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.reading import FORMATS
-from tests.command_line import run
+from tests.command_line import Run, run
 from tests.indexing.documents.files import paragraph, write_docx
+from tests.project import needs_linux
 
 FOLDER = Path(__file__).parents[2] / "data" / "documents-odd"
-NOT_UTF_8 = "caf\udce9.md"
 
 # "path of the headings #anchor: text" of each passage
 PASSAGES_OF = {
@@ -93,7 +94,6 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cells = f"<w:tc>{paragraph('one')}{paragraph('two')}</w:tc><w:tc>{paragraph('three')}</w:tc>"
     write_docx(folder / "cells.docx", f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>")
     for name, page in {
-        NOT_UTF_8: b"They fly.",
         "iso-8859-1.html": b"<meta charset=iso_8859-1:1987><p>\x93\xe9\x94",
         "in-a-comment.html": b"<!-- <meta charset=utf-8> --><meta charset=latin1><p>\x93\xe9\x94",
         "no-encoding.html": b"<p>\x93\xe9\x94",
@@ -119,12 +119,56 @@ def test_an_odd_file_has_its_text(name: str, odd: Path, make_splitter: Callable[
     assert TITLES.get(name) in (None, document.title)
 
 
+def export(folder: Path, out: Path, *options: object) -> Run:
+    return run("index", folder, "--out", out, "--replace", "--base-url", "https://x.org", *options)
+
+
+def urls_of(bundle: Path) -> dict[object, object]:
+    """Return the addresses of documents by their paths."""
+    passages = Passages(bundle / PASSAGES)
+    return {each["path"]: each["url"] for each in map(passages.metadata, range(len(passages)))}
+
+
 def test_no_odd_file_ends_the_export(odd: Path, bundle_copy: Path) -> None:
-    done = run("index", odd, "--out", bundle_copy, "--replace", "--base-url", "https://x.org")
+    done = export(odd, bundle_copy)
     assert (done.code, done.err) == (0, "")
     listed = [each.removeprefix("in part").strip() for each in done.out.splitlines() if each.startswith("in part")]
     assert [each.partition(": ")[0] for each in listed] == sorted(PROBLEMS)
-    passages = Passages(bundle_copy / PASSAGES)
-    urls = {each["path"]: each["url"] for each in map(passages.metadata, range(len(passages)))}
-    assert urls.keys() == PASSAGES_OF.keys() | {as_text(NOT_UTF_8)}
-    assert urls["caf\\xe9.md"] == "https://x.org/caf%E9"
+    assert urls_of(bundle_copy).keys() == PASSAGES_OF.keys()
+
+
+@needs_linux("file names that are not UTF-8")
+def test_a_name_that_is_not_utf_8_is_escaped_and_its_address_is_not(tmp_path: Path, bundle_copy: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "caf\udce9.md").write_text("They fly.")
+    assert export(tmp_path / "docs", bundle_copy).code == 0
+    assert urls_of(bundle_copy) == {"caf\\xe9.md": "https://x.org/caf%E9"}
+
+
+COMPOSED, DECOMPOSED = "\u00e9", "e\u0301"  # é in NFC, as people type it, and in NFD, as macOS can store it
+
+
+def test_a_name_in_nfd_is_in_nfc_in_the_index_and_its_address_is_that_of_the_file(
+    tmp_path: Path, bundle_copy: Path
+) -> None:
+    folder = tmp_path / "docs" / f"r{DECOMPOSED}sum{DECOMPOSED}s"
+    folder.mkdir(parents=True)
+    (folder / f"goose-{DECOMPOSED}.txt").write_text("They fly.")
+    (folder / f"duck-{DECOMPOSED}.txt").write_text("They dive.")
+    assert export(tmp_path / "docs", bundle_copy, "--exclude", f"duck-{COMPOSED}.txt").code == 0
+    search = Search(bundle_copy)
+    assert len(search) == 1
+    path = f"r{COMPOSED}sum{COMPOSED}s/goose-{COMPOSED}.txt"
+    hit = search.get(f"{path}:1")
+    assert hit is not None
+    assert (hit.metadata["path"], hit.metadata["title"]) == (path, f"goose-{COMPOSED}")
+    assert unquote(hit.metadata["url"]) == f"https://x.org/r{DECOMPOSED}sum{DECOMPOSED}s/goose-{DECOMPOSED}.txt"
+
+
+def test_a_page_whose_name_is_in_nfd_is_no_copy_of_itself(tmp_path: Path, bundle_copy: Path) -> None:
+    (tmp_path / "site" / "guide").mkdir(parents=True)
+    address = quote(f"https://x.org/guide/caf{COMPOSED}", safe=":/")
+    page = f"<link rel=canonical href='{address}'><p>They fly."
+    (tmp_path / "site" / "guide" / f"caf{DECOMPOSED}.html").write_text(page)
+    assert export(tmp_path / "site", bundle_copy).code == 0
+    assert urls_of(bundle_copy) == {f"guide/caf{COMPOSED}.html": address}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, TOKENIZER, BundleError, check_bundle, read_manifest
-from semsearch.indexing.files import FINISHED, PARTIAL, finishing, replacing
+from semsearch.indexing.files import FINISHED, PARTIAL, finishing, flush_one, replacing
 from tests.command_line import contents, names
 
 
@@ -176,9 +176,47 @@ def test_a_lock_on_a_file_that_was_removed_does_not_count(tmp_path: Path, monkey
         replacing(tmp_path / "out").__enter__()
 
 
-def test_a_piece_is_flushed_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> dict[int, Path]:
+    """The path of each file that is opened to be flushed, by its descriptor. No system flushes it by itself."""
+    paths: dict[int, Path] = {}
+    open_file = os.open
+
+    def open_and_note(path: Path, flags: int) -> int:
+        descriptor = open_file(path, flags)
+        paths[descriptor] = path
+        return descriptor
+
+    monkeypatch.setattr(os, "open", open_and_note)
+    monkeypatch.delattr(fcntl, "F_FULLFSYNC", raising=False)
+    return paths
+
+
+def test_a_piece_is_flushed_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: dict[int, Path]
+) -> None:
     flushed: list[Path] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(opened[descriptor]))
     with finishing(tmp_path, "shard") as path:
         path.write_text("shard")
     assert flushed == [tmp_path / "shard.unfinished", tmp_path / FINISHED]
+
+
+@pytest.mark.parametrize(("is_refused", "by"), [(False, ["drive"]), (True, ["drive", "fsync"])])
+def test_a_mac_flushes_its_drive_too_unless_that_is_on_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_refused: bool, by: list[str]
+) -> None:
+    flushed: list[str] = []
+
+    def flush_drive(descriptor: int, command: int) -> int:
+        assert command == 51
+        flushed.append("drive")
+        if is_refused:
+            raise OSError(errno.ENOTSUP, "Operation not supported")
+        return 0
+
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", flush_drive)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append("fsync"))
+    flush_one(tmp_path)
+    assert flushed == by

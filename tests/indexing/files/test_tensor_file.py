@@ -15,6 +15,7 @@ from semsearch.engine.tensors import DTYPES, map_tensors
 from semsearch.indexing import files as tensor_file
 from semsearch.indexing.files import COPIED_AT_ONCE, map_file, release, save_tensors
 from tests.indexing.memory import peak_of
+from tests.project import needs_linux
 
 STATUS = Path("/proc/self/status")
 dtypes = st.sampled_from(list(DTYPES.values())).map(np.dtype)
@@ -76,7 +77,7 @@ def test_an_array_that_is_not_contiguous_is_not_all_in_memory(path: Path) -> Non
     assert path.stat().st_size > 10 * COPIED_AT_ONCE
 
 
-@pytest.mark.skipif(not STATUS.exists(), reason="needs Linux's /proc")
+@needs_linux("/proc")
 def test_released_pages_leave_memory_and_can_be_read_again(path: Path) -> None:
     save_file({"codes": np.ones((1_000_000, 64), np.int8)}, path)
     array = map_tensors(path)["codes"]
