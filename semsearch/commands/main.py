@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
+from itertools import dropwhile
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownOptionError
 
 from semsearch.commands.options import LOOK
 from semsearch.commands.terminal import UNUSABLE, fail, run, visible
@@ -46,11 +48,13 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     if not words or words[0] in HELP:
         program.resolved_commands()  # their first sentences are shown
     try:
-        command, bound, _ = program.parse_args(list(words), exit_on_error=False, print_error=False)
+        command, bound, _ = program.parse_args(
+            _with_options_first(words, program), exit_on_error=False, print_error=False
+        )
         code = command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         chain = " ".join([program.name[0], *(error.command_chain or ())])
-        fail(f"{str(error).rstrip('.')}; see `{chain} --help`")
+        fail(f"{str(error).rstrip('.')}{_as_text(words, error)}; see `{chain} --help`")
         return UNUSABLE
     except OptionError as error:
         fail(error.on_command_line())
@@ -70,6 +74,32 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     if isinstance(code, int):
         return code
     return 0
+
+
+def _with_options_first(words: Sequence[str], program: App) -> list[str]:
+    """Return the words with the options that follow `--` and its values moved before it, where cyclopts reads them."""
+    ordered = list(words)
+    if "--" not in words:
+        return ordered
+    unused: list[str] = []
+    with suppress(CycloptsError):  # `parse_args` raises it too
+        _, _, unused, _ = program.parse_known_args(ordered)
+    options = list(dropwhile(lambda word: not word.startswith("-"), unused))
+    place = ordered.index("--")
+    return [*ordered[:place], *options, *ordered[place : len(ordered) - len(options)]]
+
+
+def _as_text(words: Sequence[str], error: CycloptsError) -> str:
+    """Return how to search for the text that a query has taken for an option, "" for any other error."""
+    if not isinstance(error, UnknownOptionError) or words[0] != "query":
+        return ""
+    text, values = error.token.value, error.unused_tokens or []
+    if values[1:] != [text]:  # the values are the place and the text
+        return ""
+    from semsearch.commands.console import suggested  # only then
+
+    others = [word for word in words[1:] if word != text]
+    return f"; to search for this text, write `{suggested('query', *others, '--', text)}`"
 
 
 def with_notes(message: str, error: Exception) -> str:
