@@ -1,11 +1,12 @@
 """The console script `semsearch`: its commands, each in a module of its own, and how they end."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
+from inspect import BoundArguments
 from itertools import dropwhile
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, UnknownOptionError
 
@@ -48,9 +49,7 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     if not words or words[0] in HELP:
         program.resolved_commands()  # their first sentences are shown
     try:
-        command, bound, _ = program.parse_args(
-            _with_options_first(words, program), exit_on_error=False, print_error=False
-        )
+        command, bound = parse(words, program)
         code = command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         chain = " ".join([program.name[0], *(error.command_chain or ())])
@@ -76,17 +75,21 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     return 0
 
 
-def _with_options_first(words: Sequence[str], program: App) -> list[str]:
-    """Return the words with the options that follow `--` and its values moved before it, where cyclopts reads them."""
+def parse(words: Sequence[str], program: App) -> tuple[Callable[..., Any], BoundArguments]:
+    """Return the function that words name, with its arguments. Options can also follow `--` and its values.
+
+    Raises CycloptsError for words that cannot be used.
+    """
     ordered = list(words)
-    if "--" not in words:
-        return ordered
-    unused: list[str] = []
-    with suppress(CycloptsError):  # `parse_args` raises it too
-        _, _, unused, _ = program.parse_known_args(ordered)
-    options = list(dropwhile(lambda word: not word.startswith("-"), unused))
-    place = ordered.index("--")
-    return [*ordered[:place], *options, *ordered[place : len(ordered) - len(options)]]
+    if "--" in words:
+        unused: list[str] = []
+        with suppress(CycloptsError):  # it is raised below
+            _, _, unused, _ = program.parse_known_args(ordered)
+        options = list(dropwhile(lambda word: not word.startswith("-"), unused))
+        place = ordered.index("--")  # cyclopts reads options before it alone
+        ordered = [*ordered[:place], *options, *ordered[place : len(ordered) - len(options)]]
+    command, bound, _ = program.parse_args(ordered, exit_on_error=False, print_error=False)
+    return command, bound
 
 
 def _as_text(words: Sequence[str], error: CycloptsError) -> str:
