@@ -1,10 +1,12 @@
-"""What pyproject.toml states: how the tests run."""
+"""What pyproject.toml states: the version, and how the tests run."""
 
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+from semsearch.version import VERSION
 from tests.project import ROOT
 
 
@@ -18,3 +20,9 @@ def test_a_run_of_the_tests_does_not_load_pytest_asyncio_where_it_is_installed(t
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_package_and_the_extra_for_an_index_state_the_version_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == VERSION
+    assert f"semsearch-model=={VERSION}" in project["optional-dependencies"]["index"]

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from inspect import BoundArguments
 from itertools import dropwhile
 from typing import Any, NoReturn
@@ -13,6 +12,7 @@ from cyclopts import App, CycloptsError, UnknownOptionError
 from semsearch.commands.options import LOOK
 from semsearch.commands.terminal import UNUSABLE, fail, run, visible
 from semsearch.engine.errors import ExpectedError, OptionError
+from semsearch.version import VERSION
 
 COMMANDS = (
     *("index", "query", "serve", "mcp", "install-mcp", "evaluate", "site", "publish", "history", "rollback", "prune"),
@@ -24,7 +24,7 @@ FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of th
 
 app: App = App(
     "semsearch",
-    version=lambda: f"semsearch {version('semsearch')}",
+    version=f"semsearch {VERSION}",
     help="Search your own texts and documents by meaning and by words.",
     help_epilogue="`semsearch COMMAND --help` shows the options of a command and examples.",
     **LOOK,
