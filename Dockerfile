@@ -6,6 +6,17 @@
 # `make pin-base` adds the digest of what this tag names in the registry, or renews it
 ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
 
+# Each byte of the bundle is checked here, because a start has no time to. This stage is the first, so that a missing
+# bundle is reported before anything is installed. `[e]` makes a pattern of the folder's name: COPY fails without a
+# folder, but not if one of its patterns matches nothing. The bundle may have been copied here with files that only their
+# owner may read; in the image that would be root.
+FROM ${BASE_IMAGE} AS bundle
+WORKDIR /build
+COPY semsearch/ semsearch/
+COPY function/image/ function/image/
+COPY function/image/check_bundle.py bundl[e] bundle/
+RUN python3 -m function.image.check_bundle bundle && chmod -R a+rX bundle
+
 # The list of the packages with their hashes (SBOM), in CycloneDX's JSON: `docker run --rm --entrypoint cat IMAGE
 # sbom.cdx.json` prints it. It is a file, because Lambda refuses images with attestations; nothing reads it at run time.
 FROM ${BASE_IMAGE} AS sbom
@@ -38,20 +49,11 @@ RUN mkdir -p /staging/var/task && cp -R function semsearch /staging/var/task && 
     && python3 function/image/bytecode.py /staging \
     && python3 -m function.image.build_archive --out /staging/var/task/function/archive.bin && chmod -R a+rX /staging
 
-# Each byte of the bundle is checked here, because a start has no time to. The bundle may have been copied here with files
-# that only their owner may read; in the image that would be root.
-FROM ${BASE_IMAGE} AS bundle
-WORKDIR /build
-COPY semsearch/ semsearch/
-COPY function/image/ function/image/
-COPY bundle/ /bundle/
-RUN python3 -m function.image.check_bundle /bundle && chmod -R a+rX /bundle
-
 FROM ${BASE_IMAGE}
 COPY --from=dependencies /staging/ /
 COPY --from=function /staging/ /
-COPY --from=bundle /bundle/*.ort /bundle/*tokenizer.txt /var/task/bundle/
-COPY --from=bundle /bundle/*.safetensors /bundle/manifest.json /var/task/bundle/
+COPY --from=bundle /build/bundle/*.ort /build/bundle/*tokenizer.txt /var/task/bundle/
+COPY --from=bundle /build/bundle/*.safetensors /build/bundle/manifest.json /var/task/bundle/
 
 # /tmp is all that may be written in Lambda; a library that looks for a cache finds it there.
 # NumPy would start a thread for each core, and pydantic would look for plugins: neither is needed here.

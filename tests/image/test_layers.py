@@ -72,6 +72,15 @@ def test_the_labels_tell_version_revision_and_bundle(image: str) -> None:
     assert docker("image", "inspect", "--format", "{{.Id}}", f"{TAG}:{project['version']}")
 
 
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_without_a_bundle_the_build_says_how_to_make_one(context: Path, is_folder: bool) -> None:
+    shutil.rmtree(context / "bundle")
+    if is_folder:
+        (context / "bundle").mkdir()
+    with pytest.raises(AssertionError, match="make a bundle first: semsearch index PATH --out bundle/"):
+        docker("build", str(context))
+
+
 @pytest.fixture
 def context(tmp_path: Path) -> Path:
     """A copy of what an image is built of, to be changed."""
