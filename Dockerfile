@@ -1,7 +1,7 @@
 # checkov:skip=CKV_DOCKER_2:Lambda runs no health checks of an image, and the HTTP API has GET /health
 # checkov:skip=CKV_DOCKER_7:The base is an argument, so that it can be pinned by digest; its default names a version
 
-# The function as a container image: the base, and four layers over it, the least often changed first.
+# The function as a container image: the base, and five layers over it, the least often changed first.
 # Everything is prepared in stages of their own and arrives finished: what a stage needs to work stays behind in it.
 # `make pin-base` adds the digest of what this tag names in the registry, or renews it
 ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
@@ -16,6 +16,9 @@ COPY semsearch/ semsearch/
 COPY function/image/ function/image/
 COPY function/image/check_bundle.py bundl[e] bundle/
 RUN python3 -m function.image.check_bundle bundle && chmod -R a+rX bundle
+# Empty, unless the build is told what the image is made of, such as the commit: GET /info shows it
+ARG REVISION
+RUN python3 -m function.image.describe bundle "$REVISION" > image.json
 
 # The list of the packages with their hashes (SBOM), in CycloneDX's JSON: `docker run --rm --entrypoint cat IMAGE
 # sbom.cdx.json` prints it. It is a file, because Lambda refuses images with attestations; nothing reads it at run time.
@@ -54,6 +57,7 @@ COPY --from=dependencies /staging/ /
 COPY --from=function /staging/ /
 COPY --from=bundle /build/bundle/*.ort /build/bundle/*tokenizer.txt /var/task/bundle/
 COPY --from=bundle /build/bundle/*.safetensors /build/bundle/manifest.json /var/task/bundle/
+COPY --from=bundle /build/image.json /var/task/
 
 # /tmp is all that may be written in Lambda; a library that looks for a cache finds it there.
 # NumPy would start a thread for each core, and pydantic would look for plugins: neither is needed here.
@@ -65,13 +69,6 @@ USER 993:990
 ONBUILD USER root
 CMD ["function.handler.handler"]
 
-# Last, because a changed value rebuilds everything after it
-ARG VERSION=unknown
-ARG REVISION=unknown
-ARG BUNDLE_SHA256=unknown
 LABEL org.opencontainers.image.title="semantic-search" \
     org.opencontainers.image.description="Semantic search on AWS Lambda" \
-    org.opencontainers.image.licenses="MIT" \
-    org.opencontainers.image.version="${VERSION}" \
-    org.opencontainers.image.revision="${REVISION:-unknown}" \
-    semantic-search.bundle.sha256="${BUNDLE_SHA256}"
+    org.opencontainers.image.licenses="MIT"

@@ -107,8 +107,8 @@ build/docs-tools/installed: docs/requirements.txt
 
 # Without the variable, buildx attaches a description of the build, and Lambda refuses such an image.
 image: bundle/manifest.json
-	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
-	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
+	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest \
+	    --build-arg REVISION=$$(git rev-parse HEAD) .
 
 # AWS publishes new images under the same tag. With a digest, the same commit builds on the same base. If the tag has an
 # image for each kind of processor, the digest is that of their list.
