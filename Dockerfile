@@ -7,8 +7,8 @@
 ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
 
 # Each byte of the bundle is checked here, because a start has no time to. This stage is the first, so that a missing
-# bundle is reported before anything is installed. `[e]` makes a pattern of the folder's name: COPY fails without a
-# folder, but not if one of its patterns matches nothing. The bundle may have been copied here with files that only their
+# bundle is reported before anything is installed. COPY fails if a folder is missing, but not if a pattern matches
+# nothing, so `[e]` makes the folder's name a pattern. The bundle may have been copied here with files that only their
 # owner may read; in the image that would be root.
 FROM ${BASE_IMAGE} AS bundle
 WORKDIR /build
@@ -16,7 +16,7 @@ COPY semsearch/ semsearch/
 COPY function/image/ function/image/
 COPY function/image/check_bundle.py bundl[e] bundle/
 RUN python3 -m function.image.check_bundle bundle && chmod -R a+rX bundle
-# Empty, unless the build is told what the image is made of, such as the commit: GET /info shows it
+# What the image is built of, such as the commit, if the builder names it
 ARG REVISION
 RUN python3 -m function.image.describe bundle "$REVISION" > image.json
 
