@@ -1,10 +1,24 @@
 # checkov:skip=CKV_DOCKER_2:Lambda runs no health checks of an image, and the HTTP API has GET /health
 # checkov:skip=CKV_DOCKER_7:The base is an argument, so that it can be pinned by digest; its default names a version
 
-# The function as a container image: the base, and four layers over it, the least often changed first.
+# The function as a container image: the base, and five layers over it, the least often changed first.
 # Everything is prepared in stages of their own and arrives finished: what a stage needs to work stays behind in it.
 # `make pin-base` adds the digest of what this tag names in the registry, or renews it
 ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
+
+# Each byte of the bundle is checked here, because a start has no time to. This stage is the first, so that a missing
+# bundle is reported before anything is installed. COPY fails if a folder is missing, but not if a pattern matches
+# nothing, so `[e]` makes the folder's name a pattern. The bundle may have been copied here with files that only their
+# owner may read; in the image that would be root.
+FROM ${BASE_IMAGE} AS bundle
+WORKDIR /build
+COPY semsearch/ semsearch/
+COPY function/image/ function/image/
+COPY function/image/check_bundle.py bundl[e] bundle/
+RUN python3 -m function.image.check_bundle bundle && chmod -R a+rX bundle
+# What the image is built of, such as the commit, if the builder names it
+ARG REVISION
+RUN python3 -m function.image.describe bundle "$REVISION" > image.json
 
 # The list of the packages with their hashes (SBOM), in CycloneDX's JSON: `docker run --rm --entrypoint cat IMAGE
 # sbom.cdx.json` prints it. It is a file, because Lambda refuses images with attestations; nothing reads it at run time.
@@ -38,20 +52,12 @@ RUN mkdir -p /staging/var/task && cp -R function semsearch /staging/var/task && 
     && python3 function/image/bytecode.py /staging \
     && python3 -m function.image.build_archive --out /staging/var/task/function/archive.bin && chmod -R a+rX /staging
 
-# Each byte of the bundle is checked here, because a start has no time to. The bundle may have been copied here with files
-# that only their owner may read; in the image that would be root.
-FROM ${BASE_IMAGE} AS bundle
-WORKDIR /build
-COPY semsearch/ semsearch/
-COPY function/image/ function/image/
-COPY bundle/ /bundle/
-RUN python3 -m function.image.check_bundle /bundle && chmod -R a+rX /bundle
-
 FROM ${BASE_IMAGE}
 COPY --from=dependencies /staging/ /
 COPY --from=function /staging/ /
-COPY --from=bundle /bundle/*.ort /bundle/*tokenizer.txt /var/task/bundle/
-COPY --from=bundle /bundle/*.safetensors /bundle/manifest.json /var/task/bundle/
+COPY --from=bundle /build/bundle/*.ort /build/bundle/*tokenizer.txt /var/task/bundle/
+COPY --from=bundle /build/bundle/*.safetensors /build/bundle/manifest.json /var/task/bundle/
+COPY --from=bundle /build/image.json /var/task/
 
 # /tmp is all that may be written in Lambda; a library that looks for a cache finds it there.
 # NumPy would start a thread for each core, and pydantic would look for plugins: neither is needed here.
@@ -63,13 +69,6 @@ USER 993:990
 ONBUILD USER root
 CMD ["function.handler.handler"]
 
-# Last, because a changed value rebuilds everything after it
-ARG VERSION=unknown
-ARG REVISION=unknown
-ARG BUNDLE_SHA256=unknown
 LABEL org.opencontainers.image.title="semantic-search" \
     org.opencontainers.image.description="Semantic search on AWS Lambda" \
-    org.opencontainers.image.licenses="MIT" \
-    org.opencontainers.image.version="${VERSION}" \
-    org.opencontainers.image.revision="${REVISION:-unknown}" \
-    semantic-search.bundle.sha256="${BUNDLE_SHA256}"
+    org.opencontainers.image.licenses="MIT"

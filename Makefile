@@ -107,13 +107,10 @@ build/docs-tools/installed: docs/requirements.txt
 	build/docs-tools/bin/pip install --quiet --disable-pip-version-check --only-binary :all: -r docs/requirements.txt
 	touch $@
 
-# a Mac has no sha256sum
-SHA256 := import hashlib, pathlib, sys; print(hashlib.sha256(pathlib.Path(sys.argv[1]).read_bytes()).hexdigest())
-
 # Without the variable, buildx attaches a description of the build, and Lambda refuses such an image.
 image: bundle/manifest.json
-	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
-	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$($(PYTHON) -c "$(SHA256)" bundle/manifest.json) .
+	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest \
+	    --build-arg REVISION=$$(git rev-parse HEAD) .
 
 # AWS publishes new images under the same tag. With a digest, the same commit builds on the same base. If the tag has an
 # image for each kind of processor, the digest is that of their list.

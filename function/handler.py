@@ -15,6 +15,7 @@ from function.archive import archive_status, use_archive  # noqa: E402  the stop
 use_archive()
 
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 from function.startup import warm_up, warm_up_after_restore  # noqa: E402
 from semsearch.app.cold_start import ColdStart, no_garbage_collection  # noqa: E402
@@ -53,7 +54,8 @@ with no_garbage_collection():
     background.shutdown()
     stopwatch.lap("model")  # the rest of the time to open it
 
-    app = create_app(bundle, settings, logger, cold_start, reloader=reloader)
+    image = Path(__file__).parents[1] / "image.json"  # written by function/image/describe.py
+    app = create_app(bundle, settings, logger, cold_start, reloader=reloader, image=image)
     del bundle, opening  # otherwise they would keep a bundle that the reloader has replaced
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")

@@ -10,7 +10,11 @@ from semsearch.engine.bundle import MANIFEST, BundleError, check_files
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    if (folder / MANIFEST).stat().st_size:
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        expected = "expected an index of your texts; make a bundle first: semsearch index PATH --out"
+        sys.exit(f"{manifest}: not found, {expected} {folder}/")
+    if manifest.stat().st_size:
         try:
             check_files(folder)
         except BundleError as error:

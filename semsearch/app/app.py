@@ -1,7 +1,9 @@
 """The HTTP application: routes over a model and a corpus, and around them what applies to every request."""
 
+import json
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.app.cold_start import ColdStart
@@ -66,11 +68,12 @@ def create_app(
     executor: Executor | None = None,
     reloader: "Reloader | None" = None,
     admission: Layer | None = None,
+    image: Path | None = None,
 ) -> App:
     """Return the app over an open bundle. Without an `executor`, the thread of a request does its work.
 
     A `reloader` can replace the bundle by another one with the same model. `admission` wraps `RequestLimits`,
-    which keeps a whole body in memory.
+    which keeps a whole body in memory. `image` is the file that describes the image of the function, if it runs in one.
     Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text, or if the keys of API_KEYS_ARN
     cannot be read or a bound filter does not fit the bundle.
     """
@@ -131,6 +134,8 @@ def create_app(
     def operation() -> dict[str, object]:
         """Return the fields of GET /info for operators."""
         found: dict[str, object] = {}
+        if image is not None and image.is_file():
+            found["image"] = json.loads(image.read_bytes())
         if reloader is not None:
             found["bundle"] = reloader.info()
         if stored_keys is not None:

@@ -36,6 +36,7 @@ from semsearch.app.routes.status import add_info
 from semsearch.engine.loading import Loaded
 from semsearch.search.query import SearchFunction
 from semsearch.search.request import describe_errors, echo, truncate
+from semsearch.version import VERSION
 
 TAGS = {  # groups of routes; generators make a module of each
     "search": "Search the corpus, and read its texts.",
@@ -62,6 +63,7 @@ def make_fastapi(
     # FastAPI's pages of documentation are off, because they load scripts from another host
     app = FastAPI(
         title="semantic search",
+        version=VERSION,
         license_info={"name": "MIT License", "identifier": "MIT"},
         openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
         servers=[{"url": settings.api_base_path}],

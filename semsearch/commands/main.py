@@ -1,15 +1,18 @@
 """The console script `semsearch`: its commands, each in a module of its own, and how they end."""
 
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from inspect import BoundArguments
+from itertools import dropwhile
+from typing import Any, NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownOptionError
 
 from semsearch.commands.options import LOOK
 from semsearch.commands.terminal import UNUSABLE, fail, run, visible
 from semsearch.engine.errors import ExpectedError, OptionError
+from semsearch.version import VERSION
 
 COMMANDS = (
     *("index", "query", "serve", "mcp", "install-mcp", "evaluate", "site", "publish", "history", "rollback", "prune"),
@@ -21,7 +24,7 @@ FOR_PROGRAMS = ("serve", "mcp")  # they print UTF-8, whatever the encoding of th
 
 app: App = App(
     "semsearch",
-    version=lambda: f"semsearch {version('semsearch')}",
+    version=f"semsearch {VERSION}",
     help="Search your own texts and documents by meaning and by words.",
     help_epilogue="`semsearch COMMAND --help` shows the options of a command and examples.",
     **LOOK,
@@ -46,11 +49,11 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     if not words or words[0] in HELP:
         program.resolved_commands()  # their first sentences are shown
     try:
-        command, bound, _ = program.parse_args(list(words), exit_on_error=False, print_error=False)
+        command, bound = parse(words, program)
         code = command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         chain = " ".join([program.name[0], *(error.command_chain or ())])
-        fail(f"{str(error).rstrip('.')}; see `{chain} --help`")
+        fail(f"{str(error).rstrip('.')}{_as_text(words, error)}; see `{chain} --help`")
         return UNUSABLE
     except OptionError as error:
         fail(error.on_command_line())
@@ -70,6 +73,36 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
     if isinstance(code, int):
         return code
     return 0
+
+
+def parse(words: Sequence[str], program: App) -> tuple[Callable[..., Any], BoundArguments]:
+    """Return the function that words name, with its arguments. Options can also follow `--` and its values.
+
+    Raises CycloptsError for words that cannot be used.
+    """
+    ordered = list(words)
+    if "--" in words:
+        unused: list[str] = []
+        with suppress(CycloptsError):  # it is raised below
+            _, _, unused, _ = program.parse_known_args(ordered)
+        options = list(dropwhile(lambda word: not word.startswith("-"), unused))
+        place = ordered.index("--")  # cyclopts reads options before it alone
+        ordered = [*ordered[:place], *options, *ordered[place : len(ordered) - len(options)]]
+    command, bound, _ = program.parse_args(ordered, exit_on_error=False, print_error=False)
+    return command, bound
+
+
+def _as_text(words: Sequence[str], error: CycloptsError) -> str:
+    """Return how to search for the text that a query has taken for an option, "" for any other error."""
+    if not isinstance(error, UnknownOptionError) or words[0] != "query":
+        return ""
+    text, values = error.token.value, error.unused_tokens or []
+    if values[1:] != [text]:  # the values are the place and the text
+        return ""
+    from semsearch.commands.console import suggested  # only then
+
+    others = [word for word in words[1:] if word != text]
+    return f"; to search for this text, write `{suggested('query', *others, '--', text)}`"
 
 
 def with_notes(message: str, error: Exception) -> str:

@@ -31,6 +31,7 @@ Examples:
     semsearch query docs/ "how do I roll back"
     semsearch query bundle/ "order AB-1234" --mode keyword --num-results 3
     semsearch query bundle/ --like faq-12
+    semsearch query docs/ -- "--dry-run" --num-results 3
     semsearch query bundle/ "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
     semsearch query bundle/ "install" --group-by path
     semsearch query bundle/ --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
@@ -71,7 +72,7 @@ def query(
 
     Args:
         place: a bundle, or a folder of documents, whose index is kept in a cache and updated when files change.
-        text: what to search for.
+        text: what to search for. Write -- before a text that begins with a dash.
         file: search for each line of a file; - reads standard input.
         like: id of a text; search for texts that are similar to it.
         num_results: number of texts, or of groups.

@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
@@ -27,7 +28,8 @@ from semsearch.app.children import SharedFailures
 from semsearch.app.cold_start import no_garbage_collection
 from semsearch.app.settings import DEFAULT_BUNDLE, read_settings
 from semsearch.aws.s3.published import S3
-from semsearch.commands.places import PlaceError, kept_index
+from semsearch.commands.places import PlaceError, file_states, kept_index
+from semsearch.commands.terminal import fail, visible
 from semsearch.engine.bundle import is_bundle
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import TOKENS_PER_BATCH
@@ -163,7 +165,8 @@ def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tu
     """Yield the folder or the address of the bundle for a place. The index of documents is made or updated first.
 
     With watch, also yield the failures of its updates. Another process makes it, whose memory is free again afterwards.
-    With watch, it goes on until the block ends. Raises PlaceError if the place, or the error of that process, says so.
+    With watch, it goes on until the block ends, and the first document of an empty folder is waited for. Raises
+    PlaceError if the place, or the error of that process, says so.
     """
     # what opens a bundle that is not there says how to make it
     is_made = is_bundle(place) or place.startswith(S3) or not Path(place).exists()
@@ -176,9 +179,14 @@ def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tu
     from semsearch.commands.watching import IndexProcess  # a bundle does not need it
 
     bundle = Path(place) if is_made else kept_index(Path(place))
+    is_empty = watch and not file_states(folder)
     with closing(IndexProcess(folder, bundle, watch=watch)) as process:
         if error := process.error_of_first():
-            raise PlaceError(error)
+            if not is_empty:
+                raise PlaceError(error)
+            fail(error)
+            sys.stderr.write(f"{visible(str(folder))}: waiting for the first document\n")
+            process.wait_for_success()
         yield str(bundle), process.updates if watch else None
 
 

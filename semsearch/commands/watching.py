@@ -36,6 +36,7 @@ class IndexProcess:
         if watch:
             self._command.append("--watch")
         self._has_ended_first = Event()
+        self._has_succeeded = Event()
         self._is_closed = Event()
         self._process = self._start()
         self._following = Thread(target=self._follow, name="index", daemon=True)
@@ -46,6 +47,10 @@ class IndexProcess:
         if not self._has_ended_first.wait(timeout):
             return None
         return self.updates.error or ""
+
+    def wait_for_success(self) -> None:
+        """Wait until an update succeeds. Each one that fails is reported."""
+        self._has_succeeded.wait()
 
     @property
     def number(self) -> int:
@@ -83,6 +88,7 @@ class IndexProcess:
     def _note(self, error: str) -> None:
         if not error:
             self.updates.succeed()
+            self._has_succeeded.set()
         else:
             self.updates.fail(error)
             if self._has_ended_first.is_set():  # otherwise the command that waits for the first update reports it

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from semsearch.commands.main import COMMANDS
@@ -23,7 +24,7 @@ from semsearch.engine.passages import Passages
 from semsearch.indexing.make import index
 from tests.command_line import run
 from tests.project import ROOT
-from tests.server.running import eventually
+from tests.server.running import RUNNING, eventually
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
 
@@ -213,6 +214,39 @@ def test_an_index_that_cannot_be_made_is_the_error_of_each_call_until_the_agent_
     agent.process.terminate()
     assert agent.process.wait(timeout=30) == 143
     agent.end()
+
+
+def test_an_agent_searches_the_first_document_of_an_empty_folder_that_is_watched(documents: Path, bundle: Path) -> None:
+    (documents / "a.md").rename(documents.parent / "a.md")
+    shutil.rmtree(kept_index(documents))
+    agent = Agent("notes", "--watch")
+    assert "found a folder without files" in agent.search("goose")
+    shutil.copytree(bundle, kept_index(documents), dirs_exist_ok=True)  # for its model
+    (documents.parent / "a.md").rename(documents / "a.md")
+    ends = time.monotonic() + 120
+    while "a.md#story" not in (found := agent.search("goose")):
+        assert time.monotonic() < ends, found
+        time.sleep(0.2)
+    assert agent.end() == 0
+
+
+def test_a_server_waits_for_the_first_document_of_an_empty_folder_that_is_watched(documents: Path) -> None:
+    (documents / "a.md").rename(documents.parent / "a.md")
+    command = [*SEMSEARCH, "serve", "notes", "--watch", "--port", "0", "--workers", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            assert "found a folder without files" in server.stderr.readline()
+            assert server.stderr.readline() == "notes: waiting for the first document\n"
+            (documents.parent / "a.md").rename(documents / "a.md")
+            address = next(found[1] for line in server.stderr if (found := RUNNING.search(line)))
+            reply = httpx.post(f"{address}/similar", json={"text": "goose"}, timeout=60)
+            assert [hit["text"] for hit in reply.json()["results"]] == ["An angry goose."]
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=60)
+        finally:
+            server.kill()
+    assert server.returncode == 0
 
 
 def test_a_change_of_a_document_alone_is_noticed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -54,6 +55,49 @@ def test_in_a_pipe_each_hit_is_a_plain_line_with_its_whole_text(ask: Callable[..
     assert ask(TEXT, "--num-results", "2").splitlines() == [
         f"{result['score']:6.2f}  {result['id']}  {result['text']}" for result in results
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--num-results", "1", "--json", "--", "--angry goose"),
+        ("--", "--angry goose", "--num-results", "1", "--json"),
+        ("--json", "--", "--angry goose", "--num-results=1"),
+    ],
+)
+def test_a_text_after_two_dashes_begins_with_a_dash_and_options_stand_before_or_after_it(
+    ask: Callable[..., str], words: tuple[str, ...]
+) -> None:
+    found = json.loads(ask(*words))
+    assert (found["query"], len(found["results"])) == ("--angry goose", 1)
+
+
+def test_an_option_that_does_not_exist_may_be_a_text_and_the_error_says_how_to_search_for_it(bundle: Path) -> None:
+    for text in ("--dry run", "-v"):
+        done = run("query", bundle, text, "--json")
+        assert done.code == 2
+        assert f"Unknown option: {text}" in done.err
+        assert f"; to search for this text, write `semsearch query {bundle} --json -- " in done.err
+        shown = shlex.split(done.err.partition("`semsearch ")[2].partition("`")[0])
+        assert json.loads(run(*shown).out)["query"] == text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((TEXT, "--jsn"), "Unknown option: --jsn. Did you mean --json?; see"),
+        (("--fil", "questions"), "Unknown option: --fil. Did you mean --file?; see"),
+        (("--", "--angry", "goose", "--json"), "Unused Tokens: ['goose']; see"),
+        (("--", "--angry goose", "--jsn"), "Unknown option: --jsn. Did you mean --json?; see"),
+        (("--jsn", "--", "--angry goose"), "error: Unknown option: --jsn. Did you mean --json?; see"),
+    ],
+)
+def test_a_wrong_option_beside_a_text_is_not_taken_for_a_text(
+    bundle: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = run("query", bundle, *words)
+    assert done.code == 2
+    assert message in done.err
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import cyclopts
 
-from semsearch.commands.main import app
+from semsearch.commands.main import app, parse
 from tests.project import ROOT
 
 QUOTED = re.compile(r"`(semsearch [a-z][^`]*)`")
@@ -52,7 +52,7 @@ def test_each_command_that_is_named_can_be_parsed() -> None:
 def problem_of(program: cyclopts.App, words: list[str]) -> str | None:
     """Return why words cannot be parsed, None if they can. A place can be left out in a sentence, a value cannot."""
     try:
-        program.parse_args(words, exit_on_error=False, print_error=False)
+        parse(words, program)
     except cyclopts.MissingArgumentError as error:
         if error.argument is None or any(name.startswith("--") for name in error.argument.names):
             return str(error)

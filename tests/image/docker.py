@@ -60,8 +60,14 @@ def python_in(image: str, script: str, *options: str, text: str | None = None) -
     return docker(*arguments, "--entrypoint", "python3", image, "-c", script, text=text)
 
 
+def description(image: str) -> dict[str, str]:
+    """Return what an image says of itself."""
+    found: dict[str, str] = json.loads(docker("run", "--rm", "--entrypoint", "cat", image, "image.json"))
+    return found
+
+
 def build(context: Path, tag: str) -> str:
-    """Build an image of a copy of the project, without values for its labels, and return its tag."""
+    """Build an image of a copy of the project, without a revision, and return its tag."""
     docker("build", "--quiet", "--tag", tag, str(context))
     return tag
 

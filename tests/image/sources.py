@@ -55,7 +55,7 @@ def last_line(printed: str) -> Any:
 
 
 def comparable(body: str) -> object:
-    """Return a body as it is, unpacked; of /info, what does not depend on the start or the interpreter."""
+    """Return a body as it is, unpacked; of /info, what does not depend on the start, the interpreter or the image."""
     if body.startswith(GZIP):
         return gzip.decompress(b64decode(body)).decode()
     if not body.startswith("{"):
@@ -64,4 +64,5 @@ def comparable(body: str) -> object:
     if "cold_start_milliseconds" not in content:
         return body
     del content["cold_start_milliseconds"], content["versions"]["python"], content["archive"], content["made"]
+    content.pop("image", None)
     return content

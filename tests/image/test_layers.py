@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import shutil
-import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, TRUNCATED, describe_file, read_manifest
-from tests.image.docker import TAG, Layer, build, diff_ids, docker
+from semsearch.version import VERSION
+from tests.image.docker import TAG, Layer, build, description, diff_ids, docker
 from tests.project import ROOT
 
 CODE_LIMIT = 143  # MB of dependencies and function over the base, unpacked; the bundle can be anyone's
@@ -26,8 +26,8 @@ def test_the_code_over_the_base_is_small(over_base: list[Layer]) -> None:
     assert sum(sizes[:2]) <= CODE_LIMIT
 
 
-def test_the_layers_are_dependencies_function_model_and_corpus(over_base: list[Layer]) -> None:
-    dependencies, function, model, corpus = ([*layer.files] for layer in over_base)
+def test_the_layers_are_dependencies_function_model_corpus_and_description(over_base: list[Layer]) -> None:
+    dependencies, function, model, corpus, described = ([*layer.files] for layer in over_base)
     assert {f"{TASK}onnxruntime/__init__.py", f"{TASK}sbom.cdx.json"} <= set(dependencies)
     assert not [
         name for name in dependencies if name.startswith((f"{TASK}function", f"{TASK}semsearch", f"{TASK}bundle"))
@@ -38,6 +38,7 @@ def test_the_layers_are_dependencies_function_model_and_corpus(over_base: list[L
     of_models = {name for name in names if name.endswith((".ort", "tokenizer.txt"))}
     assert set(model) == {f"{TASK}bundle/{name}" for name in of_models}
     assert set(corpus) == {f"{TASK}bundle/{name}" for name in names - of_models}
+    assert described == [f"{TASK}image.json"]
 
 
 FOREIGN = {
@@ -61,15 +62,20 @@ def test_the_user_is_not_root_and_the_command_is_the_handler(image: str) -> None
     assert {"HOME=/tmp", "ORT_DISABLE_TELEMETRY=1"} <= set(config["Env"])
 
 
-def test_the_labels_tell_version_revision_and_bundle(image: str) -> None:
-    labels = json.loads(docker("image", "inspect", "--format", "{{json .Config.Labels}}", image))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    manifest = (ROOT / "bundle" / "manifest.json").read_bytes()
-    assert labels["org.opencontainers.image.version"] == project["version"]
-    assert labels["org.opencontainers.image.licenses"] == project["license"]
-    assert re.fullmatch("[0-9a-f]{40}", labels["org.opencontainers.image.revision"])
-    assert labels["semantic-search.bundle.sha256"] == hashlib.sha256(manifest).hexdigest()
-    assert docker("image", "inspect", "--format", "{{.Id}}", f"{TAG}:{project['version']}")
+def test_the_image_says_its_version_its_revision_and_its_bundle(image: str) -> None:
+    found, digest = description(image), hashlib.sha256((ROOT / "bundle" / MANIFEST).read_bytes()).hexdigest()
+    assert re.fullmatch("[0-9a-f]{40}", found["revision"])
+    assert found == {"version": VERSION, "revision": found["revision"], "bundle": digest}
+    assert docker("image", "inspect", "--format", "{{.Id}}", f"{TAG}:{VERSION}")
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_without_a_bundle_the_build_says_how_to_make_one(context: Path, is_folder: bool) -> None:
+    shutil.rmtree(context / "bundle")
+    if is_folder:
+        (context / "bundle").mkdir()
+    with pytest.raises(AssertionError, match="make a bundle first: semsearch index PATH --out bundle/"):
+        docker("build", str(context))
 
 
 @pytest.fixture
@@ -101,11 +107,12 @@ def state_files(bundle: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "rebuilt"),
     [
-        (("bundle/index.safetensors", "bundle/passages.safetensors", "bundle/manifest.json"), 1),
-        (("bundle/model.ort", "bundle/index.safetensors", "bundle/manifest.json"), 2),
-        (("semsearch/app/app.py",), 3),
+        ((), 1),
+        (("bundle/index.safetensors", "bundle/passages.safetensors", "bundle/manifest.json"), 2),
+        (("bundle/model.ort", "bundle/index.safetensors", "bundle/manifest.json"), 3),
+        (("semsearch/app/app.py",), 4),
     ],
-    ids=["a new corpus", "a new model", "new code"],
+    ids=["another revision", "a new corpus", "a new model", "new code"],
 )
 def test_a_change_rebuilds_only_its_own_layer_and_those_after_it(
     image: str, context: Path, tag: str, changed: tuple[str, ...], rebuilt: int
@@ -113,7 +120,8 @@ def test_a_change_rebuilds_only_its_own_layer_and_those_after_it(
     for name in changed:
         with (context / name).open("ab") as file:
             file.write(b"\n")
-    state_files(context / "bundle")
+    if changed:
+        state_files(context / "bundle")
     before, after = diff_ids(image), diff_ids(build(context, tag))
     assert len(after) == len(before)
     same = len(before) - rebuilt

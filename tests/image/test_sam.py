@@ -3,6 +3,7 @@
 SAM exits 0 whatever the function did, so what it printed is what counts.
 """
 
+import hashlib
 import json
 import re
 import shutil
@@ -15,7 +16,8 @@ import pytest
 from cfnlint.decode import cfn_yaml
 
 from semsearch.app.settings import read_hashes
-from tests.image.docker import docker, run
+from semsearch.version import VERSION
+from tests.image.docker import description, docker, run
 from tests.project import ROOT
 
 TEMPLATE = ROOT / "template.yaml"
@@ -53,9 +55,9 @@ def built(sam: Callable[..., str], image: str, tmp_path_factory: pytest.TempPath
 
 def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: Path) -> None:
     image = cfn_yaml.load(str(built))["Resources"]["Function"]["Properties"]["ImageUri"]
-    found = json.loads(docker("image", "inspect", "--format", "{{json .}}", image))
-    assert found["Architecture"] == "amd64"
-    assert found["Config"]["Labels"]["org.opencontainers.image.revision"] == RELEASE
+    assert docker("image", "inspect", "--format", "{{.Architecture}}", image) == "amd64\n"
+    digest = hashlib.sha256((ROOT / "bundle" / "manifest.json").read_bytes()).hexdigest()
+    assert description(image) == {"version": VERSION, "revision": RELEASE, "bundle": digest}
 
 
 def test_sam_hands_over_keys_with_filters_as_the_page_writes_them(sam: Callable[..., str]) -> None:

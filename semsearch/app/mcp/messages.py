@@ -22,8 +22,8 @@ from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import describe_errors, echo, whole_number
+from semsearch.version import VERSION
 
-VERSION = "1.0.0"  # version in pyproject.toml, which clients can show
 MODERN = "2026-07-28"
 LEGACY = ("2025-11-25", "2025-06-18")  # the first is offered to a client that asks for another one
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602

@@ -39,11 +39,12 @@ class Server:
         it runs.
         """
         self._bundle, self._error_of_process, self._changed = bundle, error_of_process, changed
+        self._is_new = not is_bundle(bundle)
         self._tools: Tools | str = "the index is still being made; try again in a minute"
 
     async def run(self) -> None:
         """Answer messages until standard input ends."""
-        opening = asyncio.create_task(self._open())
+        self._opening = asyncio.create_task(self._open())
         await asyncio.sleep(0)  # an existing index is opened before the first message is read
         lines, loop = asyncio.Queue[bytes](), asyncio.get_running_loop()
 
@@ -53,15 +54,15 @@ class Server:
                     loop.call_soon_threadsafe(lines.put_nowait, line)
 
         Thread(target=read, daemon=True).start()
-        tasks = {opening}
+        tasks = set[asyncio.Task[None]]()
         while line := await lines.get():
-            tasks.add(task := asyncio.create_task(self._reply(line, opening)))
+            tasks.add(task := asyncio.create_task(self._reply(line)))
             task.add_done_callback(tasks.discard)
-        await asyncio.gather(*tasks - {opening})
+        await asyncio.gather(*tasks)
 
     async def _open(self) -> None:
         """Wait for the index, and open it. If the process that makes it fails, `_tools` becomes its error."""
-        is_new, reloader = not is_bundle(self._bundle), FolderReloader(self._bundle)
+        reloader = FolderReloader(self._bundle)
         while not isinstance(self._tools, Tools):
             failed = self._error_of_process()
             try:
@@ -77,12 +78,14 @@ class Server:
                 lambda: reloader.of_request().bundle, reloader.search, executor, Settings(), self._changed
             )
         reloader.poll_forever()
-        if is_new:
+        if self._is_new:
             print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
 
-    async def _reply(self, line: bytes, opening: "asyncio.Task[None]") -> None:
+    async def _reply(self, line: bytes) -> None:
         if b'"tools/call"' in line:
-            await asyncio.wait([opening], timeout=SECONDS_TO_WAIT)
+            if self._opening.done() and not isinstance(self._tools, Tools):
+                self._opening = asyncio.create_task(self._open())  # a file may have changed since the process failed
+            await asyncio.wait([self._opening], timeout=SECONDS_TO_WAIT)
         reply, _ = await respond(line, self._tools, Stopwatch())
         if reply is not None:
             print(json.dumps(reply), flush=True)

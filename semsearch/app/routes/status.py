@@ -77,7 +77,10 @@ def add_info(
     async def info() -> Response:
         from importlib.metadata import version  # not needed to start
 
-        versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
+        from semsearch.version import VERSION
+
+        versions = {"semsearch": VERSION, "python": platform.python_version()}
+        versions |= {name: version(name) for name in REPORTED}
         bundle = current()
         content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(bundle.manifest.model, limits["texts"])
         if bundle.is_view:  # a view: no figure of the whole corpus

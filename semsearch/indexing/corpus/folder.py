@@ -11,6 +11,7 @@ from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
 from semsearch.walking import LINKED_OUT, WalkRules
 
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 REPEATED = "a link leads to what is read already"
 SPECIAL = "neither a file nor a folder"
@@ -18,10 +19,12 @@ BUNDLE = "a bundle"
 STATIC_SITE = "a site that searches in the browser"
 
 
-def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skipped, ...]]:
+def find_files(
+    folder: Path, rules: WalkRules, expected: str = f"files ending in {SUFFIXES}"
+) -> tuple[list[Path], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
-    A file is returned as it is. The rules say which entries are not read.
+    A file is returned as it is. The rules say which entries are not read. expected is what the caller reads.
     Symbolic links are followed, those that lead out of the folder only if the rules say so. A file or folder with
     several paths is read once, under the path without a link if there is one, so a link to a folder above it is no
     endless loop.
@@ -70,7 +73,7 @@ def find_files(folder: Path, rules: WalkRules) -> tuple[list[Path], tuple[Skippe
         remedy = "check the path"
         if LINKED_OUT in skipped:
             remedy += ", or follow such links with --follow-symlinks"
-        raise corpus_error(folder, None, found, f"files ending in {SUFFIXES}", remedy)
+        raise corpus_error(folder, None, found, expected, remedy)
     return sorted(files), described
 
 

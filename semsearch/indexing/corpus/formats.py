@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.indexing.corpus.corpus import READ, CorpusError, corpus_error
-from semsearch.indexing.corpus.folder import SUFFIXES
+from semsearch.indexing.corpus.folder import SUFFIXES, TABLES
 from semsearch.indexing.corpus.rows import (
     ROW_PLACE,
     ROWS_PER_READ,
@@ -50,6 +50,11 @@ def is_csv(path: Path) -> bool:
     return Path(path.name.lower().removesuffix(".gz")).suffix in (".csv", ".tsv")
 
 
+def is_table(path: Path) -> bool:
+    """Return whether a file is a table, by its suffix."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix in TABLES
+
+
 def rows_of(path: Path, separator: str | None = None, decimal_comma: bool = False) -> TableReader:
     """Return the reader of a file. Raises CorpusError for another suffix."""
     match Path(path.name.lower().removesuffix(".gz")).suffix:
@@ -63,8 +68,13 @@ def rows_of(path: Path, separator: str | None = None, decimal_comma: bool = Fals
             return TableReader(partial(json_rows, path), "line {}")
         case ".parquet" if not is_gzipped(path):
             return parquet_reader(path)
+    raise unknown_suffix(path, SUFFIXES)
+
+
+def unknown_suffix(path: Path, expected: str) -> CorpusError:
+    """Return the error for a file of another kind."""
     found = "".join(path.suffixes[-2:])
-    raise corpus_error(path, None, f"the suffix {found!r}", SUFFIXES, "convert or rename the file")
+    return corpus_error(path, None, f"the suffix {found!r}", expected, "convert or rename the file")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
 from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
-from semsearch.indexing.corpus.folder import as_text, find_files, refusing_changes
-from semsearch.indexing.corpus.formats import compact_json
+from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files, refusing_changes
+from semsearch.indexing.corpus.formats import compact_json, is_table, unknown_suffix
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.documents.document import (
     AS_FILES,
@@ -52,6 +52,7 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
+READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
 # pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
 EXCLUDED_OF_SITE = (
     "404.html",
@@ -95,9 +96,21 @@ class Reading:
 
 
 def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = False) -> bool:
-    """Return whether a path is a document or a folder with one. Raises CorpusError for a folder without files."""
-    files, _ = find_files(path, WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks))
-    return any(file.suffix.lower() in FORMATS for file in files)
+    """Return whether a path is a document or a folder with one.
+
+    Raises CorpusError for a file that is neither a document nor a table, and for a folder without either.
+    """
+    expected = f"{READABLE}, in it or in a folder below it"
+    files, skipped = find_files(path, WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks), expected)
+    if any(file.suffix.lower() in FORMATS for file in files):
+        return True
+    if not any(map(is_table, files)) and path.exists():
+        if path.is_file():
+            raise unknown_suffix(path, READABLE)
+        others = f"only other files, such as {as_text(str(files[0].relative_to(path)))}"
+        found = "; ".join([others, *map(str, skipped)])
+        raise corpus_error(path, None, found, expected, "check the path")
+    return False
 
 
 def read_documents(path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress) -> Corpus:

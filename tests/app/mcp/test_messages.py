@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +11,12 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA, VERSION
+from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA
 from semsearch.app.mcp.tools import OFFERED, tool_name
 from semsearch.engine.bundle import Manifest, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
-from tests.project import ROOT
+from semsearch.version import VERSION
 from tests.world import add_floor, write_bundle
 
 META = "io.modelcontextprotocol/"
@@ -91,11 +90,6 @@ def test_initialize_agrees_on_a_revision_that_both_know(client: httpx.Client, as
     assert found["capabilities"] == {"tools": {}}
     assert found["serverInfo"] == {"name": "semantic-search", "version": VERSION}
     assert "200 texts of stories.csv" in found["instructions"]
-
-
-def test_the_stated_version_is_that_of_the_project() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["version"] == VERSION
 
 
 def test_a_notification_is_accepted_without_an_answer(client: httpx.Client) -> None:

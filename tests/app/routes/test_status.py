@@ -7,6 +7,7 @@ import pytest
 
 from semsearch.app.settings import Settings
 from semsearch.engine.bundle import Manifest
+from semsearch.version import VERSION
 
 
 def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> None:
@@ -25,6 +26,11 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
     assert {key: info[key] for key in as_tei_says} == as_tei_says
     assert info.keys() == {*stated, *as_tei_says, "made", "limits", "versions", "archive", "cold_start_milliseconds"}
     assert "x-bundle" not in client.get("/health").headers  # only bundles in S3 have versions
+
+
+def test_the_version_of_the_package_is_in_info_and_in_the_description_of_the_api(client: httpx.Client) -> None:
+    assert client.get("/info").json()["versions"]["semsearch"] == VERSION
+    assert client.get("/openapi.json").json()["info"]["version"] == VERSION
 
 
 def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:

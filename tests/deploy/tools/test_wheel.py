@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ import pytest
 from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, read_manifest
 from semsearch.indexing.bundles import write_model
 from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, RECIPE
+from semsearch.version import VERSION
 from tests.deploy.tools.conftest import TOOLS
 from tests.project import ROOT
 from tests.stand_ins.http import Quiet, listening
@@ -67,9 +69,42 @@ def test_its_contents_are_in_order(wheel: Path) -> None:
     run(TOOLS / "check-wheel-contents", wheel, folder=wheel.parent)
 
 
-def test_the_links_of_its_description_need_no_folder_around_it(installed: Path) -> None:
-    (metadata,) = installed.glob("semsearch-*.dist-info/METADATA")
-    assert re.findall(r"\]\((?!https://|#)[^)]*\)", metadata.read_text(encoding="utf-8")) == []
+RELATIVE = re.compile(r"(!?)\[([^\]]+)\]\((?!https://|#)([^)]*)\)")
+
+
+def description(folder: Path, source: str | None) -> str:
+    """Return the description of a wheel that is built with the address `Source`, if any, in [project.urls]."""
+    for name in ("README.md", "LICENSE", "pyproject.toml", "semsearch/version.py", "deploy/release/description.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    stated = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    stated = re.sub(r"\[project\.urls\]\n(.+\n)*", "", stated)
+    if source is not None:
+        stated = stated.replace("[project.scripts]", f'[project.urls]\nSource = "{source}"\n\n[project.scripts]')
+    (folder / "pyproject.toml").write_text(stated, encoding="utf-8")
+    run(*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, folder, folder=folder)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        (metadata,) = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
+        return files.read(metadata).decode("utf-8").partition("\n\n")[2]
+
+
+def test_without_an_address_the_links_of_its_description_become_their_text(tmp_path: Path) -> None:
+    readme, found = (ROOT / "README.md").read_text(encoding="utf-8"), description(tmp_path, None)
+    assert RELATIVE.search(found) is None
+    assert "![" not in found
+    assert "](https://" in found
+    for image, text, _ in RELATIVE.findall(readme):
+        assert image or text in found
+
+
+def test_with_an_address_the_links_of_its_description_lead_to_the_files_of_the_release(tmp_path: Path) -> None:
+    address = "https://example.org/owner/semsearch"
+    readme, found = (ROOT / "README.md").read_text(encoding="utf-8"), description(tmp_path, address)
+    assert RELATIVE.search(found) is None
+    for image, text, path in RELATIVE.findall(readme):
+        kind = "raw" if image else "blob"
+        assert f"{image}[{text}]({address}/{kind}/v{VERSION}/{path})" in found
 
 
 class Listing(Quiet, SimpleHTTPRequestHandler):

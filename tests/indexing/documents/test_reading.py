@@ -56,6 +56,30 @@ def open_passages(bundle: Path) -> list[Passage]:
     return [passages[row] for row in range(len(passages))]
 
 
+@pytest.mark.parametrize("name", ["main.go", "sub/main.go", ".hidden.md", None])
+def test_a_folder_without_a_text_is_refused_with_what_is_read(tmp_path: Path, name: str | None) -> None:
+    (tmp_path / "docs" / "sub").mkdir(parents=True)
+    if name is not None:
+        (tmp_path / "docs" / name).write_text("package main")
+    line = error_line(run("index", tmp_path / "docs", "--out", tmp_path / "bundle"))
+    found = "a folder without files"
+    if name is not None:
+        found = f"only other files, such as {name}"
+    if name == ".hidden.md":
+        found = "a folder without files; 1 skipped: the name begins with a dot, such as .hidden.md"
+    assert f"docs: found {found}, expected documents (.md, .markdown, .mdx, .rst, " in line
+    assert ", .docx, .txt) or tables (.csv, .tsv, " in line
+    assert line.endswith("), or .parquet), in it or in a folder below it; check the path")
+    assert all(suffix in line for suffix in FORMATS)
+
+
+def test_a_file_that_is_neither_a_document_nor_a_table_is_refused_with_what_is_read(tmp_path: Path) -> None:
+    (tmp_path / "main.go").write_text("package main")
+    line = error_line(run("index", tmp_path / "main.go", "--out", tmp_path / "bundle"))
+    assert "main.go: found the suffix '.go', expected documents (.md, " in line
+    assert ") or tables (.csv, " in line
+
+
 def test_each_format_becomes_passages(folder: Path, bundle_copy: Path) -> None:
     done = export(folder, bundle_copy, "--base-url", "https://x.org/docs", "--anchors", "mkdocs")
     assert (done.code, done.err) == (0, "")
