@@ -146,13 +146,19 @@ def test_a_value_of_a_filter_that_would_lose_digits_is_refused(local: Search, va
         local.search(filter={"told": value})
 
 
-def test_an_id_can_be_a_whole_number(tmp_path: Path) -> None:
+def test_an_id_can_be_a_number(tmp_path: Path) -> None:
     corpus = Corpus(["a warm coat", "an angry goose"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={})
     search = Search(write_bundle(tmp_path / "bundle", corpus))
     assert search.similar_to(1, top_k=1) == search.similar_to("1", top_k=1)
     number: Any = np.int64(1)
     assert search.get(number) == search.get("1")
-    for condition in ({"id": 1}, {"id": {"$in": [1]}}, {"$or": [{"id": {"$in": {np.int64(1)}}}, {"id": 1}]}):
+    number = np.float32(1)
+    assert search.get(1.0) == search.get(number) == search.get("1")
+    assert search.similar_to(1.0) == search.similar_to("1")
+    for condition in (
+        *({"id": 1}, {"id": {"$in": [1]}}, {"$or": [{"id": {"$in": {np.int64(1)}}}, {"id": 1}]}),
+        *({"id": 1.0}, {"id": {"$in": pd.Series([1.0])}}),
+    ):
         assert [hit.id for hit in search.search(filter=condition)] == ["1"]
 
 

@@ -23,8 +23,9 @@ import numpy as np
 
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, LIST_TYPES, Stored, stored_value
 from semsearch.engine.tensors import AnyArray
+from semsearch.engine.values import EXACT_FLOATS
 from semsearch.indexing.corpus import Corpus, CorpusError
-from semsearch.indexing.corpus.columns import EXACT_FLOATS, require_column
+from semsearch.indexing.corpus.columns import require_column
 from semsearch.indexing.corpus.corpus import corpus_error
 from semsearch.indexing.corpus.formats import compact_json
 from semsearch.indexing.corpus.passages import writing_passages

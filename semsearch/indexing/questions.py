@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsearch.indexing.corpus.columns import id_of_number
+from semsearch.engine.values import id_of_number
 from semsearch.indexing.corpus.corpus import corpus_error
 from semsearch.indexing.corpus.formats import json_rows, read_lines
 from semsearch.indexing.errors import QUOTED_CHARACTERS
@@ -134,7 +134,7 @@ def _topics(path: Path) -> Iterator[tuple[str, str, str]]:
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for line, row in json_rows(path, no_progress):
             place, text = f"line {line}", row.get("text")
-            if not isinstance(text, str):
+                if not isinstance(text, str):
                 text = ""
             yield place, _id(path, place, row.get("_id")), text
         return

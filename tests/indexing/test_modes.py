@@ -2,7 +2,11 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from semsearch import Search, index, remove
@@ -103,6 +107,37 @@ def test_texts_are_removed_by_their_ids(coats: Path) -> None:
     assert len(found(coats)) == 17
     with pytest.raises(BundleError, match="would have no text left"):
         remove(list(found(coats)), coats)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        "12",
+        12,
+        12.0,
+        np.int64(12),
+        *([12], (id for id in ["12"]), {"12"}, np.array([12.0]), pd.Series([12.0]), pl.Series([12]), {"12": "a key"}),
+    ],
+    ids=repr,
+)
+def test_removed_ids_are_those_that_index_made(ids: Any, out: Path) -> None:
+    index([f"A warm coat {number}" for number in range(14)], out=out)
+    remove(ids, out)
+    assert list(found(out)) == [str(number) for number in range(14) if number != 12]
+
+
+@pytest.mark.parametrize("ids", [b"12", [b"12"], None, [None], [float("nan")], [True], [[1]]], ids=repr)
+def test_what_is_no_id_removes_nothing(ids: Any, coats: Path) -> None:
+    with pytest.raises(ValueError, match=r"found .*, expected"):
+        remove(ids, coats)
+    assert found(coats) == BEFORE
+
+
+def test_a_uuid_is_an_id(out: Path) -> None:
+    keys = [UUID(int=1), UUID(int=2)]
+    index([{"id": key, "text": f"A warm coat {key.int}"} for key in keys], out=out)
+    remove(keys[0], out)
+    assert list(found(out)) == [str(keys[1])]
 
 
 def test_documents_stay_documents_when_some_of_their_passages_are_removed(out: Path, tmp_path: Path) -> None:

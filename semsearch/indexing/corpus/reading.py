@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from semsearch.aws.s3.published import S3
+from semsearch.engine.values import id_text
 from semsearch.indexing.corpus.columns import (
     TableOptions,
     find_id_column,
     find_text_columns,
-    id_of_number,
     require_names,
     text_names,
 )
@@ -292,15 +292,13 @@ def _plain(value: object, found: _Found) -> object:
 def _id_of_row(path: Path, place: str, row: dict[str, object], identifier: str) -> str:
     """Return the id of a row as text, "" where it is null, NaN or missing; raises CorpusError for other types."""
     value = row.get(identifier)
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, float) and not math.isfinite(value):  # pandas stores whole numbers beside a blank as floats
+    is_missing = isinstance(value, float) and not math.isfinite(value)  # pandas stores whole numbers beside a blank so
+    if value is None or is_missing:
         return ""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return id_of_number(value)
-    if isinstance(value, bool | bytes | list | dict):
+    id = id_text(value)
+    if id is None:
         raise _wrong_type(path, place, identifier, value, "a string or a number")
-    return str(value)
+    return id
 
 
 def _wrong_type(path: Path, place: str, column: str, value: object, expected: str) -> CorpusError:
