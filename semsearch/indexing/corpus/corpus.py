@@ -93,6 +93,16 @@ def corpus_error(path: Path, place: str | None, found: str, expected: str, remed
     return CorpusError(f"{where}: found {found}, expected {expected}; {remedy}")
 
 
+def require_unicode(path: Path, place: str, row: Mapping[str, object]) -> None:
+    """Raise CorpusError, which names the column, if a row has half of a surrogate pair. JSON can escape one."""
+    for column, value in row.items():
+        try:
+            json.dumps([column, value], ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            found = f"half a surrogate pair in the column {column!r}"
+            raise corpus_error(path, place, found, "valid Unicode", "correct that row") from error
+
+
 PREFIX_CHARACTERS = 300  # maximum length of a path; the end of a longer one is kept, so that the text still fits
 
 

@@ -23,7 +23,7 @@ from semsearch.indexing.corpus.columns import (
     require_names,
     text_names,
 )
-from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error
+from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error, require_unicode
 from semsearch.indexing.corpus.folder import find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_csv, rows_of
 from semsearch.indexing.corpus.passages import stored_columns, writing_passages
@@ -252,6 +252,11 @@ def _read_table(
             metadata = compact_json({key: value for key, value in others.items() if value is not None})
         except TypeError as error:
             raise corpus_error(path, where, str(error), "values that JSON can hold", "leave the column out") from error
+        try:
+            f"{passage}{name}{metadata}".encode()
+        except UnicodeEncodeError:
+            require_unicode(path, where, row)
+            raise
         append(passage, name, metadata)
         found.kept.append(row_number)
         found.passages += 1
