@@ -219,6 +219,7 @@ def _read_table(
 ) -> None:
     if table.id_column is None and reader.id_column is not None:
         table = replace(table, id_column=reader.id_column)
+    _require_kept(path, reader, table)
     columns, identifier = _find_columns(path, reader.read(no_progress), table)
     found.left_out.update(dict.fromkeys(reader.left_out))
     left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
@@ -262,6 +263,17 @@ def _read_table(
         found.passages += 1
     found.has_ids = found.has_ids or has_ids
     found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
+
+
+def _require_kept(path: Path, reader: TableReader, table: TableOptions) -> None:
+    """Raise CorpusError if the column of the texts or of the ids is left out."""
+    needed = [*text_names(table.text_column or "text", reader.left_out)]
+    if table.has_ids:
+        needed.append(table.id_column or "id")
+    for column in needed:
+        if column in reader.left_out:
+            found = f"values that JSON cannot hold in the column {column!r}"
+            raise corpus_error(path, None, found, "text or numbers", "convert them, such as UUIDs to their text")
 
 
 def _find_columns(path: Path, rows: NumberedRows, table: TableOptions) -> tuple[list[str], str | None]:
