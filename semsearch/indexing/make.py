@@ -376,7 +376,10 @@ def index(
         seconds=perf_counter() - started,
         embedded_by=passage_embedder.describe(),
         model_from=models.from_cache,
-        warnings=tuple(filter(None, (damage, warning, warn_of_mixture(known, rows)))),
+        warnings=(
+            *filter(None, (damage, warning, warn_of_mixture(known, rows))),
+            *warn_of_texts(corpus, repeated_ids, left_out if mode is None else 0),
+        ),
     )
 
 
@@ -598,6 +601,21 @@ def warn_of_mixture(known: KnownRows | None, rows: EmbeddedCorpus) -> str | None
         f"the texts were embedded by {' and '.join(rows.embedded_by)}, which agree within the accuracy of the model; "
         "the options device and dtype choose one of them"
     )
+
+
+def warn_of_texts(corpus: Corpus, repeated_ids: int, left_out: int) -> Iterator[str]:
+    """Yield a warning for each thing in the texts that a search treats otherwise than their owner can expect.
+
+    left_out is how many texts of the older index are left out although no mode was stated.
+    """
+    for name in corpus.left_out:
+        yield f"{name} is left out, because JSON cannot hold the values of such a column"
+    yield from corpus.mixed.values()
+    if repeated_ids:
+        texts = f"{repeated_ids:,} texts have the id of an earlier one"
+        yield f"{texts}: `get` finds the first, and a removal or an upsert changes all"
+    if left_out:
+        yield f"{left_out:,} texts of the older index are left out, because they are not among the new ones"
 
 
 def write_texts(

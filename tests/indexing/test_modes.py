@@ -109,6 +109,31 @@ def test_texts_are_removed_by_their_ids(coats: Path) -> None:
         remove(list(found(coats)), coats)
 
 
+def test_a_text_among_the_numbers_of_a_column_is_warned_of(coats: Path) -> None:
+    made = index([{"sku": "c-9", "text": "A dear coat", "price": "dear"}], out=coats, mode="upsert")
+    (warning,) = made.warnings
+    assert warning.startswith("price has numbers in 19 of 20 rows, and row 9 (id c-9) has 'dear', so filters, sort")
+
+
+def test_what_nobody_asked_for_is_warned_of(out: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"id": id, "text": f"A coat {place}"} for place, id in enumerate("aabb")]
+    made = index(pd.DataFrame(rows).assign(raw=b"x"), out=out)
+    assert made.warnings == (
+        "raw is left out, because JSON cannot hold the values of such a column",
+        "2 texts have the id of an earlier one: `get` finds the first, and a removal or an upsert changes all",
+    )
+    assert remove("b", out).warnings == (made.warnings[1].replace("2 texts", "1 texts"),)
+    path = write_texts(tmp_path / "texts.csv", ["a goose", "a ferry"])
+    assert index(path, out=out, mode="replace").warnings == ()  # somebody asked for it
+    write_texts(path, ["a goose"])
+    left_out = "1 texts of the older index are left out, because they are not among the new ones"
+    assert index(path, out=out).warnings == (left_out,)
+    write_texts(path, ["a goose", "a judge"])
+    index(path, out=out)
+    write_texts(path, ["a judge"])
+    assert run("index", path, "--out", out).err == f"warning: {left_out}\n"
+
+
 @pytest.mark.parametrize(
     "ids",
     [

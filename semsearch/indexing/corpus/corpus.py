@@ -56,7 +56,7 @@ class Corpus:
     of_site: dict[str, tuple[str, ...]] = field(default_factory=dict)  # values of `language` and `version` in a site
     running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
-    mixed: dict[str, str] = field(default_factory=dict)  # a sentence for each column with values of several types
+    mixed: dict[str, str] = field(default_factory=dict)  # a warning for each column with values of several types
     left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
     rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
     options: dict[str, Any] = field(default_factory=dict)  # those that an update uses again
