@@ -6,6 +6,7 @@ import pickle
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -331,6 +332,25 @@ def test_the_next_search_is_in_the_bundle_that_has_taken_the_place(bundle_copy: 
     assert len(search) == 200  # its files stay open
     write_bundle(bundle_copy, corpus)
     assert (len(search), search.search("coat", top_k=1)[0].id) == (2, "c-1")
+
+
+def test_no_thread_searches_the_older_bundle_while_another_one_opens_the_new_one(
+    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(bundle_copy)
+    shutil.rmtree(bundle_copy)
+    write_bundle(bundle_copy, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+    open_new, others = search._open, list[Future[int]]()
+
+    def opening() -> object:
+        others.append(pool.submit(len, search))
+        wait(others, timeout=0.2)  # so that a thread that does not wait for the new bundle has answered
+        return open_new()
+
+    with ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(search, "_open", opening)
+        assert len(search) == 2
+    assert [other.result() for other in others] == [2]
 
 
 def test_a_bundle_that_cannot_be_opened_is_warned_of_once_and_the_older_one_is_searched(bundle_copy: Path) -> None:

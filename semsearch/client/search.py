@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from semsearch.aws.s3.published import S3
@@ -78,6 +79,7 @@ class Search:
         self._open = opener(place, key, region, verify, timeout)
         self._reopened = (_whole(place), region, verify, timeout, key is not None)  # what a pickle has
         self._source: SearchSource | None = self._open()
+        self._opening = Lock()
 
     def search(
         self,
@@ -239,14 +241,15 @@ class Search:
 
     @property
     def _opened(self) -> "SearchSource":
-        if self._source is None:
-            raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
-        if self._source.has_changed():
-            try:
-                self.reload()
-            except (BundleError, TensorsError) as error:
-                warnings.warn(f"the older bundle is searched, because the new one cannot be: {error}", stacklevel=3)
-        return self._source
+        with self._opening:  # while a thread opens a new bundle, others wait: the older one has removed texts
+            if self._source is None:
+                raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
+            if self._source.has_changed():
+                try:
+                    self.reload()
+                except (BundleError, TensorsError) as error:
+                    warnings.warn(f"the older bundle is searched, because the new one cannot be: {error}", stacklevel=3)
+            return self._source
 
     def _body(self, text: str | None, id: Id | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
         body = search_body(text, id, arguments)
