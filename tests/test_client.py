@@ -221,6 +221,25 @@ def test_hits_become_a_table(library: str) -> None:
     assert ([*table["id"]], table["id_metadata"][0], table["index_metadata"][0]) == (["c-1", "c-2"], "x", 7)
 
 
+MIXED: list[list[Any]] = [
+    *([{"a": 1}, [1]], [1, "x"], [{"a": 1}, "x"], [[1], "x"], [True, 5], [None, [1], {"a": 1}], [[1], [[2]]]),
+    *([1, 2.5, None], [{"a": 1}, {"b": "x"}], [[1], ["a"]], [["a"], []], [2**70, 1], ["a", None]),
+]
+
+
+@pytest.mark.parametrize("values", MIXED, ids=repr)
+def test_both_tables_have_the_values_of_a_column_whatever_their_types_are(values: list[Any]) -> None:
+    results = [{**RESULT, "metadata": {} if value is None else {"v": value}} for value in values]
+    hits = Hits({"results": results, "truncated": False})
+    types = {type(value) for value in values if value is not None}
+    found = hits.to_polars()["v"]
+    if len(types) > 1 and types != {int, float}:
+        pandas = hits.to_pandas()["v"].where(lambda v: v.notna(), None)
+        assert repr(found.to_list()) == repr(pandas.to_list()) == repr(values)
+    assert len(found) == len(values)
+    assert found.null_count() == values.count(None)
+
+
 def test_hits_become_dicts_with_what_the_search_requested(local: Search) -> None:
     (first, *_) = local.search("an angry goose", group_by="who", highlights=True, top_k=2).to_dicts()
     assert [*first][:6] == [*ALWAYS, "group", "snippet"]
@@ -304,6 +323,11 @@ def test_several_texts_find_what_each_finds_alone(either: Search) -> None:
     unknown: Any = {"topk": 3}
     with pytest.raises(TypeError, match="topk"):
         either.search_many(["a"], **unknown)
+
+
+def test_a_search_without_arguments_lists_the_texts(either: Search) -> None:
+    assert either.search() == either.search(filter={})
+    assert [hit.index for page in either.pages() for hit in page] == list(range(200))
 
 
 def test_pages_have_all_hits_in_order(either: Search) -> None:

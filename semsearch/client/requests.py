@@ -132,6 +132,8 @@ def search_body(text: str | None, id: Id | None, arguments: Mapping[str, Any]) -
     """
     body = {name: json_value(value, name) for name, value in arguments.items()}
     body |= {"text": json_value(text, "text"), "id": checked_id(id), "num_results": body.pop("top_k")}
+    if body["text"] is None and body["id"] is None and body["filter"] is None:
+        body["filter"] = {}  # lists all texts; a request without it is refused
     if body["rerank"] is not None:
         body["rerank"] = {"candidates": body["rerank"]}
     for name in ("text", "id"):
