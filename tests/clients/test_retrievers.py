@@ -96,12 +96,13 @@ def test_arguments_as_vector_stores_spell_them_are_refused(spelling: dict[str, A
 @pytest.mark.parametrize("name", ["topk", "top_k", "search_kwargs"])
 def test_an_argument_that_search_does_not_have_is_refused(name: str, address: str) -> None:
     search, unknown = Search(address), {name: 3}
-    for ask in (
+    asks: list[Callable[[], object]] = [
         lambda: LangChainRetriever(searcher=search, arguments=unknown).invoke(WORDS),
         lambda: LangChainRetriever(searcher=search).invoke(WORDS, **unknown),
         lambda: LlamaIndexRetriever(search, **unknown).retrieve(WORDS),
         lambda: HaystackRetriever(address, arguments=unknown).run(WORDS),
-    ):
+    ]
+    for ask in asks:
         with pytest.raises(TypeError, match=name):
             ask()
 
