@@ -226,7 +226,7 @@ def unkept_columns(schema: "Mapping[str, pl.DataType]") -> tuple[str, ...]:
     """
     import polars as pl
 
-    extension = getattr(pl, "BaseExtension", pl.Binary)  # versions before 1.36 have none
+    extension = getattr(pl, "BaseExtension", pl.Binary)  # older versions have none
 
     def is_kept(kind: pl.DataType) -> bool:
         if isinstance(kind, pl.List | pl.Array):
