@@ -6,6 +6,7 @@ import pickle
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -146,13 +147,19 @@ def test_a_value_of_a_filter_that_would_lose_digits_is_refused(local: Search, va
         local.search(filter={"told": value})
 
 
-def test_an_id_can_be_a_whole_number(tmp_path: Path) -> None:
+def test_an_id_can_be_a_number(tmp_path: Path) -> None:
     corpus = Corpus(["a warm coat", "an angry goose"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={})
     search = Search(write_bundle(tmp_path / "bundle", corpus))
     assert search.similar_to(1, top_k=1) == search.similar_to("1", top_k=1)
     number: Any = np.int64(1)
     assert search.get(number) == search.get("1")
-    for condition in ({"id": 1}, {"id": {"$in": [1]}}, {"$or": [{"id": {"$in": {np.int64(1)}}}, {"id": 1}]}):
+    number = np.float32(1)
+    assert search.get(1.0) == search.get(number) == search.get("1")
+    assert search.similar_to(1.0) == search.similar_to("1")
+    for condition in (
+        *({"id": 1}, {"id": {"$in": [1]}}, {"$or": [{"id": {"$in": {np.int64(1)}}}, {"id": 1}]}),
+        *({"id": 1.0}, {"id": {"$in": pd.Series([1.0])}}),
+    ):
         assert [hit.id for hit in search.search(filter=condition)] == ["1"]
 
 
@@ -212,6 +219,25 @@ def test_hits_become_a_table(library: str) -> None:
     assert table["score_metadata_metadata"][0] == 5  # the metadata's score; its score_metadata keeps its name
     assert table["score_metadata"][0] == 6
     assert ([*table["id"]], table["id_metadata"][0], table["index_metadata"][0]) == (["c-1", "c-2"], "x", 7)
+
+
+MIXED: list[list[Any]] = [
+    *([{"a": 1}, [1]], [1, "x"], [{"a": 1}, "x"], [[1], "x"], [True, 5], [None, [1], {"a": 1}], [[1], [[2]]]),
+    *([1, 2.5, None], [{"a": 1}, {"b": "x"}], [[1], ["a"]], [["a"], []], [2**70, 1], ["a", None]),
+]
+
+
+@pytest.mark.parametrize("values", MIXED, ids=repr)
+def test_both_tables_have_the_values_of_a_column_whatever_their_types_are(values: list[Any]) -> None:
+    results = [{**RESULT, "metadata": {} if value is None else {"v": value}} for value in values]
+    hits = Hits({"results": results, "truncated": False})
+    types = {type(value) for value in values if value is not None}
+    found = hits.to_polars()["v"]
+    if len(types) > 1 and types != {int, float}:
+        pandas = hits.to_pandas()["v"].where(lambda v: v.notna(), None)
+        assert repr(found.to_list()) == repr(pandas.to_list()) == repr(values)
+    assert len(found) == len(values)
+    assert found.null_count() == values.count(None)
 
 
 def test_hits_become_dicts_with_what_the_search_requested(local: Search) -> None:
@@ -299,6 +325,11 @@ def test_several_texts_find_what_each_finds_alone(either: Search) -> None:
         either.search_many(["a"], **unknown)
 
 
+def test_a_search_without_arguments_lists_the_texts(either: Search) -> None:
+    assert either.search() == either.search(filter={})
+    assert [hit.index for page in either.pages() for hit in page] == list(range(200))
+
+
 def test_pages_have_all_hits_in_order(either: Search) -> None:
     pages = list(either.pages("the baker", mode="semantic", filter={"chapter": {"$lt": 5}}, top_k=7, offset=2))
     whole = either.search("the baker", mode="semantic", filter={"chapter": {"$lt": 5}}, top_k=100, offset=2)
@@ -325,6 +356,25 @@ def test_the_next_search_is_in_the_bundle_that_has_taken_the_place(bundle_copy: 
     assert len(search) == 200  # its files stay open
     write_bundle(bundle_copy, corpus)
     assert (len(search), search.search("coat", top_k=1)[0].id) == (2, "c-1")
+
+
+def test_no_thread_searches_the_older_bundle_while_another_one_opens_the_new_one(
+    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(bundle_copy)
+    shutil.rmtree(bundle_copy)
+    write_bundle(bundle_copy, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+    open_new, others = search._open, list[Future[int]]()
+
+    def opening() -> object:
+        others.append(pool.submit(len, search))
+        wait(others, timeout=0.2)  # so that a thread that does not wait for the new bundle has answered
+        return open_new()
+
+    with ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(search, "_open", opening)
+        assert len(search) == 2
+    assert [other.result() for other in others] == [2]
 
 
 def test_a_bundle_that_cannot_be_opened_is_warned_of_once_and_the_older_one_is_searched(bundle_copy: Path) -> None:

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
@@ -97,13 +98,16 @@ class Hits(list[Hit]):
         return pandas.DataFrame(rows, columns=_names(rows, self._columns()))
 
     def to_polars(self) -> "polars.DataFrame":
-        """Return a polars.DataFrame with a row for each hit, and the columns of `to_dicts`."""
+        """Return a polars.DataFrame with a row for each hit, and the columns of `to_dicts`.
+
+        A column with values of several types has polars' type Object.
+        """
         import polars
 
         types = {"id": polars.String, "score": polars.Float64, "text": polars.String, "index": polars.Int64}
         rows = self.to_dicts()
-        schema = {name: types.get(name) for name in _names(rows, self._columns())}
-        return polars.DataFrame(rows, schema, strict=False, infer_schema_length=None)
+        names = _names(rows, self._columns())
+        return polars.DataFrame([_polars_column(name, [row.get(name) for row in rows], types) for name in names])
 
     def _columns(self) -> list[str]:
         requested = (name for name in REQUESTED_COLUMNS if any(getattr(hit, name) is not None for hit in self))
@@ -134,6 +138,16 @@ def _free_names(fields: Iterable[str], columns: Iterable[str]) -> dict[str, str]
                 names[name] += COLLISION_SUFFIX
             taken.add(names[name])
     return names
+
+
+def _polars_column(name: str, values: list[Any], types: Mapping[str, Any]) -> "polars.Series":
+    import polars
+
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) < 2 or kinds == {int, float}:
+        with suppress(polars.exceptions.PolarsError):  # the values of lists can be of several types too
+            return polars.Series(name, values, types.get(name), strict=False)
+    return polars.Series(name, values, polars.Object)
 
 
 def _cell(value: object) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from semsearch.engine.errors import ExpectedError
-from semsearch.engine.values import exact_number, exact_time
+from semsearch.engine.values import TEXT_TYPES, Id, exact_number, exact_time, id_of_number, id_text
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND
 
 PROMPT_ROLES = ("query", "document")
@@ -71,14 +71,16 @@ class ServerError(ExpectedError, OSError):
 def json_value(value: object, where: str) -> Any:
     """Return a value as JSON can hold it: scalars of NumPy as Python's, dates as text, any other collection as a list.
 
-    A Decimal is a number. Raises ValueError, which begins with `where`, for a value that is none of these, or that
-    would lose digits.
+    A Decimal is a number, and a UUID, a Period or an Interval is its text, as `index` keeps them. Raises ValueError,
+    which begins with `where`, for a value that is none of these, or that would lose digits.
     """
     if value is None or type(value) in (str, int, bool):
         return value
+    if type(value).__name__ in TEXT_TYPES:
+        return str(value)
     if isinstance(value, np.datetime64 | datetime):
         return _time(value, where)
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
         return json_value(value.item(), where)
     if isinstance(value, Decimal | float):
         return _number(value, where)
@@ -113,23 +115,25 @@ def _number(value: Decimal | float, where: str) -> int | float:
 
 
 def with_ids_as_text(condition: Any, *, is_id: bool = False) -> Any:
-    """Return a filter in JSON with text in place of whole numbers for the column `id`: `index` made text of them."""
+    """Return a filter in JSON with text in place of numbers for the column `id`: `index` made text of them."""
     if isinstance(condition, list):
         return [with_ids_as_text(each, is_id=is_id) for each in condition]
     if isinstance(condition, dict):
         return {name: with_ids_as_text(each, is_id=is_id or name == "id") for name, each in condition.items()}
-    if is_id and type(condition) is int:
-        return str(condition)
+    if is_id and type(condition) in (int, float):
+        return id_of_number(condition)
     return condition
 
 
-def search_body(text: str | None, id: str | int | None, arguments: Mapping[str, Any]) -> Body:
+def search_body(text: str | None, id: Id | None, arguments: Mapping[str, Any]) -> Body:
     """Return the JSON of /similar for the arguments of a search.
 
     Raises ValueError for a value that JSON cannot hold, and for a text that is too long.
     """
     body = {name: json_value(value, name) for name, value in arguments.items()}
-    body |= {"text": json_value(text, "text"), "id": id_text(id), "num_results": body.pop("top_k")}
+    body |= {"text": json_value(text, "text"), "id": checked_id(id), "num_results": body.pop("top_k")}
+    if body["text"] is None and body["id"] is None and body["filter"] is None:
+        body["filter"] = {}  # lists all texts; a request without it is refused
     if body["rerank"] is not None:
         body["rerank"] = {"candidates": body["rerank"]}
     for name in ("text", "id"):
@@ -138,14 +142,14 @@ def search_body(text: str | None, id: str | int | None, arguments: Mapping[str, 
     return body
 
 
-def id_text(id: object) -> str | None:
+def checked_id(id: object) -> str | None:
     """Return an id as text, as `index` stores it. Raises ValueError for another type."""
-    found = json_value(id, "id")
-    if type(found) is int:
-        return str(found)
-    if found is None or isinstance(found, str):
-        return found
-    raise ValueError(f"id: found {found!r:.60}, expected text or a whole number")
+    if id is None:
+        return None
+    found = id_text(json_value(id, "id"))
+    if found is None:
+        raise ValueError(f"id: found {id!r:.60}, expected text or a number")
+    return found
 
 
 def count_around(count: object, where: str) -> int:

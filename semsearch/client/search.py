@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from semsearch.aws.s3.published import S3
@@ -15,15 +16,16 @@ from semsearch.client.requests import (
     Role,
     SearchOptions,
     check_role,
+    checked_id,
     checked_texts,
     count_around,
-    id_text,
     search_body,
     with_ids_as_text,
 )
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tensors import TensorsError
+from semsearch.engine.values import Id
 
 if TYPE_CHECKING:
     from semsearch.client.folder import LocalBundle
@@ -77,6 +79,7 @@ class Search:
         self._open = opener(place, key, region, verify, timeout)
         self._reopened = (_whole(place), region, verify, timeout, key is not None)  # what a pickle has
         self._source: SearchSource | None = self._open()
+        self._opening = Lock()
 
     def search(
         self,
@@ -102,7 +105,7 @@ class Search:
         boost: Mapping[str, Any] | None = None,
         rerank: int | None = None,
         exact: bool = False,
-        id: str | int | None = None,
+        id: Id | None = None,
     ) -> Hits:
         """Return the texts that are closest to `text`, or to the text with the id `id`; without both, list texts.
 
@@ -120,12 +123,12 @@ class Search:
         arguments = {name: value for name, value in locals().items() if name not in ("self", "text", "id")}
         return Hits(self._opened.search(self._body(text, id, arguments)))
 
-    def similar_to(self, id: str | int, **arguments: Unpack[SearchOptions]) -> Hits:
+    def similar_to(self, id: Id, **arguments: Unpack[SearchOptions]) -> Hits:
         """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
         return self.search(id=id, **arguments)
 
     async def asearch(
-        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchOptions]
+        self, text: str | None = None, *, id: Id | None = None, **arguments: Unpack[SearchOptions]
     ) -> Hits:
         """Return what `search` returns. The search runs in a thread."""
         import asyncio
@@ -149,7 +152,7 @@ class Search:
         return [Hits(reply) for reply in self._opened.search_many(bodies)]
 
     def pages(
-        self, text: str | None = None, *, id: str | int | None = None, **arguments: Unpack[SearchOptions]
+        self, text: str | None = None, *, id: Id | None = None, **arguments: Unpack[SearchOptions]
     ) -> Iterator[Hits]:
         """Yield the hits of a search in pages of `top_k`, 100 if it is not given.
 
@@ -188,14 +191,14 @@ class Search:
             return embedding
         return self._opened.embed(checked_texts(texts), role)
 
-    def get(self, id: str | int, *, before: int = 0, after: int = 0) -> Hit | None:
+    def get(self, id: Id, *, before: int = 0, after: int = 0) -> Hit | None:
         """Return the text with an id, without a score, or None if there is none.
 
         `before` and `after` are how many passages around it in its document, at most 10 each, the hit's fields of these
         names have. Raises ValueError if one is not 0 and the text is in no document, such as a row of a table.
         """
         around = count_around(before, "before"), count_around(after, "after")
-        found = self._opened.get(id_text(id) or "", *around)
+        found = self._opened.get(checked_id(id) or "", *around)
         if found is None:
             return None
         for name in ("before", "after"):
@@ -238,16 +241,17 @@ class Search:
 
     @property
     def _opened(self) -> "SearchSource":
-        if self._source is None:
-            raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
-        if self._source.has_changed():
-            try:
-                self.reload()
-            except (BundleError, TensorsError) as error:
-                warnings.warn(f"the older bundle is searched, because the new one cannot be: {error}", stacklevel=3)
-        return self._source
+        with self._opening:  # while a thread opens a new bundle, others wait: the older one has removed texts
+            if self._source is None:
+                raise ValueError(f"{self._place}: this Search is closed; call `reload`, or make another one")
+            if self._source.has_changed():
+                try:
+                    self.reload()
+                except (BundleError, TensorsError) as error:
+                    warnings.warn(f"the older bundle is searched, because the new one cannot be: {error}", stacklevel=3)
+            return self._source
 
-    def _body(self, text: str | None, id: str | int | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _body(self, text: str | None, id: Id | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
         body = search_body(text, id, arguments)
         changed = with_ids_as_text(body["filter"])
         # a column of the metadata can have the name `id`, and then its own type

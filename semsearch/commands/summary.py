@@ -91,20 +91,12 @@ def _counts(made: IndexSummary) -> SummaryRows:
         yield from ((label, reason) for reason in reasons[:UNREADABLE_SHOWN])
         if len(reasons) > UNREADABLE_SHOWN:
             yield label, f"and {len(reasons) - UNREADABLE_SHOWN:,} more"
-    ids = []
-    if made.repeated_ids:
-        ids.append(f"{made.repeated_ids:,} the same as an earlier one")
     if corpus.blank_ids:
-        ids.append(f"{corpus.blank_ids:,} blank ones replaced by the row number")
-    if ids:
-        yield "ids", ", ".join(ids)
+        yield "ids", f"{corpus.blank_ids:,} blank ones replaced by the row number"
     if corpus.non_finite:
         yield "metadata", f"{corpus.non_finite:,} NaN or infinite values left out"
     if made.left_out:
         yield "left out", f"{made.left_out:,} texts of the older index, which are not among the new ones"
-    if corpus.left_out:
-        yield "columns", f"left out, because JSON cannot hold their values: {', '.join(corpus.left_out)}"
-    yield from (("mixed", sentence) for sentence in corpus.mixed.values())
     for name in corpus.numeric_strings:
         yield "numbers", _describe_numeric_strings(name, corpus.is_csv)
     truncated = int(made.rows.is_truncated.sum())

@@ -19,6 +19,7 @@ from semsearch.engine.metadata.filters import FilterError, allowed_rows
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.rerank.reranker import Logits, Reranker
 from semsearch.engine.tensors import Array
+from semsearch.engine.values import id_of_number
 from semsearch.evaluation.measures import (
     DEPTH,
     HYBRID,
@@ -33,7 +34,6 @@ from semsearch.evaluation.measures import (
     rank,
     weights_with,
 )
-from semsearch.indexing.corpus.columns import id_of_number
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.questions import Question
 from semsearch.search.executor import Executor, finish

@@ -23,8 +23,9 @@ import numpy as np
 
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, LIST_TYPES, Stored, stored_value
 from semsearch.engine.tensors import AnyArray
+from semsearch.engine.values import EXACT_FLOATS
 from semsearch.indexing.corpus import Corpus, CorpusError
-from semsearch.indexing.corpus.columns import EXACT_FLOATS, require_column
+from semsearch.indexing.corpus.columns import require_column
 from semsearch.indexing.corpus.corpus import corpus_error
 from semsearch.indexing.corpus.formats import compact_json
 from semsearch.indexing.corpus.passages import writing_passages
@@ -154,7 +155,7 @@ def store_numbers(corpus: Corpus, passages: Path) -> None:
 
 
 def describe_mixed(corpus: Corpus, types: Mapping[str, str]) -> dict[str, str]:
-    """Return a sentence for each column without a type, and for each column of strings that are mostly dates.
+    """Return a warning for each column without a type, and for each column of strings that are mostly dates.
 
     It names the first row whose value differs from most of the others.
     """
@@ -170,13 +171,17 @@ def describe_mixed(corpus: Corpus, types: Mapping[str, str]) -> dict[str, str]:
                 counts[name][kind] += 1
                 if (name, kind) not in first:
                     first[name, kind] = f"row {row} (id {corpus.ids[row]}) has {reprlib.repr(value)}"
-    sentences = {}
+    warnings = {}
     for name, kinds in sorted(counts.items()):
         ranked = kinds.most_common(2)
         if len(ranked) > 1 and (types[name] == NONE or ranked[0][0] == "dates"):
             (usual, count), (other, _) = ranked
-            sentences[name] = f"{name} has {usual} in {count:,} of {kinds.total():,} rows, and {first[name, other]}"
-    return sentences
+            found = f"{name} has {usual} in {count:,} of {kinds.total():,} rows, and {first[name, other]}"
+            effect = "filters, sort and facets cannot use it"
+            if types[name] != NONE:
+                effect = "it is compared as text"
+            warnings[name] = f"{found}, so {effect}; correct that row"
+    return warnings
 
 
 def _describe_kind(value: object) -> str:

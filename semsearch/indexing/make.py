@@ -29,6 +29,7 @@ from semsearch.engine.embedder import Embedder
 from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import TensorsError
 from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.engine.values import Id, id_text
 from semsearch.indexing.cluster import Cluster
 from semsearch.indexing.columns import choose_types, describe_mixed, numeric_strings, store_numbers
 from semsearch.indexing.corpus import Corpus, corpus_place, fetching_corpus, read_corpus
@@ -40,7 +41,7 @@ from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.merging import Kept, Mode, count_left_out, merge, read_place, require_mode, resolve_place
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
-from semsearch.indexing.corpus.rows import TableReader, read_rows
+from semsearch.indexing.corpus.rows import TableReader, plain_value, read_rows
 from semsearch.indexing.documents import Reading, Splitter, is_documents, read_documents
 from semsearch.indexing.documents.document import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
@@ -375,23 +376,39 @@ def index(
         seconds=perf_counter() - started,
         embedded_by=passage_embedder.describe(),
         model_from=models.from_cache,
-        warnings=tuple(filter(None, (damage, warning, warn_of_mixture(known, rows)))),
+        warnings=(
+            *filter(None, (damage, warning, warn_of_mixture(known, rows))),
+            *warn_of_texts(corpus, repeated_ids, left_out if mode is None else 0),
+        ),
     )
 
 
 def remove(
-    ids: Iterable[str | int], bundle: str | Path = "bundle", *, progress: bool | OnProgress = True
+    ids: Id | Iterable[Id], bundle: str | Path = "bundle", *, progress: bool | OnProgress = True
 ) -> IndexSummary:
-    """Remove texts from an index by their ids. The others keep their embeddings, ids and metadata.
+    """Remove texts from an index by their ids, or by one id. The others keep their embeddings, ids and metadata.
 
     Example:
         >>> from semsearch import remove
         >>> remove(["c-2"], "bundle").manifest.corpus.rows
         1
 
-    Raises BundleError, and changes nothing, if the index lacks one of the ids, or if it cannot be used.
+    Raises OptionError for what is no id, and BundleError if the index lacks one of the ids, or if it cannot be used.
+    Then nothing is changed.
     """
-    return index(Kept(Path(bundle), frozenset(map(str, ids))), out=bundle, mode="replace", progress=progress)
+    removed = set[str]()
+    for number, value in enumerate(_several(ids)):
+        id = id_text(plain_value(value, number, "id"))
+        if id is None:
+            raise OptionError("ids", f"found {value!r:.60}, expected text or a number for each")
+        removed.add(id)
+    return index(Kept(Path(bundle), frozenset(removed)), out=bundle, mode="replace", progress=progress)
+
+
+def _several(ids: Id | Iterable[Id]) -> Iterable[object]:
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        return [ids]
+    return ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -584,6 +601,21 @@ def warn_of_mixture(known: KnownRows | None, rows: EmbeddedCorpus) -> str | None
         f"the texts were embedded by {' and '.join(rows.embedded_by)}, which agree within the accuracy of the model; "
         "the options device and dtype choose one of them"
     )
+
+
+def warn_of_texts(corpus: Corpus, repeated_ids: int, left_out: int) -> Iterator[str]:
+    """Yield a warning for each thing in the texts that a search treats otherwise than their owner can expect.
+
+    left_out is how many texts of the older index are left out although no mode was stated.
+    """
+    for name in corpus.left_out:
+        yield f"{name} is left out, because JSON cannot hold the values of such a column"
+    yield from corpus.mixed.values()
+    if repeated_ids:
+        texts = f"{repeated_ids:,} texts have the id of an earlier one"
+        yield f"{texts}: `get` finds the first, and a removal or an upsert changes all"
+    if left_out:
+        yield f"{left_out:,} texts of the older index are left out, because they are not among the new ones"
 
 
 def write_texts(

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsearch.indexing.corpus.columns import id_of_number
-from semsearch.indexing.corpus.corpus import corpus_error
+from semsearch.engine.values import id_of_number
+from semsearch.indexing.corpus.corpus import corpus_error, require_unicode
 from semsearch.indexing.corpus.formats import json_rows, read_lines
 from semsearch.indexing.errors import QUOTED_CHARACTERS
 from semsearch.indexing.progress import no_progress
@@ -54,6 +54,7 @@ def _json_questions(path: Path) -> Iterator[Question]:
     ids: set[str] = set()
     for line, row in json_rows(path, no_progress):
         place = f"line {line}"
+        require_unicode(path, place, row)
         for name in row:
             if name not in FIELDS:
                 remedy = "correct its name or delete it; a filter is an option of the command"
@@ -134,6 +135,7 @@ def _topics(path: Path) -> Iterator[tuple[str, str, str]]:
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for line, row in json_rows(path, no_progress):
             place, text = f"line {line}", row.get("text")
+            require_unicode(path, place, row)
             if not isinstance(text, str):
                 text = ""
             yield place, _id(path, place, row.get("_id")), text

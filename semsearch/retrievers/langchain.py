@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.structured_query import Comparison, FilterDirective, Operation
+from pydantic import ConfigDict
 
 from semsearch.retrievers.filters import SearchFilter, untranslated
 
@@ -21,8 +22,11 @@ class LangChainRetriever(BaseRetriever):  # type: ignore[misc]  # its types are 
 
     `invoke` accepts `k` and further arguments for one query. The argument `filter` can be a filter of Search, or one of
     langchain_core.structured_query. The metadata contain the score as `score`. If one of the documents of a query has a
-    column of this name, the score of all of them is called `search_score`.
+    column of this name, the score of all of them is called `search_score`. Any other argument of the constructor, such
+    as `filter` or `search_kwargs`, is refused.
     """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")  # LangChain would ignore what is unknown
 
     searcher: Any  # a Search
     k: int = 5

@@ -21,7 +21,7 @@ from semsearch.engine.loading import load_bundle
 from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
-from semsearch.indexing.corpus.columns import EXACT_FLOATS
+from semsearch.engine.values import EXACT_FLOATS
 from semsearch.indexing.files import delete
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.floor import floors_of

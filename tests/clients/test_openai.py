@@ -20,6 +20,8 @@ def test_the_default_format_and_floats_are_the_same_embeddings(client: openai.Op
     np.testing.assert_array_equal(np.array(rows[0], np.float32), np.array(rows[1], np.float32))
     assert default.usage == floats.usage
     assert default.usage.prompt_tokens > len(TEXTS)
+    assert default.usage.truncated_texts == 0
+    assert client.embeddings.create(model="any", input="goose " * 10_000).usage.truncated_texts == 1
 
 
 def test_the_model_is_listed_and_retrieved(client: openai.OpenAI) -> None:

@@ -86,6 +86,27 @@ def test_the_arguments_of_invoke_replace_those_of_the_retriever(address: str) ->
     assert [each.metadata["chapter"] for each in found] == [5] * 4
 
 
+@pytest.mark.parametrize("spelling", [{"filter": {"chapter": 3}}, {"top_k": 8}, {"search_kwargs": {"k": 9}}], ids=str)
+def test_arguments_as_vector_stores_spell_them_are_refused(spelling: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=rf"{min(spelling)}\n +Extra inputs are not permitted"):
+        LangChainRetriever(searcher=Rows({}), **spelling)
+
+
+@on_the_server
+@pytest.mark.parametrize("name", ["topk", "top_k", "search_kwargs"])
+def test_an_argument_that_search_does_not_have_is_refused(name: str, address: str) -> None:
+    search, unknown = Search(address), {name: 3}
+    asks: list[Callable[[], object]] = [
+        lambda: LangChainRetriever(searcher=search, arguments=unknown).invoke(WORDS),
+        lambda: LangChainRetriever(searcher=search).invoke(WORDS, **unknown),
+        lambda: LlamaIndexRetriever(search, **unknown).retrieve(WORDS),
+        lambda: HaystackRetriever(address, arguments=unknown).run(WORDS),
+    ]
+    for ask in asks:
+        with pytest.raises(TypeError, match=name):
+            ask()
+
+
 def test_a_column_that_is_called_score_keeps_its_value() -> None:
     stars, none = LangChainRetriever(searcher=Rows({"score": 5}, {})).invoke(WORDS)
     assert stars.metadata == {"score": 5, "search_score": 0.5}

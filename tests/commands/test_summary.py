@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from semsearch.engine.bundle import check_bundle
-from tests.command_line import Run, export_texts, summary
+from tests.command_line import Run, export_texts, run, summary
 from tests.indexing.corpus.files import write
 
 COLUMNS_AS_JSON = b"""\
@@ -14,19 +14,21 @@ COLUMNS_AS_JSON = b"""\
 
 def test_repeated_and_blank_ids_are_said(bundle_copy: Path, tmp_path: Path) -> None:
     corpus = write(tmp_path, "a.csv", b"id,text\nx,one\nx,two\n,three\ny,\n,four\n,five\n")
-    done = export_texts(corpus, bundle_copy)
+    done = run("index", corpus, "--out", bundle_copy, "--replace")
     assert summary(done, "texts") == "5 from a.csv, 1 empty ones skipped"
-    assert summary(done, "ids") == "1 the same as an earlier one, 3 blank ones replaced by the row number"
+    assert summary(done, "ids") == "3 blank ones replaced by the row number"
+    assert done.err.startswith("warning: 1 texts have the id of an earlier one")
 
 
 def test_the_types_of_the_columns_are_said_and_written_and_can_be_chosen(bundle_copy: Path, tmp_path: Path) -> None:
     corpus = write(tmp_path, "a.jsonl", COLUMNS_AS_JSON)
-    said = summary(export_texts(corpus, bundle_copy), "filters")
+    command = ("index", corpus, "--out", bundle_copy, "--replace", "--verbose")
+    said = summary(run(*command), "filters")
     assert said == "isbn (string), mixed (none), new (boolean), tags (list), told (date), year (number)"
     columns = check_bundle(bundle_copy).corpus.columns
     assert columns == {"isbn": "string", "new": "boolean", "tags": "list", "told": "date", "year": "number"}
     types = ("--column", "isbn=number", "--column=told=string", "--column", "tags=none")
-    said = summary(export_texts(corpus, bundle_copy, *types), "filters")
+    said = summary(run(*command, *types), "filters")
     assert said == "isbn (number), mixed (none), new (boolean), tags (none), told (string), year (number)"
 
 

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from semsearch import Search, index, remove
@@ -103,6 +107,62 @@ def test_texts_are_removed_by_their_ids(coats: Path) -> None:
     assert len(found(coats)) == 17
     with pytest.raises(BundleError, match="would have no text left"):
         remove(list(found(coats)), coats)
+
+
+def test_a_text_among_the_numbers_of_a_column_is_warned_of(coats: Path) -> None:
+    made = index([{"sku": "c-9", "text": "A dear coat", "price": "dear"}], out=coats, mode="upsert")
+    (warning,) = made.warnings
+    assert warning.startswith("price has numbers in 19 of 20 rows, and row 9 (id c-9) has 'dear', so filters, sort")
+
+
+def test_what_nobody_asked_for_is_warned_of(out: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"id": id, "text": f"A coat {place}"} for place, id in enumerate("aabb")]
+    made = index(pd.DataFrame(rows).assign(raw=b"x"), out=out)
+    assert made.warnings == (
+        "raw is left out, because JSON cannot hold the values of such a column",
+        "2 texts have the id of an earlier one: `get` finds the first, and a removal or an upsert changes all",
+    )
+    assert remove("b", out).warnings == (made.warnings[1].replace("2 texts", "1 texts"),)
+    path = write_texts(tmp_path / "texts.csv", ["a goose", "a ferry"])
+    assert index(path, out=out, mode="replace").warnings == ()  # somebody asked for it
+    write_texts(path, ["a goose"])
+    left_out = "1 texts of the older index are left out, because they are not among the new ones"
+    assert index(path, out=out).warnings == (left_out,)
+    write_texts(path, ["a goose", "a judge"])
+    index(path, out=out)
+    write_texts(path, ["a judge"])
+    assert run("index", path, "--out", out).err == f"warning: {left_out}\n"
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        "12",
+        12,
+        12.0,
+        np.int64(12),
+        *([12], (id for id in ["12"]), {"12"}, np.array([12.0]), pd.Series([12.0]), pl.Series([12]), {"12": "a key"}),
+    ],
+    ids=repr,
+)
+def test_removed_ids_are_those_that_index_made(ids: Any, out: Path) -> None:
+    index([f"A warm coat {number}" for number in range(14)], out=out)
+    remove(ids, out)
+    assert list(found(out)) == [str(number) for number in range(14) if number != 12]
+
+
+@pytest.mark.parametrize("ids", [b"12", [b"12"], None, [None], [float("nan")], [True], [[1]]], ids=repr)
+def test_what_is_no_id_removes_nothing(ids: Any, coats: Path) -> None:
+    with pytest.raises(ValueError, match=r"found .*, expected"):
+        remove(ids, coats)
+    assert found(coats) == BEFORE
+
+
+def test_a_uuid_is_an_id(out: Path) -> None:
+    keys = [UUID(int=1), UUID(int=2)]
+    index([{"id": key, "text": f"A warm coat {key.int}"} for key in keys], out=out)
+    remove(keys[0], out)
+    assert list(found(out)) == [str(keys[1])]
 
 
 def test_documents_stay_documents_when_some_of_their_passages_are_removed(out: Path, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_lines_with_tabs_and_qrels_of_trec(tmp_path: Path) -> None:
         ('{"query": "one", "relevant": {"a": 1, "b": -1}}\n', "line 1: found the grades [1, -1], expected whole"),
         ('{"query": "one", "relevant": ["a"], "id": "x"}\n' * 2, "line 2: found the id 'x' again"),
         ('{"query": "one", "relevant": ["a"], "filter": {}}\n', "line 1: found the field 'filter', expected only"),
+        ('{"query": "\\ud83e", "relevant": ["a"]}\n', "line 1: found half a surrogate pair in the column 'query'"),
     ],
 )
 def test_faults_of_json_lines(tmp_path: Path, content: str, message: str) -> None:

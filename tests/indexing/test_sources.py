@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from semsearch import Search, index
+from semsearch import CorpusError, Search, index
 
 KINDS = {
     **{"small": "number", "precise": "number", "whole": "number", "flag": "boolean", "word": "string"},
@@ -151,10 +152,12 @@ def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: C
         ([{"text": "a"}, {"text": "b", "x": {"set"}}], "found set in the column 'x' of row 1 (from 0)"),
         ([{"text": "a", "x": b"abc"}], "found bytes in the column 'x' of row 0"),
         ([{"text": "a", "x": timedelta(1)}], "found timedelta in the column 'x' of row 0"),
+        ([{"text": "a", "x": np.timedelta64(1, "ns")}], "found timedelta64 in the column 'x' of row 0"),
         ([{"text": "a", "x": pd.Timestamp("2024-05-31T12:00:00.123456789")}], "found nanoseconds in the column 'x'"),
         ([{"text": "a", "x": np.datetime64("2024-05-31T12:00:00.123456789")}], "found nanoseconds in the column 'x'"),
         ([{"text": "a", "x": Decimal("0.1234567890123456789")}], "expected a number that 64 bits hold"),
         ([{"text": "a", "x": 2**70 + 1}], "expected numbers that 64 bits hold exactly"),
+        ([{"text": "a"}, {"text": "b", 1: 2, "1": 3}], "row 1 (from 0): found the name '1' twice, expected each"),
         ({"text": ["a", "b"]}, "found dict, expected rows"),
         ([{"text": "a"}, 5], "found int in row 1"),
         (7, "found int, expected rows"),
@@ -186,14 +189,121 @@ FRAME = pd.DataFrame({"sku": ["x-1", "x-2", "x-3"], "text": ["a goose", None, "a
         (FRAME.set_index("sku"), ["x-1", "x-3"]),
         (FRAME[FRAME["k"] != 1].drop(columns="sku"), ["2"]),
         (FRAME.rename(columns={"sku": "id"})[FRAME["k"] != 1], ["x-3"]),
+        (FRAME.set_index("sku", drop=False), ["x-1", "x-3"]),
+        (pd.concat([FRAME, FRAME]), ["0", "2", "3", "5"]),
+        (FRAME.set_index(["sku", "k"]), ["0", "2"]),
     ],
-    ids=["a default index", "a named index", "labels of a part", "a column of ids"],
+    ids=[
+        *("a default index", "a named index", "labels of a part", "a column of ids", "a column that is the index too"),
+        *("labels that repeat", "levels"),
+    ],
 )
 def test_the_index_of_a_frame_has_the_ids(frame: Any, ids: list[str], indexed: Callable[..., Search]) -> None:
     assert [hit.id for hit in indexed(frame).search(filter={}, top_k=9)] == ids
 
 
-def test_a_column_that_cannot_be_kept_is_left_out_and_named(out: Path) -> None:
-    frame = pd.DataFrame({"text": ["a goose"], "wait": [pd.Timedelta(1, "s")], "n": [1]})
-    assert index(frame, out=out).corpus.left_out == ("wait",)
-    assert index(pl.DataFrame({"text": ["a"], "raw": [b"x"]}), out=out, mode="replace").corpus.left_out == ("raw",)
+def test_the_columns_of_a_frame_keep_their_values_whatever_their_names_are(indexed: Callable[..., Search]) -> None:
+    frame = pd.DataFrame({"text": ["a", "b", "c"], "v": [0, 1, 2]}, index=["A", "B", "C"]).reset_index()
+    found = indexed(frame[frame["v"] != 1]).search(filter={})
+    assert [(hit.id, hit.metadata) for hit in found] == [("0", {"index": "A", "v": 0}), ("2", {"index": "C", "v": 2})]
+    both = indexed(frame.set_index(["index", "v"]), mode="replace").search(filter={"v": 1})
+    assert [hit.metadata for hit in both] == [{"index": "B", "v": 1}]
+
+
+LEVELS = [("x", 1), ("y", 2)]
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (pd.DataFrame({"text": ["a", "b"]}, index=pd.Index(["i1", "i2"], name="text")), "text"),
+        (pd.DataFrame({"text": ["a", "b"], "k": [1, 2]}, index=pd.Index(["i1", "i2"], name="k")), "k"),
+        (
+            pd.DataFrame({"text": ["a", "b"], "k": [1, 2]}, index=pd.MultiIndex.from_tuples(LEVELS, names=["k", "m"])),
+            "k",
+        ),
+        (pd.DataFrame({"text": ["a", "b"]}, index=pd.MultiIndex.from_tuples(LEVELS, names=["k", "k"])), "k"),
+        (pd.DataFrame([["a", 1, 2]], columns=["text", "v", "v"]), "v"),
+        (pd.DataFrame([["a", 1, 2]], columns=["text", 1, "1"]), "1"),
+        (pa.table([["a"], [1], [2]], names=["text", "v", "v"]), "v"),
+    ],
+    ids=["the texts", "an index", "a level", "two levels", "two columns", "a number and its text", "Arrow"],
+)
+def test_two_columns_with_one_name_are_refused(data: Any, name: str, indexed: Callable[..., Search]) -> None:
+    with pytest.raises(CorpusError, match=rf"rows: found .*{name}.*, expected each name once; rename"):
+        indexed(data)
+
+
+def frame_of(kind: Callable[..., Any], **columns: list[Any]) -> Any:
+    return kind({"text": ["a goose", "a ferry"]} | columns)
+
+
+def dicts(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+KEYS = [UUID(int=1), UUID(int=2)]
+
+
+@pytest.mark.parametrize("kind", [dicts, pd.DataFrame, pl.DataFrame])
+def test_what_has_one_spelling_is_text(kind: Callable[..., Any], indexed: Callable[..., Search]) -> None:
+    columns: dict[str, list[Any]] = {"id": KEYS, "key": [KEYS[1], None]}
+    if kind is not pl.DataFrame:  # which has neither
+        columns |= {"size": list(pd.cut([1, 3], [0, 2, 4])), "month": [pd.Period("2024-05"), pd.NaT]}
+    search = indexed(frame_of(kind, **columns))
+    first = search.get(KEYS[0])
+    assert first is not None
+    expected = {"key": str(KEYS[1]), "size": "(0, 2]", "month": "2024-05"}
+    assert first.metadata == {name: value for name, value in expected.items() if name in columns}
+    assert [
+        hit.id for hit in search.search(filter={name: columns[name][0] for name in expected if name in columns})
+    ] == [str(KEYS[0])]
+    assert [hit.id for hit in search.search(filter={"id": {"$in": KEYS[1:]}})] == [str(KEYS[1])]
+
+
+@pytest.mark.parametrize("column", ["text", "id", "note"])
+def test_half_a_surrogate_pair_is_refused_with_its_row_and_column(
+    column: str, indexed: Callable[..., Search], tmp_path: Path
+) -> None:
+    rows = [{"text": "a goose", "id": "x", "note": "n"}, {"text": "a ferry", "id": "y", "note": "m", column: "\ud83d"}]
+    lines, array = tmp_path / "a.jsonl", tmp_path / "a.json"
+    lines.write_text("\n".join(map(json.dumps, rows)))
+    array.write_text(json.dumps(rows))
+    for data, place in ((rows, "rows, row 1 (from 0)"), (lines, "a.jsonl, line 2"), (array, "a.json, row 1 (from 0)")):
+        with pytest.raises(CorpusError) as raised:
+            indexed(data)
+        expected = f"{place}: found half a surrogate pair in the column {column!r}, expected valid Unicode; "
+        assert expected in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"text": ["a", "b"], "n": [1, 2], "raw": [b"x", None], "wait": [pd.Timedelta(1, "s"), pd.NaT]}),
+        pl.DataFrame({"text": ["a", "b"], "n": [1, 2], "raw": [b"x", None], "wait": [timedelta(1), None]}),
+        pa.table({"text": ["a"], "n": [1], "raw": [b"x"], "wait": pa.array([648], pa.duration("s"))}),
+    ],
+    ids=["pandas", "polars", "Arrow"],
+)
+def test_columns_that_cannot_be_kept_are_left_out_and_named(frame: Any, out: Path) -> None:
+    made = index(frame, out=out)
+    assert (made.corpus.left_out, made.corpus.columns) == (("raw", "wait"), {"n": "number"})
+
+
+def test_a_column_whose_meaning_is_not_in_its_numbers_is_left_out(out: Path) -> None:
+    frame = pd.DataFrame({"text": ["a"], "month": [pd.Period("2024-05")]})
+    assert index(pa.Table.from_pandas(frame), out=out).corpus.left_out == ("month",)  # whose number is 652
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pl.DataFrame({"text": ["a"], "id": [b"x"]}),
+        pd.DataFrame({"text": ["a"], "id": [b"x"]}),
+        pa.table({"text": ["a"], "id": pa.array([KEYS[0].bytes], pa.uuid())}),
+    ],
+    ids=["polars", "pandas", "Arrow"],
+)
+def test_ids_that_cannot_be_kept_are_refused(data: Any, indexed: Callable[..., Search]) -> None:
+    with pytest.raises(CorpusError, match="rows: found values that JSON cannot hold in the column 'id', expected text"):
+        indexed(data)

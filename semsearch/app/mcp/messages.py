@@ -37,13 +37,23 @@ ISSUER_HEADER = "x-jwt-issuer"  # header that template.yaml adds
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
-class RpcError(ValueError):
-    """A message that cannot be answered, by its code in JSON-RPC or MCP."""
+RpcId = int | str
 
-    def __init__(self, code: int, message: str, data: Object | None = None) -> None:
+
+class RpcError(ValueError):
+    """A message that cannot be answered, by its code in JSON-RPC or MCP. `id` is set if the message is not valid."""
+
+    def __init__(self, code: int, message: str, data: Object | None = None, id: RpcId | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.data = data
+        self.id = id
+
+    def answer(self, id: RpcId | None) -> Object:
+        """Return the answer to the request with this id, None if it has none."""
+        content: Object = {"code": self.code, "message": str(self)}
+        content |= {} if self.data is None else {"data": self.data}
+        return {"jsonrpc": "2.0", "id": id, "error": content}
 
 
 class RpcMessage(BaseModel):
@@ -118,37 +128,43 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
 async def respond(
     body: bytes, tools: Tools | str, stopwatch: Stopwatch, headers: Headers | None = None, wanted: str | None = None
 ) -> tuple[Object | None, int]:
+    """Return the answer to the message in a body, and its HTTP status. The arguments are those of `answer`."""
+    try:
+        message = read_message(body)
+    except RpcError as error:
+        return error.answer(error.id), 400
+    return await answer(message, tools, stopwatch, headers, wanted)
+
+
+async def answer(
+    message: RpcMessage,
+    tools: Tools | str,
+    stopwatch: Stopwatch,
+    headers: Headers | None = None,
+    wanted: str | None = None,
+) -> tuple[Object | None, int]:
     """Return the answer to a message, which is None for a notification, and its HTTP status.
 
     tools is a string while the texts are being read: it says why they cannot be searched. headers is None for a
     transport that has none and that can tell its client of other tools. wanted is the value of `?tools=`.
     """
-    message = None
     is_modern: bool | None = None  # not known yet
     try:
-        message = _read_message(body)
         is_modern = _check_version(message, headers)
         stopwatch.lap("parse")
         if message.is_notification():
             return None, 202
-        result = await _answer(message, tools, is_modern, stopwatch, wanted, can_notify=headers is None)
+        result = await _result_of(message, tools, is_modern, stopwatch, wanted, can_notify=headers is None)
         stopwatch.lap("reply")
         return {"jsonrpc": "2.0", "id": message.id, "result": result}, 200
     except RpcError as error:
-        content: Object = {"code": error.code, "message": str(error)}
-        content |= {} if error.data is None else {"data": error.data}
-        # a message that could not be read has no id, and the handshake era answers every other one with 200
-        if message is None or message.is_notification():
-            id = None
-        else:
-            id = message.id
-        status = 200
+        status = 200  # of every message in the handshake era
         if is_modern is not False:
             status = STATUSES.get(error.code, 400)
-        return {"jsonrpc": "2.0", "id": id, "error": content}, status
+        return error.answer(None if message.is_notification() else message.id), status
 
 
-async def _answer(
+async def _result_of(
     message: RpcMessage, tools: Tools | str, is_modern: bool, stopwatch: Stopwatch, wanted: str | None, can_notify: bool
 ) -> Object:
     """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong."""
@@ -210,15 +226,19 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
         raise HTTPException(403, message)
 
 
-def _read_message(body: bytes) -> RpcMessage:
+def read_message(body: bytes) -> RpcMessage:
     """Return the message in a body. Raises RpcError if it is not one of JSON-RPC."""
     try:
-        # unlike Python's reader, this one refuses what could not be sent back
-        return RpcMessage.model_validate(from_json(body, allow_inf_nan=False))
-    except ValidationError as error:
-        raise RpcError(INVALID_REQUEST, describe_errors(error.errors(), "message")) from None
+        content = from_json(body, allow_inf_nan=False)  # unlike Python's reader, it refuses what could not be sent back
     except ValueError as error:
         raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
+    try:
+        return RpcMessage.model_validate(content)
+    except ValidationError as error:
+        id = whole_number(content.get("id")) if isinstance(content, dict) else None
+        if not isinstance(id, int | str) or isinstance(id, bool):
+            id = None
+        raise RpcError(INVALID_REQUEST, describe_errors(error.errors(), "message"), id=id) from None
 
 
 def _check_version(message: RpcMessage, headers: Headers | None) -> bool:

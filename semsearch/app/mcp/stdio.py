@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Thread
 
-from semsearch.app.mcp.messages import respond
+from semsearch.app.mcp.messages import RpcError, RpcId, answer, read_message
 from semsearch.app.mcp.tools import Tools
 from semsearch.app.reloading.reloader import FolderReloader
 from semsearch.app.settings import Settings
@@ -21,6 +21,7 @@ from semsearch.engine.bundle import BundleError, is_bundle
 from semsearch.engine.tensors import TensorsError
 from semsearch.search.executor import Executor
 
+CANCELLED = "notifications/cancelled"
 SECONDS_TO_WAIT = 45.0  # maximum time that a call waits for the first index; clients wait 60 seconds for a reply
 
 
@@ -41,16 +42,17 @@ class Server:
         self._bundle, self._error_of_process, self._changed = bundle, error_of_process, changed
         self._is_new = not is_bundle(bundle)
         self._tools: Tools | str = "the index is still being made; try again in a minute"
+        self._running: dict[RpcId, asyncio.Task[None]] = {}  # the requests that are not answered yet
 
-    async def run(self) -> None:
-        """Answer messages until standard input ends."""
+    async def run(self, messages: int = 0) -> None:
+        """Answer the messages of a file descriptor, which is standard input, until it ends."""
         self._opening = asyncio.create_task(self._open())
         await asyncio.sleep(0)  # an existing index is opened before the first message is read
         lines, loop = asyncio.Queue[bytes](), asyncio.get_running_loop()
 
         def read() -> None:  # runs in a thread, because asyncio cannot read a file
-            with open(0, "rb", closefd=False) as messages:
-                for line in chain(messages, [b""]):
+            with open(messages, "rb", closefd=False) as sent:
+                for line in chain(sent, [b""]):
                     loop.call_soon_threadsafe(lines.put_nowait, line)
 
         Thread(target=read, daemon=True).start()
@@ -58,7 +60,8 @@ class Server:
         while line := await lines.get():
             tasks.add(task := asyncio.create_task(self._reply(line)))
             task.add_done_callback(tasks.discard)
-        await asyncio.gather(*tasks)
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def _open(self) -> None:
         """Wait for the index, and open it. If the process that makes it fails, `_tools` becomes its error."""
@@ -82,10 +85,31 @@ class Server:
             print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
 
     async def _reply(self, line: bytes) -> None:
-        if b'"tools/call"' in line:
-            if self._opening.done() and not isinstance(self._tools, Tools):
-                self._opening = asyncio.create_task(self._open())  # a file may have changed since the process failed
-            await asyncio.wait([self._opening], timeout=SECONDS_TO_WAIT)
-        reply, _ = await respond(line, self._tools, Stopwatch())
+        try:
+            message = read_message(line)
+        except RpcError as error:
+            print(json.dumps(error.answer(error.id)), flush=True)
+            return
+        if message.method == CANCELLED:
+            self._cancel(message.params.get("requestId"))
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[message.id] = task
+        try:
+            if message.method == "tools/call":
+                if self._opening.done() and not isinstance(self._tools, Tools):
+                    self._opening = asyncio.create_task(
+                        self._open()
+                    )  # the process may have succeeded since
+                await asyncio.wait([self._opening], timeout=SECONDS_TO_WAIT)
+            reply, _ = await answer(message, self._tools, Stopwatch())
+        finally:
+            self._running.pop(message.id, None)
         if reply is not None:
             print(json.dumps(reply), flush=True)
+
+    def _cancel(self, id: object) -> None:
+        """Stop a request, which then has no answer. One that is answered already is ignored."""
+        if isinstance(id, int | str) and id in self._running:
+            self._running[id].cancel()

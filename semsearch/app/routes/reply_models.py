@@ -173,10 +173,11 @@ class Embedding(BaseModel):
 
 
 class Usage(BaseModel):
-    """How many tokens were read."""
+    """How many tokens were read, and of how many texts the end was not, because the model reads no more tokens."""
 
     prompt_tokens: int
     total_tokens: int
+    truncated_texts: int
 
 
 class EmbeddingsReply(BaseModel):

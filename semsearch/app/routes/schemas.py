@@ -49,7 +49,7 @@ def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
         | {"description": DESCRIPTION}
     }
     for kind in sorted(set(kinds.values())):
-        several = {"type": "array", "minItems": 1, "items": VALUES[kind]}
+        several = {"type": "array", "items": VALUES[kind]}
         operators = dict.fromkeys(("$eq", "$ne", *COMPARED), VALUES[kind]) | {"$in": several, "$nin": several}
         if kind in STRING_TYPES:
             operators["$startsWith"] = VALUES[kind]

@@ -51,6 +51,8 @@ def _constraints(condition: Filter) -> int:
 
 def _all(parsed: Parsed, kinds: Mapping[str, str]) -> list[Filter]:
     if isinstance(parsed, Condition):
+        if parsed.operand == []:
+            return _of_empty_list(parsed)
         return [_operator(parsed, kinds[parsed.name])]
     name, parts = parsed
     if name == "$not":
@@ -62,6 +64,13 @@ def _all(parsed: Parsed, kinds: Mapping[str, str]) -> list[Filter]:
     if all(found):
         return [_any([_both(part) or {} for part in found])]
     return []
+
+
+def _of_empty_list(condition: Condition) -> list[Filter]:
+    """Return the filters that keep no row for $in and all rows for $nin. S3 Vectors refuses an empty list."""
+    if condition.operator == "$nin":
+        return []
+    return [{condition.name: {"$exists": True}}, {condition.name: {"$exists": False}}]
 
 
 def _negated(parsed: Parsed) -> Parsed:

@@ -8,7 +8,7 @@ Three things go further than that page: dates are a type, $gt, $gte, $lt and $lt
 rows that a filter does not keep. $startsWith compares only strings, character by character.
 The page does not specify rows without a value. As in MongoDB, only $ne, $nin and {"$exists": false} keep them
 (https://www.mongodb.com/docs/manual/reference/operator/query/ne/), and a list passes $ne if none of its values is
-equal.
+equal. An empty list is taken too: $in keeps no row then, and $nin all rows.
 """
 
 import reprlib
@@ -97,7 +97,9 @@ def _read(where: str, condition: object, kinds: Mapping[str, str], level: int) -
     for name, value in condition.items():
         place = f"{where}.{name}"
         if name in ("$and", "$or"):
-            several = enumerate(_list(place, value, "filters"))
+            if not isinstance(value, list) or not value:
+                raise FilterError(place, "a list of filters, not an empty one", value)
+            several = enumerate(value)
             parts.append((name, [_read(f"{place}.{number}", each, kinds, level + 1) for number, each in several]))
         elif name == "$not":
             parts.append((name, [_read(place, value, kinds, level + 1)]))
@@ -120,8 +122,9 @@ def _operand_of(column: str, kind: str, operator: str, value: object) -> Stored 
     where = f"{column}.{operator}"
     match operator:
         case "$in" | "$nin":
-            several = enumerate(_list(where, value, "values"))
-            return [_operand(f"{where}.{place}", kind, each) for place, each in several]
+            if not isinstance(value, list):
+                raise FilterError(where, "a list of values", value)
+            return [_operand(f"{where}.{place}", kind, each) for place, each in enumerate(value)]
         case "$exists":
             return _operand(where, "boolean", value)
         case "$startsWith" if kind not in STRING_TYPES:
@@ -164,9 +167,3 @@ def _operand(where: str, kind: str, value: object, more: str = "") -> Stored:
         return stored_value(kind, value)
     except ValueError:
         raise FilterError(where, EXPECTED_VALUES[kind] + more, value) from None
-
-
-def _list(where: str, values: object, content: str) -> list[object]:
-    if not isinstance(values, list) or not values:
-        raise FilterError(where, f"a list of {content}, not an empty one", values)
-    return values

@@ -87,13 +87,3 @@ def require_column(path: Path, columns: Collection[str], requested: str, option:
 
 def _listed(columns: Collection[str]) -> str:
     return ", ".join(repr(column) for column in columns) or "(none)"
-
-
-EXACT_FLOATS = 2**53  # up to here a float holds every whole number (IEEE 754, 53 bits of significand)
-
-
-def id_of_number(number: float) -> str:
-    """Return a number, int or float, as an id. Whole numbers get no decimal point: 1, 1.0 and "1" are the same id."""
-    if isinstance(number, float) and number.is_integer() and abs(number) < EXACT_FLOATS:
-        return str(int(number))
-    return str(number)

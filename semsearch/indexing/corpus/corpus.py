@@ -56,7 +56,7 @@ class Corpus:
     of_site: dict[str, tuple[str, ...]] = field(default_factory=dict)  # values of `language` and `version` in a site
     running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
-    mixed: dict[str, str] = field(default_factory=dict)  # a sentence for each column with values of several types
+    mixed: dict[str, str] = field(default_factory=dict)  # a warning for each column with values of several types
     left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
     rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
     options: dict[str, Any] = field(default_factory=dict)  # those that an update uses again
@@ -91,6 +91,16 @@ def corpus_error(path: Path, place: str | None, found: str, expected: str, remed
     """Return the error whose message has these four parts; place is "line 7" or the like, if it is known."""
     where = str(path) if place is None else f"{path}, {place}"
     return CorpusError(f"{where}: found {found}, expected {expected}; {remedy}")
+
+
+def require_unicode(path: Path, place: str, row: Mapping[str, object]) -> None:
+    """Raise CorpusError, which names the column, if a row has half of a surrogate pair. JSON can escape one."""
+    for column, value in row.items():
+        try:
+            json.dumps([column, value], ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            found = f"half a surrogate pair in the column {column!r}"
+            raise corpus_error(path, place, found, "valid Unicode", "correct that row") from error
 
 
 PREFIX_CHARACTERS = 300  # maximum length of a path; the end of a longer one is kept, so that the text still fits

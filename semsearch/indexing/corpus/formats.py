@@ -176,7 +176,6 @@ def json_rows(path: Path, on_progress: OnProgress) -> NumberedRows:
             row = json.loads(content)
             if not isinstance(row, dict):
                 raise ValueError(f"a line that starts with {content[:QUOTED_CHARACTERS]!r}")
-            json.dumps(row, ensure_ascii=False).encode()  # refuses half of a surrogate pair
         except (ValueError, RecursionError) as error:
             raise corpus_error(path, f"line {line}", first_line(error), expected, remedy) from error
         yield line, row
@@ -199,15 +198,7 @@ def array_rows(path: Path, on_progress: OnProgress) -> NumberedRows:
         if not isinstance(row, dict):
             place = ROW_PLACE.format(number)
             raise corpus_error(path, place, f"{row!r:.{QUOTED_CHARACTERS}}", "a JSON object", remedy)
-        _require_unicode(path, ROW_PLACE.format(number), row)
         yield number, row
-
-
-def _require_unicode(path: Path, place: str, row: dict[str, object]) -> None:
-    try:
-        json.dumps(row, ensure_ascii=False).encode()  # refuses half of a surrogate pair
-    except ValueError as error:
-        raise corpus_error(path, place, first_line(error), "valid Unicode", "correct that row") from error
 
 
 def parquet_reader(path: Path, without: Sequence[str] = ()) -> TableReader:

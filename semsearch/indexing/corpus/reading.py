@@ -15,15 +15,15 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from semsearch.aws.s3.published import S3
+from semsearch.engine.values import id_text
 from semsearch.indexing.corpus.columns import (
     TableOptions,
     find_id_column,
     find_text_columns,
-    id_of_number,
     require_names,
     text_names,
 )
-from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error
+from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error, require_unicode
 from semsearch.indexing.corpus.folder import find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_csv, rows_of
 from semsearch.indexing.corpus.passages import stored_columns, writing_passages
@@ -219,6 +219,7 @@ def _read_table(
 ) -> None:
     if table.id_column is None and reader.id_column is not None:
         table = replace(table, id_column=reader.id_column)
+    _require_kept(path, reader, table)
     columns, identifier = _find_columns(path, reader.read(no_progress), table)
     found.left_out.update(dict.fromkeys(reader.left_out))
     left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
@@ -252,11 +253,27 @@ def _read_table(
             metadata = compact_json({key: value for key, value in others.items() if value is not None})
         except TypeError as error:
             raise corpus_error(path, where, str(error), "values that JSON can hold", "leave the column out") from error
+        try:
+            f"{passage}{name}{metadata}".encode()
+        except UnicodeEncodeError:
+            require_unicode(path, where, row)
+            raise
         append(passage, name, metadata)
         found.kept.append(row_number)
         found.passages += 1
     found.has_ids = found.has_ids or has_ids
     found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
+
+
+def _require_kept(path: Path, reader: TableReader, table: TableOptions) -> None:
+    """Raise CorpusError if the column of the texts or of the ids is left out."""
+    needed = [*text_names(table.text_column or "text", reader.left_out)]
+    if table.has_ids:
+        needed.append(table.id_column or "id")
+    for column in needed:
+        if column in reader.left_out:
+            found = f"values that JSON cannot hold in the column {column!r}"
+            raise corpus_error(path, None, found, "text or numbers", "convert them, such as UUIDs to their text")
 
 
 def _find_columns(path: Path, rows: NumberedRows, table: TableOptions) -> tuple[list[str], str | None]:
@@ -292,15 +309,13 @@ def _plain(value: object, found: _Found) -> object:
 def _id_of_row(path: Path, place: str, row: dict[str, object], identifier: str) -> str:
     """Return the id of a row as text, "" where it is null, NaN or missing; raises CorpusError for other types."""
     value = row.get(identifier)
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, float) and not math.isfinite(value):  # pandas stores whole numbers beside a blank as floats
+    is_missing = isinstance(value, float) and not math.isfinite(value)  # pandas stores whole numbers beside a blank so
+    if value is None or is_missing:
         return ""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return id_of_number(value)
-    if isinstance(value, bool | bytes | list | dict):
+    id = id_text(value)
+    if id is None:
         raise _wrong_type(path, place, identifier, value, "a string or a number")
-    return str(value)
+    return id
 
 
 def _wrong_type(path: Path, place: str, column: str, value: object, expected: str) -> CorpusError:

@@ -1,10 +1,11 @@
 """Rows of tables, and those in memory as files have them: of a DataFrame, an Arrow table or a sequence of mappings.
 
-Values arrive as they are: a scalar of NumPy or pandas as Python's own, a Decimal as a number, and NaT, NA and NaN as
-missing. What a bundle cannot keep is an error, such as nanoseconds, or is left out and named, such as a column of
-bytes.
+Values arrive as they are: a scalar of NumPy or pandas as Python's own, a Decimal as a number, a UUID, a Period or an
+Interval as its text, and NaT, NA and NaN as missing. What a bundle cannot keep is an error, such as nanoseconds, or is
+left out and named, such as a column of bytes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from semsearch.engine.values import exact_number, exact_time
+from semsearch.engine.values import TEXT_TYPES, exact_number, exact_time
 from semsearch.indexing.corpus.corpus import CorpusError
+from semsearch.indexing.errors import first_line
 from semsearch.indexing.progress import OnProgress
 
 if TYPE_CHECKING:
@@ -71,7 +73,17 @@ def read_rows(data: Any) -> TableReader:
 
 def _plain_rows(rows: Iterable[Mapping[Any, object]]) -> Iterator[Row]:
     for number, row in enumerate(rows):
-        yield {str(name): plain_value(value, number, str(name)) for name, value in row.items()}
+        values = {str(name): plain_value(value, number, str(name)) for name, value in row.items()}
+        if len(values) < len(row):
+            _require_distinct(f"rows, {ROW_PLACE.format(number)}", [str(name) for name in row])
+        yield values
+
+
+def _require_distinct(source: str, names: Sequence[str]) -> None:
+    """Raise CorpusError if two columns have one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise CorpusError(f"{source}: found the name {name!r} twice, expected each name once; rename one column")
 
 
 def plain_value(value: object, row: int, column: str) -> object:
@@ -83,11 +95,13 @@ def plain_value(value: object, row: int, column: str) -> object:
         return value
     if type(value).__name__ in MISSING_TYPES:
         return None
+    if type(value).__name__ in TEXT_TYPES:
+        return str(value)
     if isinstance(value, np.datetime64) and np.isnat(value):
         return None
     if isinstance(value, np.datetime64 | datetime):
         return _time(value, row, column)
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
         return plain_value(value.item(), row, column)
     if isinstance(value, str | int | float):  # a subclass, such as an enumeration
         return value
@@ -126,35 +140,54 @@ def _time(value: np.datetime64 | datetime, row: int, column: str) -> str:
 
 
 def _of_pandas(data: Any) -> TableReader:
-    """Return the rows of a DataFrame or a Series. A named index has the ids, or one that is not 0, 1, 2, …"""
+    """Return the rows of a DataFrame or a Series.
+
+    The ids are a named index, or the labels of an unnamed one if all differ and they are not 0, 1, 2, …
+    """
     if type(data).__name__ == "Series":
         data = data.to_frame(data.name or "text")
     if type(data).__name__ != "DataFrame":
         found = f"pandas' {type(data).__name__}"
         raise RowTypeError(f"rows: found {found}, expected a DataFrame or a Series; pass one of these")
-    frame: pd.DataFrame = data
-    kinds = {str(name): frame.dtypes.iloc[place].kind for place, name in enumerate(frame.columns)}
-    left_out = tuple(name for name, kind in kinds.items() if kind == "m")
-    index = frame.index
+    frame: pd.DataFrame = data.set_axis([str(name) for name in data.columns], axis=1)
+    levels = _level_names(frame)
+    id_column = levels[0] if len(levels) == 1 else None
+    if id_column not in frame.columns or not frame.index.equals(frame.set_index(id_column).index):
+        _require_distinct("rows", [*levels, *frame.columns])
+        if levels:
+            frame = frame.reset_index(names=levels)
+    left_out = [name for name in frame.columns if _is_unkept(frame[name])]
+    kept = frame.drop(columns=left_out)
+    return _in_memory(lambda: _pandas_rows(kept), id_column, left_out)
+
+
+def _level_names(frame: "pd.DataFrame") -> list[str]:
+    """Return the names of the levels of the index that become columns; an unnamed one has the name that pandas uses.
+
+    A single level has the ids, so one of row numbers, or with repeated labels, becomes no column unless it has a name.
+    """
+    index, columns = frame.index, frame.columns
     if index.nlevels > 1:
-        frame = frame.reset_index()
-        return _in_memory(lambda: _pandas_rows(frame, None, left_out), None, left_out)
-    is_default = index.name is None and list(index) == list(range(len(index)))
-    if is_default or (index.name is None and "id" in kinds):
-        return _in_memory(lambda: _pandas_rows(frame, None, left_out), None, left_out)
-    named = str(index.name or "index")
-    return _in_memory(lambda: _pandas_rows(frame, named, left_out), named, left_out)
+        return [f"level_{level}" if name is None else str(name) for level, name in enumerate(index.names)]
+    if index.name is not None:
+        return [str(index.name)]
+    if "id" in columns or not index.is_unique or list(index) == list(range(len(index))):
+        return []
+    return ["level_0" if "index" in columns else "index"]
 
 
-def _pandas_rows(frame: "pd.DataFrame", index: str | None, left_out: Iterable[str]) -> Iterator[Row]:
+def _is_unkept(values: "pd.Series[Any]") -> bool:
+    """Return whether JSON cannot hold the values of a column: bytes or durations."""
+    from pandas.api.types import infer_dtype
+
+    return bool(values.dtype.kind == "m" or infer_dtype(values, skipna=True) == "bytes")
+
+
+def _pandas_rows(frame: "pd.DataFrame") -> Iterator[Row]:
     number = 0
     for begin in range(0, len(frame), ROWS_PER_READ):
-        part = frame.iloc[begin : begin + ROWS_PER_READ]
-        for label, row in zip(part.index, part.to_dict("records"), strict=True):
-            values = {str(name): value for name, value in row.items() if str(name) not in left_out}
-            if index is not None:
-                values[index] = label
-            yield {name: plain_value(value, number, name) for name, value in values.items()}
+        for row in frame.iloc[begin : begin + ROWS_PER_READ].to_dict("records"):
+            yield {name: plain_value(value, number, name) for name, value in row.items()}
             number += 1
 
 
@@ -169,7 +202,11 @@ def _of_polars(data: Any) -> TableReader:
     if isinstance(data, pl.Series):
         data = data.to_frame(data.name or "text")
     if not isinstance(data, pl.DataFrame):
-        data = pl.from_arrow(data)
+        try:
+            data = pl.from_arrow(data)
+        except pl.exceptions.DuplicateError as error:
+            found = f"a name twice ({first_line(error)})"
+            raise CorpusError(f"rows: found {found}, expected each name once; rename one column") from error
     assert isinstance(data, pl.DataFrame)
     left_out = unkept_columns(data.schema)
     refuse_nanoseconds("rows", data.lazy())
@@ -183,15 +220,20 @@ def _polars_rows(frame: "pl.DataFrame") -> Iterator[Row]:
 
 
 def unkept_columns(schema: "Mapping[str, pl.DataType]") -> tuple[str, ...]:
-    """Return the columns whose values JSON cannot hold, such as bytes and durations."""
+    """Return the columns whose values JSON cannot hold: bytes, durations, and types of Arrow's extensions.
+
+    The numbers of such a type can mean something else, as those of a Period do.
+    """
     import polars as pl
+
+    extension = getattr(pl, "BaseExtension", pl.Binary)  # older versions have none
 
     def is_kept(kind: pl.DataType) -> bool:
         if isinstance(kind, pl.List | pl.Array):
             return is_kept(kind.inner)  # type: ignore[arg-type]  # an instance in a schema
         if isinstance(kind, pl.Struct):
             return all(is_kept(field.dtype) for field in kind.fields)  # type: ignore[arg-type]
-        return not isinstance(kind, pl.Binary | pl.Duration | pl.Object)
+        return not isinstance(kind, (pl.Binary, pl.Duration, extension))
 
     return tuple(name for name, kind in schema.items() if not is_kept(kind))
 

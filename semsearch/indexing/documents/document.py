@@ -95,6 +95,15 @@ def decode(content: bytes) -> str:
         raise UnreadableError(f"not UTF-8: {error.reason} at byte {error.start}") from error
 
 
+def valid_unicode(text: str) -> str:
+    r"""Return a text with each pair of surrogates, which YAML and JSON can escape as "\ud83e\udd86", as one
+    character.
+
+    Other surrogates, which UTF-8 does not have, are replaced by U+FFFD.
+    """
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 GITHUB, MKDOCS, SPHINX, DOCUSAURUS = ANCHORS = ("github", "mkdocs", "sphinx", "docusaurus")
 LIKE_GITHUB = (GITHUB, DOCUSAURUS)  # styles with the anchors of GitHub
 OWN_ANCHORS = (MKDOCS, DOCUSAURUS)  # styles that heed an anchor of the author's own

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from datetime import date, time
 from typing import Any
 
+from semsearch.indexing.documents.document import valid_unicode
+
 FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 FIELD = re.compile(r"(?:[^\S\n]*(?:#.*)?\n)*+[\"']?[\w.-]+[\"']?\s*[:=]")  # begins front matter even if it is broken
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -72,7 +74,7 @@ def why_unlisted(fields: Mapping[str, object], today: date) -> str:
 
 
 def _kept_fields(fields: Mapping[Any, object]) -> dict[str, object]:
-    kept = {_valid(str(name)): _kept(value) for name, value in fields.items()}
+    kept = {valid_unicode(str(name)): _kept(value) for name, value in fields.items()}
     return {name: value for name, value in kept.items() if name.strip() and value not in (None, "")}
 
 
@@ -82,7 +84,7 @@ def _kept(value: object) -> object:
     if isinstance(value, date | time):  # a datetime is a date
         return value.isoformat()
     if isinstance(value, str):
-        return _valid(value)
+        return valid_unicode(value)
     if isinstance(value, int):
         if value in SIXTY_FOUR_BITS:
             return value
@@ -90,11 +92,3 @@ def _kept(value: object) -> object:
     if isinstance(value, float) and math.isfinite(value):
         return value
     return None
-
-
-def _valid(text: str) -> str:
-    r"""Return a text with each pair of surrogates, which YAML can escape as "\ud83e\udd86", as its one character.
-
-    Other surrogates, which UTF-8 does not have, are replaced by U+FFFD.
-    """
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

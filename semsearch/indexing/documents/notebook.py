@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from semsearch.indexing.documents.document import Document, UnreadableError, decode
+from semsearch.indexing.documents.document import Document, UnreadableError, decode, valid_unicode
 from semsearch.indexing.documents.markdown import read_markdown_text
 
 LONGEST_OUTPUT = 2_000  # characters of the outputs of a cell; logs and printed tables have many more
@@ -26,7 +26,7 @@ def read_notebook(path: Path, anchors: str) -> Document:
         pieces = [piece for cell in cells for piece in _pieces(cell, language)]
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise UnreadableError(f"not a notebook: {error!r}") from error
-    return read_markdown_text("\n\n".join(pieces), path, anchors)
+    return read_markdown_text(valid_unicode("\n\n".join(pieces)), path, anchors)
 
 
 def _language(metadata: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ IMPORTED_CODE = (
     *("indexing/models/nodes.py", "indexing/models/source.py", "indexing/vectors/embed.py"),
     "indexing/vectors/recall.py",
 )
-TEXTS = ("indexing/models/documentation/calibration.txt", "indexing/models/documentation/held_out.txt")
+TEXT_FILES = ("indexing/models/documentation/calibration.txt", "indexing/models/documentation/held_out.txt")
 DOCUMENTS_MODEL = "documents"  # in a converted model and an unfinished bundle: the folder of the model for passages
 
 
@@ -77,7 +77,7 @@ def cached_folder(source: Source, fresh: Path, own_texts: CalibrationTexts | Non
 def conversion_code() -> list[Path]:
     """Return the files of this package that change a converted model."""
     own = sorted(path for path in (PACKAGE_FOLDER / CONVERSION).rglob("*.py") if path.name != PASSAGES_CODE)
-    return [*own, *(PACKAGE_FOLDER / name for name in (*IMPORTED_CODE, *TEXTS))]
+    return [*own, *(PACKAGE_FOLDER / name for name in (*IMPORTED_CODE, *TEXT_FILES))]
 
 
 def can_convert() -> bool:

@@ -166,6 +166,27 @@ def test_what_is_not_a_message_is_an_invalid_request(client: httpx.Client, body:
         assert found["message"].startswith("message: input should be a valid dictionary")
 
 
+@pytest.mark.parametrize(
+    ("body", "id"),
+    [
+        (message("ping", id=9) | {"params": None}, 9),
+        (message("ping", id=9.0) | {"params": [1]}, 9),
+        ({"jsonrpc": "1.0", "id": "nine", "method": "ping"}, "nine"),
+        ({"jsonrpc": "2.0", "id": 9}, 9),
+        (message("ping", id=True), None),
+        (message("ping", id=[9]), None),
+        ([message("ping", id=9)], None),
+    ],
+    ids=str,
+)
+def test_an_invalid_request_is_answered_with_its_id_if_it_has_one(
+    client: httpx.Client, body: object, id: object
+) -> None:
+    reply = ask(client, body)
+    error(reply, 400, -32600)
+    assert reply.json()["id"] == id
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_there_are_no_streams_and_no_sessions(client: httpx.Client, method: str) -> None:
     reply = client.request(method, "/mcp", headers={"accept": "text/event-stream"})

@@ -110,6 +110,7 @@ FILTERS: list[dict[str, Any]] = [
     {"$or": [{"who": "the baker"}, {"$and": [{"chapter": {"$gt": 15}}, {"true": False}]}]},
     {"$and": [{"chapter": {"$ne": 2}}, {"chapter": {"$lt": 5}}], "true": {"$in": [True]}},
     {"chapter": {"$gt": 100}},
+    *({"places": {"$in": []}}, {"who": {"$nin": []}}, {"$or": [{"chapter": {"$in": []}}, {"chapter": 4}]}),
 ]
 
 
@@ -433,7 +434,8 @@ def test_stages_keep_the_rows_that_the_function_keeps(
 WRONG_FILTERS: list[tuple[dict[str, Any], str]] = [
     ({"colour": "red"}, "filter"),
     ({"chapter": "three"}, "filter.chapter.$eq"),
-    ({"chapter": {"$in": []}}, "filter.chapter.$in"),
+    ({"chapter": {"$in": 3}}, "filter.chapter.$in"),
+    ({"$or": []}, "filter.$or"),
     ({"told": {"$lt": "2024-02-31"}}, "filter.told.$lt"),
     ({"true": {"$startsWith": "t"}}, "filter.true"),
     ({"$or": [{}, {"who": {"$near": 1}}]}, "filter.$or.1.who"),

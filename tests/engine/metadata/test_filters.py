@@ -85,7 +85,7 @@ def one_column(name: str) -> st.SearchStrategy[dict[str, Any]]:
     operand = VALUES[name]
     if KINDS[name] in ("number", "numbers"):
         operand = operand | st.sampled_from([2020.0, 2020.5, 0, -0.0, 2**53 + 1, 2**63, 2**70, -(2**70), 1.5e300])
-    several = st.lists(operand, min_size=1, max_size=12)
+    several = st.lists(operand, max_size=12)
     operands = dict.fromkeys(("$eq", "$ne", *COMPARED), operand)
     operands |= {"$in": several, "$nin": several, "$exists": st.booleans()}
     if KINDS[name] in ("string", "list"):
@@ -150,7 +150,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"year": "2020"}, "filter.year: expected a number, or an object of operators, found '2020'"),
     ({"year": {"$gt": float("nan")}}, "filter.year.$gt: expected a number, found nan"),
     ({"year": {"$in": [2020, "x"]}}, "filter.year.$in.1: expected a number, found 'x'"),
-    ({"year": {"$nin": []}}, "filter.year.$nin: expected a list of values, not an empty one, found []"),
+    ({"year": {"$nin": 2020}}, "filter.year.$nin: expected a list of values, found 2020"),
     ({"year": {"$like": 2}}, f"filter.year: expected {OPERATORS}, found '$like'"),
     ({"year": {}}, f"filter.year: expected at least {OPERATORS}, found {{}}"),
     ({"year": {"$exists": 1}}, "filter.year.$exists: expected true or false, found 1"),
@@ -160,6 +160,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"tags": {"$eq": ["sea"]}}, "filter.tags.$eq: expected a string, found ['sea']"),
     ({"told": {"$lt": "May"}}, "filter.told.$lt: expected an ISO 8601 date or time, such as 2024-05-31 or"),
     ({"$and": {"year": 1}}, "filter.$and: expected a list of filters, not an empty one, found {'year': 1}"),
+    ({"$or": []}, "filter.$or: expected a list of filters, not an empty one, found []"),
     ({"$or": [{}, 5]}, "filter.$or.1: expected an object, found 5"),
     ({"$or": [{}, {"year": {"$gt": ""}}]}, "filter.$or.1.year.$gt: expected a number, found ''"),
 ]
@@ -169,6 +170,20 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_a_wrong_filter_is_refused_with_the_place(tmp_path: Path, condition: dict[str, Any], message: str) -> None:
     with pytest.raises(FilterError, match=re.escape(message)):
         allowed_rows(condition, columns_of(tmp_path / "columns", ROWS))
+
+
+@pytest.mark.parametrize("name", [*KINDS, "id"])
+def test_no_row_is_in_an_empty_list(tmp_path: Path, name: str) -> None:
+    ids = Strings(np.frombuffer(b"abcd", np.uint8), np.arange(5, dtype=np.uint64))
+    save_file(column_tensors(ROWS, KINDS), tmp_path / "columns")
+    columns = Columns(tmp_path / "columns", KINDS, len(ROWS), lambda: IdColumn(ids))
+    for condition, kept in (
+        ({name: {"$in": []}}, False),
+        ({name: {"$nin": []}}, True),
+        ({"$not": {name: {"$in": []}}}, True),
+        ({"$or": [{name: {"$in": []}}, {name: {"$nin": []}}]}, True),
+    ):
+        assert allowed_rows(condition, columns).tolist() == [kept] * 4, condition
 
 
 @pytest.mark.parametrize("words", [257, 70_000])

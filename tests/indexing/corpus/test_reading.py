@@ -212,7 +212,11 @@ NAN, INFINITY = float("nan"), float("inf")
         ),
         # JSON lines
         ("a.jsonl", '{"text": "a"}\n{"text": b}\n', ", line 2: found JSONDecodeError: Expecting value"),
-        ("a.jsonl", '{"text": "a"}\n{"text": "\\ud83d"}\n', ", line 2: found UnicodeEncodeError"),
+        (
+            "a.jsonl",
+            '{"text": "a"}\n{"text": "\\ud83d"}\n',
+            ", line 2: found half a surrogate pair in the column 'text'",
+        ),
         ("a.jsonl", '{"text": "b", "id": {}}\n', ", line 1: found {} in the column 'id', expected a string or a"),
         ("a.json", '[{"text": "a"},\n{"text": "b"}', ": found JSONDecodeError: Expecting ',' delimiter"),
         ("a.json", '[{"text": "a"}, 1]', ", row 1 (from 0): found 1, expected a JSON object"),

@@ -148,6 +148,12 @@ def test_a_notebook_has_markdown_code_and_plain_outputs(tmp_path: Path, passages
     ]
 
 
+def test_half_a_surrogate_pair_in_a_notebook_is_replaced(passages: ReadPassages) -> None:
+    cells = [{"cell_type": "markdown", "source": "A \ud83e\udd86 and a \ud83e."}]
+    (found,) = passages(json.dumps({"cells": cells}), 400, ".ipynb")
+    assert found.text == "A 🦆 and a �."
+
+
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"cells": 1}', '{"cells": [1]}'])
 def test_another_file_is_no_notebook(content: str, tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text(content)

@@ -1,8 +1,9 @@
 """POST /v1/embeddings and GET /v1/models: what clients of OpenAI's embeddings request. Imported when first requested.
 
-The requests and replies are those of https://developers.openai.com/api/reference/resources/embeddings, except that no
-token ids are taken: those of OpenAI's tokenizers mean other words to this model. Any `model` is taken, because many
-clients can only send the name of one of OpenAI's; the reply names the model that answered.
+The requests and replies are those of https://developers.openai.com/api/reference/resources/embeddings, with two
+differences. No token ids are taken: those of OpenAI's tokenizers mean other words to this model. A text of too many
+tokens is truncated, and `usage` counts such texts. Any `model` is taken, because many clients can only send the name of
+one of OpenAI's; the reply names the model that answered.
 """
 
 from base64 import b64encode
@@ -27,8 +28,7 @@ INPUT = "input"  # the field whose limits are passed
 
 
 def _refuse_token_ids(value: object) -> object:
-    first = value[0] if isinstance(value, list) and value else value
-    if isinstance(first, int | list):
+    if isinstance(value, list) and value and isinstance(value[0], int | list):
         expected = "expected texts, because token ids of OpenAI's models mean other words here"
         raise PydanticCustomError("token_ids", f"{expected}; with LangChain, set check_embedding_ctx_length=False")
     return value
@@ -69,7 +69,9 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
             rows = await embedding.write(found)
         data = [f'{{"object":"embedding","index":{index},"embedding":{row}}}' for index, row in enumerate(rows)]
         count = sum(len(one.ids) for one in tokens)
-        rest = json_text({"model": name, "usage": {"prompt_tokens": count, "total_tokens": count}})
+        truncated = sum(one.is_truncated for one in tokens)
+        usage = {"prompt_tokens": count, "total_tokens": count, "truncated_texts": truncated}
+        rest = json_text({"model": name, "usage": usage})
         reply = f'{{"object":"list","data":[{",".join(data)}],{rest[1:]}'
         return text_reply(embedding.reply(reply, len(tokens), INPUT, stopwatch))
 

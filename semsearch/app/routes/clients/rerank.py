@@ -177,10 +177,11 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
     async def rerank_jina(body: DocumentsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
+        usage = {"prompt_tokens": found.tokens, "total_tokens": found.tokens, "truncated_texts": len(found.truncated)}
         content = {
             "model": found.model,
             "object": "list",
-            "usage": {"prompt_tokens": found.tokens, "total_tokens": found.tokens},
+            "usage": usage,
             "results": found.results(body, with_texts=body.return_documents is not False),
         }
         return reranking.reply(content, body, stopwatch)

@@ -39,7 +39,9 @@ export function allowedRows(condition, columns, count, where = "filter") {
     (mask, [name, value]) => {
       const place = `${where}.${name}`;
       if (name === "$and" || name === "$or") {
-        const masks = listOf(place, value).map((each, i) => allowedRows(each, columns, count, `${place}.${i}`));
+        const several = listOf(place, value);
+        if (!several.length) refuse(place, "a list of filters, not an empty one", value);
+        const masks = several.map((each, i) => allowedRows(each, columns, count, `${place}.${i}`));
         const either = maskOf(count, (row) => masks.some((one) => one[row]));
         return name === "$and" ? masks.reduce(both, mask) : both(either, mask);
       }
@@ -90,7 +92,7 @@ function order(one, other) {
 }
 
 /** @type {(where: string, values: any) => any[]} */
-const listOf = (where, values) => (Array.isArray(values) && values.length ? values : refuse(where, "a list", values));
+const listOf = (where, values) => (Array.isArray(values) ? values : refuse(where, "a list", values));
 
 /** Return a value as columns of this type hold it. @type {(where: string, kind: string, value: any) => Value} */
 function stored(where, kind, value) {

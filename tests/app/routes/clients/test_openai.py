@@ -51,7 +51,15 @@ def test_the_reply_has_openais_fields_and_the_tokenizers_count(client: httpx.Cli
     assert (found["object"], found["model"]) == ("list", "tests/mean-of-words")
     assert [(one["object"], one["index"]) for one in found["data"]] == [("embedding", row) for row in range(3)]
     count = sum(len(one.ids) for one in embedder.tokenize(TEXTS))
-    assert found["usage"] == {"prompt_tokens": count, "total_tokens": count}
+    assert found["usage"] == {"prompt_tokens": count, "total_tokens": count, "truncated_texts": 0}
+
+
+@pytest.mark.parametrize(
+    ("words", "truncated"), [(22, 0), (23, 1), (10_000, 1)]
+)  # the model reads 24, with [CLS] and [SEP]
+def test_texts_that_were_truncated_are_counted(client: httpx.Client, words: int, truncated: int) -> None:
+    found = post(client, input=["goose " * words, "the ferry"])["usage"]
+    assert (found["prompt_tokens"], found["truncated_texts"]) == (min(words + 2, 24) + 4, truncated)
 
 
 def test_dimensions_keep_the_first_values_as_a_unit_vector(client: httpx.Client) -> None:
@@ -70,6 +78,8 @@ TOKEN_IDS = "input: expected texts, because token ids of OpenAI's models mean ot
         ({"input": [5, 6]}, TOKEN_IDS),
         ({"input": [[5], [6, 7]]}, TOKEN_IDS),
         ({"input": "\ud800"}, "input: "),
+        ({"input": []}, "input: list should have at least 1 item"),
+        ({"input": 5}, "input: input should be a valid string"),
         ({"input": "a", "dimensions": 49}, "dimensions: "),
     ],
 )

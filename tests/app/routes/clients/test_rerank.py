@@ -105,12 +105,12 @@ def test_the_replies_count_the_tokens_and_jinas_names_the_model_that_ran(reranki
     jina = post(reranking, "/v1/rerank", ["goose", "the goose"], model="jina-reranker-v2")
     assert (jina["model"], jina["object"]) == ("tests/shared-words", "list")
     tokens = (1 + 3 + 1 + 1 + 1) + (1 + 3 + 1 + 2 + 1)  # [CLS] and two [SEP]; the query is read with each
-    assert jina["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens}
+    assert jina["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens, "truncated_texts": 0}
     cohere = post(reranking, "/v2/rerank", ["goose", "the goose"], model="rerank-v3.5")
     assert cohere["meta"] == {"api_version": {"version": "2"}, "tokens": {"input_tokens": tokens}}
 
 
-def test_a_long_text_is_truncated_and_cohere_warns_of_it(reranking: httpx.Client) -> None:
+def test_a_long_text_is_truncated_and_cohere_and_jina_say_so(reranking: httpx.Client) -> None:
     room = MOST_TOKENS - 3 - 3
     for path in ROUTES:
         cut, fitting = ranks(reranking, path, [LONG, "goose " * room])
@@ -118,6 +118,7 @@ def test_a_long_text_is_truncated_and_cohere_warns_of_it(reranking: httpx.Client
     assert post(reranking, "/v2/rerank", ["goose", LONG, "the", LONG])["meta"]["warnings"] == [
         "documents 1, 3: there were too many tokens, so the model did not read the end of the document or of the query"
     ]
+    assert post(reranking, "/v1/rerank", ["goose", LONG, "the", LONG])["usage"]["truncated_texts"] == 2
 
 
 def test_truncate_false_refuses_a_long_text(reranking: httpx.Client) -> None:

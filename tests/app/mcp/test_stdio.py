@@ -1,0 +1,48 @@
+"""`semsearch mcp`, message by message: what standard input and output add to POST /mcp."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch.app.mcp.stdio import Server
+from tests.app.mcp.test_messages import message
+
+
+def answers(bundle: Path, messages: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """Return what a server prints for these messages. If there is no bundle, its index is never finished."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as sent:
+        sent.writelines(json.dumps(each).encode() + b"\n" for each in messages)
+    try:
+        asyncio.run(Server(bundle, lambda: None).run(reader))
+    finally:
+        os.close(reader)
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def cancel(request: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request}}
+
+
+SEARCH = {"name": "search", "arguments": {"query": "goose"}}
+
+
+def test_a_cancelled_request_is_not_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = [message("tools/call", SEARCH, id=id) for id in (1, "1")]  # they wait for the index
+    others: list[object] = [2, None, [1], {}]
+    messages = [*waiting, message("ping", id=2), *map(cancel, [1, "1", *others])]
+    assert answers(tmp_path / "none", messages, capsys) == [{"jsonrpc": "2.0", "id": 2, "result": {}}]
+
+
+def test_requests_that_nobody_cancels_are_answered_and_so_are_invalid_ones(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [message("tools/call", SEARCH, id=1), {"jsonrpc": "2.0", "id": 2}, cancel(3)]
+    found = {each["id"]: each for each in answers(bundle, messages, capsys)}
+    assert found.keys() == {1, 2}
+    assert "goose" in found[1]["result"]["content"][0]["text"]
+    assert found[2]["error"]["code"] == -32600
