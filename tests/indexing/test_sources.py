@@ -191,11 +191,12 @@ FRAME = pd.DataFrame({"sku": ["x-1", "x-2", "x-3"], "text": ["a goose", None, "a
         (FRAME.rename(columns={"sku": "id"})[FRAME["k"] != 1], ["x-3"]),
         (FRAME.set_index("sku", drop=False), ["x-1", "x-3"]),
         (pd.concat([FRAME, FRAME]), ["0", "2", "3", "5"]),
+        (pd.concat([FRAME, FRAME]).set_index("sku"), ["0", "2", "3", "5"]),
         (FRAME.set_index(["sku", "k"]), ["0", "2"]),
     ],
     ids=[
         *("a default index", "a named index", "labels of a part", "a column of ids", "a column that is the index too"),
-        *("labels that repeat", "levels"),
+        *("labels that repeat", "a named index that repeats", "levels"),
     ],
 )
 def test_the_index_of_a_frame_has_the_ids(frame: Any, ids: list[str], indexed: Callable[..., Search]) -> None:

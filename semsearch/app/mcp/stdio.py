@@ -99,9 +99,7 @@ class Server:
         try:
             if message.method == "tools/call":
                 if self._opening.done() and not isinstance(self._tools, Tools):
-                    self._opening = asyncio.create_task(
-                        self._open()
-                    )  # the process may have succeeded since
+                    self._opening = asyncio.create_task(self._open())  # the process may have succeeded since
                 await asyncio.wait([self._opening], timeout=SECONDS_TO_WAIT)
             reply, _ = await answer(message, self._tools, Stopwatch())
         finally:

@@ -142,7 +142,7 @@ def _time(value: np.datetime64 | datetime, row: int, column: str) -> str:
 def _of_pandas(data: Any) -> TableReader:
     """Return the rows of a DataFrame or a Series.
 
-    The ids are a named index, or the labels of an unnamed one if all differ and they are not 0, 1, 2, …
+    The ids are the labels of the index if all differ, and if it has a name or they are not 0, 1, 2, …
     """
     if type(data).__name__ == "Series":
         data = data.to_frame(data.name or "text")
@@ -151,8 +151,8 @@ def _of_pandas(data: Any) -> TableReader:
         raise RowTypeError(f"rows: found {found}, expected a DataFrame or a Series; pass one of these")
     frame: pd.DataFrame = data.set_axis([str(name) for name in data.columns], axis=1)
     levels = _level_names(frame)
-    id_column = levels[0] if len(levels) == 1 else None
-    if id_column not in frame.columns or not frame.index.equals(frame.set_index(id_column).index):
+    id_column = levels[0] if len(levels) == 1 and frame.index.is_unique else None
+    if len(levels) != 1 or levels[0] not in frame.columns or not frame.index.equals(frame.set_index(levels[0]).index):
         _require_distinct("rows", [*levels, *frame.columns])
         if levels:
             frame = frame.reset_index(names=levels)
