@@ -5,6 +5,7 @@
 # make test           nearly all tests that need neither Docker nor other tools; PATHS=tests/search runs some of them
 # make test-all       the slow ones too
 # make docs           the documentation site in build/docs-site, from README.md and docs/
+# make pictures       the pictures in docs/; needs Chromium and npm
 # make image          the container image, with the bundle that is there
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
@@ -26,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo site test test-slow test-all check check-javascript format docs image pin-base test-image test-clients test-template test-cluster \
+.PHONY: demo site test test-slow test-all check check-javascript format docs pictures image pin-base test-image test-clients test-template test-cluster \
     test-page test-site mutants wheels dist clean
 
 demo: bundle/manifest.json
@@ -107,6 +108,11 @@ build/docs-tools/installed: docs/requirements.txt
 	build/docs-tools/bin/pip install --quiet --disable-pip-version-check --only-binary :all: -r docs/requirements.txt
 	touch $@
 
+# The sites in the pictures are written into build/pictures. Docusaurus comes from npm's registry.
+pictures: docs build/page-tools/installed build/sphinx-tools/installed
+	$(BIN)/semsearch index docs --update bundle --out build/docs-bundle
+	$(BIN)/python -m tests.browser.page.picture
+
 # Without the variable, buildx attaches a description of the build, and Lambda refuses such an image.
 image: bundle/manifest.json
 	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest \
@@ -170,7 +176,7 @@ build/cluster/installed: tests/cluster/requirements.txt constraints.txt
 	    $$(build/cluster/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/project.pth
 	touch $@
 
-# Only the page's tests and picture need them, so they are in a folder of their own; tests/browser/page/browser.py looks there.
+# Only the page's tests and the pictures need them, so they are in a folder of their own; tests/browser/page/browser.py looks there.
 test-page: $(VENV)/installed build/page-tools/installed
 	$(BIN)/python -m pytest $(PARALLEL) tests/browser/page
 

@@ -72,6 +72,11 @@ def anchors(page: Path) -> set[str]:
 # Tables and figures
 
 
+def test_the_site_of_the_documents_is_called_what_readme_is_called() -> None:
+    (name,) = re.findall(r"^site_name: (.+)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert HEADING.findall(README)[0] == name
+
+
 def test_each_marked_table_and_figure_is_what_was_measured() -> None:
     stale: list[str] = []
     for page, text in PAGES.items():

@@ -48,12 +48,15 @@ def build(folder: Path, theme: str, builder: str, *options: str) -> subprocess.C
     bundle.parent.mkdir()
     # so that the tests' model embeds the pages
     write_site_bundle(bundle, Corpus(["The ferry"], ["a"], ["{}"], empty_texts=0))
+    return run_sphinx(folder, "-W", "-b", builder, "-D", f"html_theme={theme}", *options)
+
+
+def run_sphinx(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run sphinx-build with the project's own packages. It reads folder/docs and writes folder/project."""
     (packages,) = TOOLS.glob("lib/python*/site-packages")
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{packages}"}
-    command = [sys.executable, "-m", "sphinx", "-W", "-b", builder, "-D", f"html_theme={theme}", *options]
-    return subprocess.run(
-        [*command, "docs", "project"], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "sphinx", *options, "docs", "project"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def urls(folder: Path) -> list[str]:
