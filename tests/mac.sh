@@ -15,8 +15,8 @@ if [ -n "$imitator" ]; then
     exit
 fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d) server=
+trap '[ -z "$server" ] || kill "$server"; rm -rf "$work"' EXIT
 python=$PWD/.venv/bin/python
 semsearch=$PWD/.venv/bin/semsearch
 
@@ -24,7 +24,7 @@ semsearch=$PWD/.venv/bin/semsearch
 # for macOS do not, and pypdfium2 looks for the file that its package for macOS has.
 if [ -n "${MAC_CPUINFO:-}" ]; then
     cp "$MAC_CPUINFO" /proc/cpuinfo
-    pdfium=$("$python" -c 'from importlib.util import find_spec; print(find_spec("pypdfium2_raw").submodule_search_locations[0])')
+    pdfium=$(dirname "$("$python" -c 'import importlib.util; print(importlib.util.find_spec("pypdfium2_raw").origin)')")
     cp -R "$pdfium" "$work/pdfium"
     ln -s libpdfium.so "$work/pdfium/libpdfium.dylib"
     mount --bind "$work/pdfium" "$pdfium"
@@ -40,8 +40,14 @@ printf '#!/bin/sh\n[ "$1" != -i ] || { echo "sed: -i without a suffix, on a Mac"
 chmod +x "$work/bin/"*
 export PATH=$work/bin:$PATH
 
+# the model is that of `make demo`, and the index of the folder is not left in the user's cache
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/semsearch
+mkdir -p "$cache/models" "$work/cache/semsearch"
+ln -s "$cache/models" "$work/cache/semsearch/models"
+export XDG_CACHE_HOME=$work/cache
+
 mkdir "$work/docs"
-cp README.md docs/documents.md docs/bundle.md "$work/docs"
+cp README.md docs/documents.md "$work/docs"
 "$python" - "$work/docs/wings.pdf" <<'END'
 import sys
 from pathlib import Path
@@ -54,7 +60,7 @@ printf '\n-- a folder, an index and a server\n'
 "$semsearch" query "$work/docs" "which animal is in a bad mood?" --num-results 1 | tee "$work/found"
 grep -q 'wings.pdf#page=1' "$work/found"
 "$semsearch" index "$work/docs" --out "$work/bundle"
-"$semsearch" query "$work/bundle" "continue an export that was stopped" --num-results 1 | grep -q 'bundle.md#'
+"$semsearch" query "$work/bundle" "titles of a scanned PDF" --num-results 1 | grep -q 'documents.md#'
 serve() {
     "$semsearch" serve "$@" --port 0 > "$work/log" 2> "$work/errors" &
     server=$!
@@ -62,10 +68,11 @@ serve() {
         kill -0 "$server" || { cat "$work/errors"; exit 1; }
         sleep 0.2
     done
-    "$python" -c 'import sys, urllib.request as u; print(len(u.urlopen(u.Request(sys.argv[1] + "/similar", sys.argv[2].encode(), {"content-type": "application/json"})).read()), "bytes from", sys.argv[1])' \
-        "$address" '{"text": "an angry goose"}'
+    "$python" -c 'import sys; from semsearch import Search; print(Search(sys.argv[1]).search("an angry goose")[0].id)' \
+        "$address"
     kill -TERM "$server"
     wait "$server" || { cat "$work/errors"; exit 1; }
+    server=
 }
 serve "$work/bundle"
 serve "$work/docs" --watch --threads 2
