@@ -4,7 +4,9 @@ A request keeps the bundle that was current when it began. A poll runs in a thre
 current one, and makes it current with a single assignment.
 """
 
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -23,8 +25,10 @@ from semsearch.search.executor import Executor
 from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 
+FileStates = dict[str, tuple[int, int, int]]  # by name: inode, bytes, and nanoseconds of the last change
+
 VERSION_CHARACTERS = 12  # first characters of a version in the header `x-bundle`
-SECONDS_BETWEEN_LOOKS = 1.0  # between two looks at manifest.json in a folder
+SECONDS_BETWEEN_LOOKS = 0.5  # between two looks at the files in a folder
 
 
 @dataclass(eq=False)
@@ -198,10 +202,11 @@ def is_final(error: Exception) -> bool:
 
 
 class FolderReloader(Reloader):
-    """Serves the bundle in a folder, and each one that `index` puts in its place.
+    """Serves the bundle in a folder, and each one that takes its place.
 
-    `index` removes manifest.json before it moves other files, and moves the new one last. So a bundle is whole if its
-    manifest is the same before and after the files were opened.
+    `index` removes manifest.json before it moves other files, and moves the new one last. A copy can write the files in
+    any order, and takes its time. So they are opened when two looks have found the same, and again when one of them has
+    changed. A bundle is whole if its files are the same before and after they were opened.
     """
 
     def __init__(self, folder: Path, poll_seconds: float = SECONDS_BETWEEN_LOOKS, *, verify: bool = False) -> None:
@@ -209,44 +214,54 @@ class FolderReloader(Reloader):
         super().__init__(str(folder), poll_seconds)
         self._folder = folder
         self._verify = verify
-        self._seen = ""  # the newest version that was opened or refused
-        self._refused: str | None = None  # why the newest version cannot be served
+        self._served_files: FileStates | None = None
+        self._refused_files: FileStates | None = None
+        self._last_files: FileStates | None = None  # at the last look
 
     def load(self) -> Loaded:
         """Open the first bundle, and serve it. Raises BundleError or TensorsError."""
         began = perf_counter()
+        self._served_files = self._files()
         self.served = self._open(self._version(), None)
-        self._seen = self.served.version
         self._set_version(self.served.version, began)
         return self.served.bundle
 
     def _look(self) -> None:
-        """Switch to the bundle in the folder if it is another one with the same model."""
-        began, version = perf_counter(), self._version()
-        if version == "":
-            self.status.error = f"{self._folder}: holds no {MANIFEST}; a process that starts now would fail"
-            return
-        if version == self._seen:
-            self.status.error = self._refused
-            return
+        """Switch to the bundle in the folder if its files are other ones, and hold the same model."""
+        files = self._files()
+        are_written = files != self._last_files
+        self._last_files = files
+        if files == self._served_files:
+            self.status.error = None
+        elif not are_written and files != self._refused_files:
+            self._switch(files)
+
+    def _switch(self, files: FileStates) -> None:
+        """Open these files, and serve them. Raises BundleError and other errors if that is not possible."""
+        began = perf_counter()
         try:
+            version = self._version()
+            if not version:
+                raise BundleError(f"{self._folder}: holds no {MANIFEST}; a process that starts now would fail")
             self._check_model(read_manifest(self._folder), "start this process again")
-            served = self._open(version, self.served.bundle.embedder)
+            active = self._open(version, self.served.bundle.embedder)
         except Exception as error:
-            if self._version() != version:  # the files were being replaced, and the next poll opens them
+            if self._files() != files:  # they are being replaced, and a later look opens them
                 return
-            if not is_final(error):
-                raise
-            self._seen, self._refused = version, reason_of(error)
-            self._fail(self._refused)
+            if is_final(error):
+                self._refused_files = files
+            raise
+        if self._files() != files:
             return
-        if self._version() == version:
-            self._seen, self._refused = version, None
-            self.served: ActiveBundle = served
+        self._served_files = files
+        is_other = version != self.status.version
+        self.served: ActiveBundle = active
+        self.status.error = None
+        if is_other:
             self._switched(version, began)
 
     def _fail(self, reason: str) -> None:
-        """Report a failure, but not again each second."""
+        """Report a failure, but not again at each look."""
         if self.status.error != reason:
             super()._fail(reason)
 
@@ -263,3 +278,13 @@ class FolderReloader(Reloader):
             return sha256((self._folder / MANIFEST).read_bytes()).hexdigest()
         except FileNotFoundError:
             return ""
+
+    def _files(self) -> FileStates:
+        """Return the states of the files in the folder, none while there is no folder."""
+        found = {}
+        with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # it has just been removed
+                    status = entry.stat()
+                    found[entry.name] = status.st_ino, status.st_size, status.st_mtime_ns
+        return found
