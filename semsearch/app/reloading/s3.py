@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
 from time import monotonic, perf_counter
@@ -58,7 +59,8 @@ class BundleReloader(Reloader):
         super().__init__(settings.bundle_url, settings.bundle_poll_seconds)
         self._settings, self._by_requests = settings, by_requests
         self._objects = Objects(settings.bundle_url, environment)
-        self._own_folder = own_folder(environment)
+        self._make_own_folder = partial(own_folder, environment)
+        self._own_folder = self._make_own_folder()
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
         if by_requests:
@@ -163,7 +165,8 @@ class BundleReloader(Reloader):
         def fill(folder: Path) -> None:
             fetch(self._objects, pointer.version, folder, current.folder, AT_ONCE_BESIDE)
 
-        folder = open_shared(self._own_folder / pointer.version, fill)
+        # made again here: systems remove folders below /tmp that have been unused for some days
+        folder = open_shared(self._make_own_folder() / pointer.version, fill)
         with closed_if_failed(folder):
             advice = "roll back, and publish another model under another prefix"
             self._check_model(read_manifest(folder.path), advice)
