@@ -20,7 +20,7 @@ from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
 from semsearch.app.app import create_app
-from semsearch.app.children import SharedFailures, how_it_ended
+from semsearch.app.children import Handover, SharedFailures, how_it_ended
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.reloading.reloader import FolderReloader, Reloader
@@ -41,19 +41,26 @@ class ServerApp:
     """
 
     def __init__(
-        self, app: ASGIApp, metrics: Metrics, reloader: Reloader | None = None, patience: float = PATIENCE
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        reloader: Reloader | None = None,
+        handovers: Sequence[Handover] = (),
+        patience: float = PATIENCE,
     ) -> None:
-        """Watch a request after `patience` seconds."""
+        """Watch a request after `patience` seconds. `handovers` are those of the workers."""
         self.app = app
         self._metrics = metrics
         self.reloader = reloader
+        self._handovers = handovers
         self._patience = patience
         self._is_stopping = False
 
     def begin(self, worker: int) -> None:
-        """Count in the row of this worker, from now on, in its process. `worker` is its number, from 0."""
+        """Take the place of the worker that had this number, from 0, before: count in its row, and serve its bundle."""
         self._metrics.begin(worker)
         if self.reloader is not None:
+            self.reloader.follow(self._handovers[worker])
             self._metrics.set_bundle(self.reloader.status)
 
     def close_connections(self) -> None:
@@ -167,7 +174,7 @@ def make_app(
         metrics.keys = app.stored_keys.failures
     metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
-    return ServerApp(app, metrics, reloader)
+    return ServerApp(app, metrics, reloader, [Handover() for _ in range(workers)])
 
 
 BACKLOG = 2048  # connections that wait until a worker accepts them

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from semsearch.app.children import Handover
 from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request
 from semsearch.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from semsearch.indexing.corpus import Corpus
@@ -167,6 +168,43 @@ def test_a_file_that_comes_after_a_bundle_was_opened_is_served_too(
     (newer / PASSAGES).rename(bundle_copy / PASSAGES)
     look(reloader)
     assert found_by(reloader).startswith("story-1")
+
+
+def test_a_process_that_replaces_another_serves_what_that_one_served(bundle_copy: Path, newer: Path) -> None:
+    first, second = FolderReloader(bundle_copy), FolderReloader(bundle_copy)
+    for each in (first, second):
+        each.connect(Executor(each.load().embedder), logging.getLogger("tests"))
+    handover = Handover()
+    first.follow(handover)
+    assert handover.read() is None
+    replace_files(bundle_copy, newer)
+    look(first)
+    second.follow(handover)
+    assert found_by(second) == "new"
+    assert second.info()["version"] == first.info()["version"]
+
+
+def test_a_process_that_replaces_another_is_behind_while_the_folder_holds_nothing_that_it_can_serve(
+    bundle_copy: Path, newer: Path
+) -> None:
+    first, second = FolderReloader(bundle_copy), FolderReloader(bundle_copy)
+    for each in (first, second):
+        each.connect(Executor(each.load().embedder), logging.getLogger("tests"))
+    handover = Handover()
+    first.follow(handover)
+    replace_files(bundle_copy, newer)
+    look(first)
+    (bundle_copy / MANIFEST).write_text('{"format_version": 99}')
+    second.follow(handover)
+    look(second)
+    assert second.served.is_behind
+    assert "format_version is 99" in str(second.status.error)
+    bundle_copy.rename(newer.parent / "gone")
+    look(second)
+    assert second.served.is_behind
+    newer.rename(bundle_copy)
+    look(second)
+    assert found_by(second) == "new"
 
 
 def test_with_verify_a_damaged_bundle_is_served_neither_first_nor_later(bundle_copy: Path, newer: Path) -> None:

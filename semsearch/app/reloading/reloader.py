@@ -8,11 +8,12 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter, time
+from typing import TYPE_CHECKING
 
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
@@ -25,6 +26,9 @@ from semsearch.search.executor import Executor
 from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 
+if TYPE_CHECKING:
+    from semsearch.app.children import Handover  # of a server's workers; a function has none
+
 FileStates = dict[str, tuple[int, int, int]]  # by name: inode, bytes, and nanoseconds of the last change
 
 VERSION_CHARACTERS = 12  # first characters of a version in the header `x-bundle`
@@ -33,11 +37,20 @@ SECONDS_BETWEEN_LOOKS = 0.5  # between two looks at the files in a folder
 
 @dataclass(eq=False)
 class ActiveBundle:
-    """One bundle, its version, the SHA-256 of its manifest, and the search over it, made by `connect`."""
+    """One bundle, its version, the SHA-256 of its manifest, and the search over it, made by `connect`.
+
+    A bundle that `is_behind` is older than the one that the process before this one served: no request is answered with
+    it. Its version is "".
+    """
 
     bundle: Loaded
     version: str
     search: SearchFunction | None
+    is_behind: bool = field(default=False, kw_only=True)
+
+    def handover(self) -> bytes:
+        """Return what the process that replaces this one needs to serve the same."""
+        return self.version.encode()
 
 
 # the bundle of the request that is being answered; None outside of requests
@@ -77,11 +90,33 @@ class Reloader:
         self._logger: Log | None = None
         self._is_stopped = Event()
         self._thread: Thread | None = None
+        self._handover: Handover | None = None
 
     def connect(self, executor: Executor, logger: Log) -> None:
         """Search with this executor, and log each switch and each failure."""
         self._executor, self._logger = executor, logger
         self.served.search = make_search(self.served.bundle, executor)
+
+    def follow(self, handover: "Handover") -> None:
+        """Serve what the process before this one served, and leave what this one serves to the next one.
+
+        A new worker is a copy of the process that opened the bundle of the server's start. If it cannot open the newer
+        one now, its bundle is behind until a poll succeeds.
+        """
+        self._handover = handover
+        left = handover.read()
+        if left is None or left == self.served.handover():
+            return
+        self.served = replace(self.served, version="", is_behind=True)
+        self.status.version = ""
+        try:
+            self._resume(left)
+        except Exception as error:  # noqa: BLE001  reported, and a poll can succeed
+            self._fail(reason_of(error))
+
+    def _resume(self, left: bytes) -> None:
+        """Serve what the process before this one left, if it is on the disk. `left` is b"" if that is not known."""
+        raise NotImplementedError
 
     def per_request(self, app: ASGIApp) -> ASGIApp:
         """Return an app that assigns one bundle to each request, and names it in the reply's header `x-bundle`."""
@@ -141,6 +176,12 @@ class Reloader:
     def stop(self) -> None:
         """Stop polling."""
         self._is_stopped.set()
+
+    def _serve(self, active: ActiveBundle) -> None:
+        """Make a bundle current. It is left to the next process first, so that no reply is newer than what is left."""
+        if self._handover is not None:
+            self._handover.write(active.handover())
+        self.served = active
 
     def _switched(self, version: str, began: float, removed: int = 0) -> None:
         message = "bundle switched"
@@ -226,6 +267,11 @@ class FolderReloader(Reloader):
         self._set_version(self.served.version, began)
         return self.served.bundle
 
+    def _resume(self, left: bytes) -> None:
+        """Serve the bundle in the folder, which is that of the process before this one or a newer one."""
+        self._served_files = None
+        self._switch(self._files())
+
     def _look(self) -> None:
         """Switch to the bundle in the folder if its files are other ones, and hold the same model."""
         files = self._files()
@@ -255,7 +301,7 @@ class FolderReloader(Reloader):
             return
         self._served_files = files
         is_other = version != self.status.version
-        self.served: ActiveBundle = active
+        self._serve(active)
         self.status.error = None
         if is_other:
             self._switched(version, began)
