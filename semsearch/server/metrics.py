@@ -93,6 +93,7 @@ class Metrics(Collector):
         """Count in the row of this worker, from now on, in its process. `worker` is its number, from 0."""
         self._own = self._rows[worker]
         self._own["queued"] = 0.0  # a worker that had this number before can have died with requests
+        self._failures_before = float(self._own["failures"])  # polls of these workers that failed
 
     def count_request(self, path: str, status: int, stopwatch: Stopwatch) -> None:
         """Count a request that was answered."""
@@ -120,10 +121,10 @@ class Metrics(Collector):
             self._own["left"] += 1
 
     def set_bundle(self, status: Status) -> None:
-        """Set the bundle that this worker serves, when it was loaded, and how many polls have failed."""
+        """Set the bundle that this worker serves, when it was loaded, and how many of its polls have failed."""
         self._own["version"] = status.version[:VERSION_CHARACTERS].encode()
         self._own["loaded_at"] = status.loaded_at
-        self._own["failures"] = status.failures
+        self._own["failures"] = self._failures_before + status.failures
 
     def collect(self) -> Iterator[Metric]:
         """Return the sums of all workers, as prometheus_client writes them. Series without a count are left out."""
