@@ -19,6 +19,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
+from semsearch.app.access.keys import StatedKeys
 from semsearch.app.app import create_app
 from semsearch.app.children import Handover, SharedFailures, how_it_ended
 from semsearch.app.cold_start import ColdStart
@@ -45,23 +46,38 @@ class ServerApp:
         app: ASGIApp,
         metrics: Metrics,
         reloader: Reloader | None = None,
-        handovers: Sequence[Handover] = (),
+        keys: StatedKeys | None = None,
+        workers: int = 1,
         patience: float = PATIENCE,
     ) -> None:
-        """Watch a request after `patience` seconds. `handovers` are those of the workers."""
+        """Prepare for this number of workers. Watch a request after `patience` seconds."""
         self.app = app
         self._metrics = metrics
         self.reloader = reloader
-        self._handovers = handovers
+        self._keys = keys
+        self._bundles = [Handover() for _ in range(workers)]  # what each worker serves
+        self._accepted = [Handover() for _ in range(workers)]  # keys that each worker accepts
         self._patience = patience
         self._is_stopping = False
 
     def begin(self, worker: int) -> None:
-        """Take the place of the worker that had this number, from 0, before: count in its row, and serve its bundle."""
+        """Take the place of the worker that had this number, from 0, before this process.
+
+        Count in its row, accept its keys, and serve its bundle.
+        """
         self._metrics.begin(worker)
+        if self._keys is not None:
+            self._keys.follow(self._accepted[worker])
         if self.reloader is not None:
-            self.reloader.follow(self._handovers[worker])
+            self.reloader.follow(self._bundles[worker])
             self._metrics.set_bundle(self.reloader.status)
+
+    def look_again(self) -> None:
+        """Look for a new bundle now, and read the API keys again."""
+        if self.reloader is not None:
+            self.reloader.poll_now()
+        if self._keys is not None:
+            self._keys.read_again()
 
     def close_connections(self) -> None:
         """Let each reply from now on close its connection, because the server is about to stop."""
@@ -72,6 +88,7 @@ class ServerApp:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if scope["type"] == "lifespan":
             loop.add_signal_handler(STOPPING, self.close_connections)
+            loop.add_signal_handler(signal.SIGHUP, self.look_again)
             await receive()
             if self.reloader is not None:
                 self.reloader.poll_forever()
@@ -174,7 +191,7 @@ def make_app(
         metrics.keys = app.stored_keys.failures
     metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
-    return ServerApp(app, metrics, reloader, [Handover() for _ in range(workers)])
+    return ServerApp(app, metrics, reloader, app.keys, workers)
 
 
 BACKLOG = 2048  # connections that wait until a worker accepts them
@@ -238,6 +255,16 @@ class Workers(MPServer):
         if os.getpid() != self.pid:
             os._exit(0)
         super().signal_handler_interrupt(*arguments)  # type: ignore[no-untyped-call]
+
+    def _reload(self, spawn_target: Any, target_loader: Any) -> None:
+        """Let each worker look for a new bundle and read the API keys again, which SIGHUP asks for."""
+        self.reload_signal = False
+        self.main_loop_interrupt.clear()
+        for worker in self.wrks:
+            with suppress(ProcessLookupError):  # it has just died
+                os.kill(worker.inner.pid, signal.SIGHUP)
+        if self.interrupt_signal or self.interrupt_children:  # they came while the event was cleared
+            self.main_loop_interrupt.set()
 
     def _init_shared_socket(self) -> None:
         self._sso = None

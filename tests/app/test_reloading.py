@@ -15,7 +15,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish
 from semsearch.search.query import Query
 from tests.bundle_files import damage
-from tests.server.running import eventually
+from tests.server.running import WAIT, eventually
 from tests.world import write_bundle
 
 
@@ -90,6 +90,23 @@ def test_the_thread_polls_on_when_the_folder_was_a_file_for_a_moment(bundle_copy
     assert eventually(lambda: reloader.status.switches == 1)
     reloader.stop()
     assert found_by(reloader) == "new"
+
+
+def test_the_thread_polls_at_once_when_it_is_told_to(bundle_copy: Path, newer: Path) -> None:
+    reloader = FolderReloader(bundle_copy, poll_seconds=3600)
+    reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
+    reloader.poll_forever()
+    replace_files(bundle_copy, newer)
+
+    def has_switched() -> bool:
+        reloader.poll_now()
+        return reloader.status.switches == 1
+
+    assert eventually(has_switched)
+    reloader.stop()
+    assert reloader._thread is not None
+    reloader._thread.join(WAIT)
+    assert not reloader._thread.is_alive()
 
 
 def test_a_new_bundle_that_cannot_be_read_for_a_moment_is_reported_once_and_served_later(

@@ -70,6 +70,33 @@ def test_workers_that_die_are_replaced_their_counts_stay_no_connection_is_refuse
     assert have_ended
 
 
+def test_sighup_reads_the_keys_again_and_a_new_worker_accepts_no_removed_one(bundle: Path, tmp_path: Path) -> None:
+    old, new, keys = "old-key-0123456789", "new-key-0123456789", tmp_path / "keys"
+    keys.write_text(old)
+    with started(bundle, environment=os.environ | {"API_KEYS_FILE": str(keys)}) as server:
+        address = address_of(server)
+        drain(server)
+
+        def statuses() -> list[int]:
+            return [
+                httpx.get(
+                    f"{address}/info", headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=WAIT
+                ).status_code
+                for key in (old, new)
+            ]
+
+        assert statuses() == [200, 401]
+        keys.write_text(new)
+        server.send_signal(signal.SIGHUP)
+        assert eventually(lambda: statuses() == [401, 200])
+        (worker,) = workers_of(server)
+        os.kill(worker, signal.SIGKILL)
+        assert statuses() == [401, 200]
+        assert workers_of(server) != [worker]
+        server.terminate()
+        assert server.wait(WAIT) == 0
+
+
 def test_a_connection_that_sends_no_whole_head_in_time_is_closed(bundle: Path) -> None:
     with started(bundle, "--idle-timeout", "1") as server, ExitStack() as stack:
         address = httpx.URL(address_of(server))

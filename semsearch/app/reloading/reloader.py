@@ -88,7 +88,8 @@ class Reloader:
         self._poll_seconds = poll_seconds
         self._executor: Executor | None = None
         self._logger: Log | None = None
-        self._is_stopped = Event()
+        self._is_stopped = False
+        self._is_due = Event()
         self._thread: Thread | None = None
         self._handover: Handover | None = None
 
@@ -163,19 +164,25 @@ class Reloader:
         raise NotImplementedError
 
     def poll_forever(self) -> None:
-        """Start a thread that polls at once, and then at each interval until `stop`."""
+        """Start a thread that polls at once, then at each interval and after `poll_now`, until `stop`."""
 
         def run() -> None:
-            self.poll()
-            while not self._is_stopped.wait(self._poll_seconds):
+            while not self._is_stopped:
                 self.poll()
+                self._is_due.wait(self._poll_seconds)
+                self._is_due.clear()
 
         self._thread = Thread(target=run, name="poll", daemon=True)
         self._thread.start()
 
+    def poll_now(self) -> None:
+        """Let the thread poll at once, or once more if it polls just now."""
+        self._is_due.set()
+
     def stop(self) -> None:
         """Stop polling."""
-        self._is_stopped.set()
+        self._is_stopped = True
+        self._is_due.set()
 
     def _serve(self, active: ActiveBundle) -> None:
         """Make a bundle current. It is left to the next process first, so that no reply is newer than what is left."""
