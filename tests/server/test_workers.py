@@ -6,7 +6,8 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
@@ -86,6 +87,9 @@ def test_sighup_reads_the_keys_again_and_a_new_worker_accepts_no_removed_one(bun
             ]
 
         assert statuses() == [200, 401]
+        with closing(HTTPConnection(address.removeprefix("http://"), timeout=WAIT)) as caller:
+            caller.request("POST", "/similar", b" " * 30_000_000)  # it reads the reply only when all is sent
+            assert caller.getresponse().status == 401
         keys.write_text(new)
         server.send_signal(signal.SIGHUP)
         assert eventually(lambda: statuses() == [401, 200])

@@ -3,9 +3,11 @@
 Imported only if there are keys or bound filters.
 """
 
+import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from ipaddress import ip_address
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.app.access.binding import OPEN_PATHS, answer_bound, bind_claim, is_open
 from semsearch.app.errors import ErrorReply, error_reply
 from semsearch.app.http import ASGIApp, Receive, Reply, Scope, Send
+from semsearch.app.middleware import discard_body
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_api_keys
 from semsearch.app.telemetry import Log
 from semsearch.engine.loading import Loaded
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from semsearch.app.children import Handover  # of a server's workers; a function has none
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that browsers on this machine send for its own servers
+SECONDS_TO_DISCARD = 5.0  # for the body of a caller without a key, who could otherwise keep a connection
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
 
 
@@ -81,6 +85,9 @@ class ApiKeys:
             await answer_bound(self._app, None, scope, receive, send)
         elif (key := find_key(scope, await self._keys())) is None:
             await _refusal(scope)(scope, receive, send)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SECONDS_TO_DISCARD):
+                    await discard_body(receive)
         else:
             scope["log_fields"]["key"] = key.name
             await answer_bound(self._app, key.filter, scope, receive, send)
