@@ -92,6 +92,7 @@ class Metrics(Collector):
     def begin(self, worker: int) -> None:
         """Count in the row of this worker, from now on, in its process. `worker` is its number, from 0."""
         self._own = self._rows[worker]
+        self._own["connections"] = 0.0
         self._own["queued"] = 0.0  # a worker that had this number before can have died with requests
         self._failures_before = float(self._own["failures"])  # polls of these workers that failed
 
@@ -114,6 +115,10 @@ class Metrics(Collector):
     def set_queued(self, tokens: int) -> None:
         """Set the number of tokens that wait."""
         self._own["queued"] = tokens
+
+    def set_connections(self, number: int) -> None:
+        """Set the number of open connections."""
+        self._own["connections"] = number
 
     def count_left(self) -> None:
         """Count a request whose caller hung up."""
@@ -147,6 +152,7 @@ class Metrics(Collector):
         _add_histogram(tokens, [], TOKENS_BUCKETS, rows["tokens"])
         yield from (requests, seconds, phases, texts, tokens)
         yield GaugeMetricFamily(f"{PREFIX}_queued_tokens", "Tokens that wait for the model.", rows["queued"].sum())
+        yield GaugeMetricFamily(f"{PREFIX}_connections", "Open connections.", rows["connections"].sum())
         left = "Requests dropped because their caller hung up."
         yield CounterMetricFamily(f"{PREFIX}_callers_left", left, rows["left"].sum())
         if self.keys is not None:
@@ -185,6 +191,7 @@ def _row_of(routes: int) -> np.dtype[np.void]:
         ("texts", np.float64, len(TEXTS_BUCKETS) + 2),
         ("tokens", np.float64, len(TOKENS_BUCKETS) + 2),
         ("queued", np.float64),
+        ("connections", np.float64),
         ("left", np.float64),
         ("version", f"S{VERSION_CHARACTERS}"),
         ("failures", np.float64),

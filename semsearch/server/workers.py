@@ -26,9 +26,10 @@ from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.reloading.reloader import FolderReloader, Reloader
 from semsearch.app.settings import Settings
-from semsearch.app.telemetry import Stopwatch, make_logger
+from semsearch.app.telemetry import Log, Stopwatch, make_logger
 from semsearch.engine.embedder import TOKENS_PER_BATCH
 from semsearch.server.batching import Admission, BatchingExecutor
+from semsearch.server.connections import Connections, as_peer
 from semsearch.server.metrics import Metrics
 
 STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
@@ -47,6 +48,7 @@ class ServerApp:
         metrics: Metrics,
         reloader: Reloader | None = None,
         keys: StatedKeys | None = None,
+        log: Log | None = None,
         workers: int = 1,
         patience: float = PATIENCE,
     ) -> None:
@@ -57,6 +59,8 @@ class ServerApp:
         self._keys = keys
         self._bundles = [Handover() for _ in range(workers)]  # what each worker serves
         self._accepted = [Handover() for _ in range(workers)]  # keys that each worker accepts
+        self._log = log
+        self._connections: Connections | None = None
         self._patience = patience
         self._is_stopping = False
 
@@ -71,6 +75,11 @@ class ServerApp:
         if self.reloader is not None:
             self.reloader.follow(self._bundles[worker])
             self._metrics.set_bundle(self.reloader.status)
+
+    def watch_connections(self, port: int, most: int) -> None:
+        """Watch the connections to this port, of which each worker accepts `most`."""
+        assert self._log is not None
+        self._connections = Connections(port, most, self._log, self._metrics.set_connections)
 
     def look_again(self) -> None:
         """Look for a new bundle now, and read the API keys again."""
@@ -92,8 +101,13 @@ class ServerApp:
             await receive()
             if self.reloader is not None:
                 self.reloader.poll_forever()
+            watching = None
+            if self._connections is not None:
+                watching = loop.create_task(self._connections.watch())
             await send({"type": "lifespan.startup.complete"})
             await receive()
+            if watching is not None:
+                watching.cancel()
             if self.reloader is not None:
                 self.reloader.stop()
             await send({"type": "lifespan.shutdown.complete"})
@@ -133,6 +147,8 @@ class ServerApp:
                 timer = loop.call_later(self._patience, start_watching)
 
         timer = loop.call_later(self._patience, start_watching)
+        if self._connections is not None:
+            self._connections.begin(as_peer(scope["client"]))
         try:
             await self.app(scope, receive_body, send_and_note)
             if status and "stopwatch" in scope:  # not in a preflight request of CORS
@@ -143,6 +159,8 @@ class ServerApp:
             task.uncancel()
             self._metrics.count_left()
         finally:
+            if self._connections is not None:
+                self._connections.end(as_peer(scope["client"]))
             timer.cancel()
             if watcher is not None:
                 watcher.cancel()
@@ -191,7 +209,7 @@ def make_app(
         metrics.keys = app.stored_keys.failures
     metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
-    return ServerApp(app, metrics, reloader, app.keys, workers)
+    return ServerApp(app, metrics, reloader, app.keys, log, workers)
 
 
 BACKLOG = 2048  # connections that wait until a worker accepts them
@@ -229,6 +247,7 @@ class Workers(MPServer):
             workers_kill_timeout=SECONDS_TO_STOP,
         )
         self._app = app
+        app.watch_connections(listeners[0].getsockname()[1], max_connections)
         self._listeners = listeners
         self._latest: dict[int, WorkerProcess] = {}
 

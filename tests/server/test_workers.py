@@ -113,6 +113,18 @@ def test_a_connection_that_sends_no_whole_head_in_time_is_closed(bundle: Path) -
         assert [reply.read()[:12] for reply in replies] == [b"", b"HTTP/1.1 200", b""]
 
 
+@pytest.mark.slow  # tests/server/test_connections.py covers all but granian's part
+def test_silent_callers_do_not_keep_others_out(bundle: Path) -> None:
+    with started(bundle, "--max-connections", "3") as server, ExitStack() as stack:
+        address = httpx.URL(address_of(server))
+        printed = drain(server)
+        silent = [stack.enter_context(socket.create_connection((address.host, address.port), WAIT)) for _ in range(7)]
+        assert httpx.get(f"{address}/health", trust_env=False, timeout=WAIT).status_code == 200  # it waits in line
+        assert silent[0].recv(1) == b""
+        assert "all connections are taken" in "".join(printed)
+        assert 0 < metrics_of(str(address))["connections",] <= 3
+
+
 def test_sigterm_under_load_answers_on_accepted_and_on_waiting_connections_and_ends_with_0(
     server: subprocess.Popen[str],
 ) -> None:
