@@ -299,6 +299,14 @@ class Workers(MPServer):
             with suppress(ProcessLookupError):  # it has just died
                 os.kill(worker.inner.pid, STOPPING)
         time.sleep(SECONDS_TO_LEAVE)
+        for worker in self.wrks:
+            worker.terminate()
+        # granian kills workers that seem to run a millisecond after their end, but the thread that waits for a worker
+        # can be late
+        end = time.monotonic() + SECONDS_TO_STOP
+        while any(worker.is_alive() for worker in self.wrks) and time.monotonic() < end:
+            time.sleep(0.02)
+        self.workers_kill_timeout = 0.1  # for those that still run
         super()._stop_workers()  # type: ignore[no-untyped-call]
 
     def _spawn_worker(  # type: ignore[override]  # as in granian

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 
+from semsearch.server.workers import Workers
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
 GOOSE = b'{"text": "goose"}'
@@ -123,6 +126,38 @@ def test_silent_callers_do_not_keep_others_out(bundle: Path) -> None:
         assert silent[0].recv(1) == b""
         assert "all connections are taken" in "".join(printed)
         assert 0 < metrics_of(str(address))["connections",] <= 3
+
+
+class EndedWorker:
+    """A worker that has just ended, which is noticed only after some looks. granian watches it in a thread."""
+
+    idx, interrupt_by_parent, inner = 0, False, SimpleNamespace(pid=2**22 + 1)  # no process has such a number
+
+    def __init__(self) -> None:
+        self.looks, self.was_killed = 0, False
+
+    def is_alive(self) -> bool:
+        self.looks += 1
+        return self.looks < 5
+
+    def terminate(self) -> None:
+        pass
+
+    def join(self, timeout: float | None = None) -> None:
+        pass
+
+    def kill(self) -> None:
+        self.was_killed = True
+
+
+def test_a_worker_that_ended_in_time_is_not_killed() -> None:
+    app: Any = SimpleNamespace(watch_connections=lambda port, most: None)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Workers(app, [listener], 1, 1)
+    worker = EndedWorker()
+    server.wrks = [worker]
+    server._stop_workers()
+    assert not worker.was_killed
 
 
 def test_sigterm_under_load_answers_on_accepted_and_on_waiting_connections_and_ends_with_0(
