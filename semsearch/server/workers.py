@@ -81,6 +81,11 @@ class ServerApp:
         assert self._log is not None
         self._connections = Connections(port, most, self._log, self._metrics.set_connections)
 
+    def log_failed_update(self, error: str) -> None:
+        """Log why the index of documents was not updated, or not with all of them."""
+        assert self._log is not None
+        self._log.error("index update failed", extra={"error": error})
+
     def look_again(self) -> None:
         """Look for a new bundle now, and read the API keys again."""
         if self.reloader is not None:
@@ -300,13 +305,13 @@ class Workers(MPServer):
                 os.kill(worker.inner.pid, STOPPING)
         time.sleep(SECONDS_TO_LEAVE)
         for worker in self.wrks:
-            worker.terminate()
+            worker.terminate()  # type: ignore[no-untyped-call]
         # granian kills workers that seem to run a millisecond after their end, but the thread that waits for a worker
         # can be late
         end = time.monotonic() + SECONDS_TO_STOP
-        while any(worker.is_alive() for worker in self.wrks) and time.monotonic() < end:
+        while any(worker.is_alive() for worker in self.wrks) and time.monotonic() < end:  # type: ignore[no-untyped-call]
             time.sleep(0.02)
-        self.workers_kill_timeout = 0.1  # for those that still run
+        self.workers_kill_timeout = 1  # second, for those that still run
         super()._stop_workers()  # type: ignore[no-untyped-call]
 
     def _spawn_worker(  # type: ignore[override]  # as in granian
