@@ -88,15 +88,16 @@ def create_app(
     layers: list[Layer] = [partial(RequestLimits, max_body_bytes=settings.max_body_bytes)]
     if admission is not None:
         layers.append(admission)
-    keys = stored_keys = None
+    stored_keys = stated_keys = None
     if settings.api_keys_arn:
         from semsearch.app.access.stored_keys import StoredKeys  # not needed without such keys
 
-        keys = stored_keys = StoredKeys(settings, logger)
+        stored_keys = StoredKeys(settings, logger)
     elif settings.api_keys:
         from semsearch.app.access.keys import StatedKeys  # not needed without keys
 
-        keys = StatedKeys(settings, logger)
+        stated_keys = StatedKeys(settings, logger)
+    keys = stored_keys or stated_keys
     if settings.is_closed:
         from semsearch.app.access.keys import access_layers  # not needed without keys and bound filters
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from semsearch.app.telemetry import Log
 
-SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BETWEEN_COUNTS = 1.0
 SILENT_LOOKS = 5  # looks in a row without a request; counted, because a busy event loop learns of requests late
 LOOKS_BETWEEN_LINES = 60  # in the log
 OPEN_FILES = Path("/dev/fd")  # Linux and macOS list the open files of a process here
@@ -50,7 +50,7 @@ class Connections:
     async def watch(self) -> None:
         """Look again and again."""
         while True:
-            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            await asyncio.sleep(SECONDS_BETWEEN_COUNTS)
             await self.look()
 
     async def look(self) -> None:
@@ -68,7 +68,7 @@ class Connections:
         await asyncio.to_thread(self._close, closed)
         self._closed += len(closed)
         if self._looks_until_line <= 0:
-            seconds = round(SILENT_LOOKS * SECONDS_BETWEEN_LOOKS)
+            seconds = round(SILENT_LOOKS * SECONDS_BETWEEN_COUNTS)
             rule = f"those without a request for {seconds} s are closed"
             advice = "let a proxy limit the connections of one caller, or raise it"
             error = f"--max-connections: {len(found)} of {self._most} are open, further ones wait; {rule}; {advice}"

@@ -96,7 +96,7 @@ async def test_a_connection_is_not_silent_while_its_request_is_answered() -> Non
     connections: Any = SimpleNamespace(begin=seen.append, end=seen.append)
     watched._connections = connections
     with pytest.raises(ZeroDivisionError):
-        await watched(SCOPE | {"client": ("::1", "49822")}, server.receive, server.send)
+        await watched({**SCOPE, "client": ("::1", "49822")}, server.receive, server.send)
     assert seen == [("::1", 49822), "answer", ("::1", 49822)]
 
 

@@ -154,7 +154,7 @@ def test_a_worker_that_ended_in_time_is_not_killed() -> None:
     app: Any = SimpleNamespace(watch_connections=lambda port, most: None)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = Workers(app, [listener], 1, 1)
-    worker = EndedWorker()
+    worker: Any = EndedWorker()
     server.wrks = [worker]
     server._stop_workers()
     assert not worker.was_killed

@@ -29,7 +29,7 @@ from semsearch.search.results import Found
 if TYPE_CHECKING:
     from semsearch.app.children import Handover  # of a server's workers; a function has none
 
-FileStates = dict[str, tuple[int, int, int]]  # by name: inode, bytes, and nanoseconds of the last change
+BundleFiles = dict[str, tuple[int, int, int]]  # by name: inode, bytes, and nanoseconds of the last change
 
 VERSION_CHARACTERS = 12  # first characters of a version in the header `x-bundle`
 SECONDS_BETWEEN_LOOKS = 0.5  # between two looks at the files in a folder
@@ -262,9 +262,9 @@ class FolderReloader(Reloader):
         super().__init__(str(folder), poll_seconds)
         self._folder = folder
         self._verify = verify
-        self._served_files: FileStates | None = None
-        self._refused_files: FileStates | None = None
-        self._last_files: FileStates | None = None  # at the last look
+        self._served_files: BundleFiles | None = None
+        self._refused_files: BundleFiles | None = None
+        self._last_files: BundleFiles | None = None  # at the last look
 
     def load(self) -> Loaded:
         """Open the first bundle, and serve it. Raises BundleError or TensorsError."""
@@ -289,7 +289,7 @@ class FolderReloader(Reloader):
         elif not are_written and files != self._refused_files:
             self._switch(files)
 
-    def _switch(self, files: FileStates) -> None:
+    def _switch(self, files: BundleFiles) -> None:
         """Open these files, and serve them. Raises BundleError and other errors if that is not possible."""
         began = perf_counter()
         try:
@@ -332,7 +332,7 @@ class FolderReloader(Reloader):
         except FileNotFoundError:
             return ""
 
-    def _files(self) -> FileStates:
+    def _files(self) -> BundleFiles:
         """Return the states of the files in the folder, none while there is no folder."""
         found = {}
         with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
