@@ -94,7 +94,7 @@ class Connections:
     def _sockets(self) -> Iterator[tuple[Peer, socket.socket]]:
         """Yield each connection of this process to the port, as a copy that is open until the next one."""
         numbers = []
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # the system does not list them
             numbers = [int(path.name) for path in OPEN_FILES.iterdir()]
         for number in numbers:
             # an OSError means that granian has just closed it, or that it is a listening socket

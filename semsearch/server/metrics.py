@@ -167,7 +167,7 @@ class Metrics(Collector):
             workers.add_metric([version.decode()], count)
         yield workers
         failed = "Polls that failed, or that found a bundle that cannot be served."
-        yield CounterMetricFamily(f"{PREFIX}_bundle_failures", failed, rows["failures"].sum())
+        yield CounterMetricFamily(f"{PREFIX}_bundle_failures", failed, self._rows["failures"].sum())
         if self._updates is not None:
             failed = "Updates of the index that failed."
             yield CounterMetricFamily(f"{PREFIX}_index_failures", failed, self._updates.failures)

@@ -33,6 +33,7 @@ from semsearch.server.connections import Connections, as_peer
 from semsearch.server.metrics import Metrics
 
 STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
+KEYS_BYTES = 1_000_000  # maximum length of the keys that a worker leaves; a secret in AWS has at most 65,536
 PATIENCE = 0.05  # seconds; a request that takes less time is not watched
 
 
@@ -58,7 +59,7 @@ class ServerApp:
         self.reloader = reloader
         self._keys = keys
         self._bundles = [Handover() for _ in range(workers)]  # what each worker serves
-        self._accepted = [Handover() for _ in range(workers)]  # keys that each worker accepts
+        self._accepted = [Handover(KEYS_BYTES) for _ in range(workers)]  # keys that each worker accepts
         self._log = log
         self._connections: Connections | None = None
         self._patience = patience

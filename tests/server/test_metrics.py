@@ -66,10 +66,10 @@ def test_failed_polls_of_a_worker_that_died_still_count() -> None:
     app, metrics = FastAPI(), Metrics()
     metrics.add_route(app)
     client = httpx.Client(transport=InProcess(app), base_url="http://tests")
-    for failures, total in ((2, 2), (0, 2), (3, 5)):
+    for version, failures, total in (("one", 2, 2), ("one", 0, 2), ("", 3, 5)):  # "" while it can serve none
         if failures == 0:
             metrics.begin(0)  # the next worker with this number
-        metrics.set_bundle(Status("", "a version", failures=failures))
+        metrics.set_bundle(Status("", version, failures=failures))
         assert counted(client.get("/metrics").text)["bundle_failures_total",] == total
 
 
