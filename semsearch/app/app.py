@@ -24,6 +24,7 @@ from semsearch.search.query import SearchFunction
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from semsearch.app.access.keys import StatedKeys
     from semsearch.app.access.stored_keys import StoredKeys
     from semsearch.app.reloading.reloader import Reloader
 
@@ -41,10 +42,15 @@ class App:
         routes: Sequence[DirectRoute],
         make_fastapi: Callable[[], "FastAPI"],
         layers: Sequence[Layer],
+        keys: "StatedKeys | None" = None,
         stored_keys: "StoredKeys | None" = None,
     ) -> None:
-        """Put the layers around the routes, the first one innermost. `stored_keys` are the keys that AWS keeps."""
+        """Put the layers around the routes, the first one innermost.
+
+        `keys` are the API keys, if there are any, and `stored_keys` the same if AWS keeps some of them.
+        """
         self._make_fastapi = make_fastapi
+        self.keys = keys
         self.stored_keys = stored_keys
         self._outermost: ASGIApp = DirectRoutes(routes, lambda: self.fastapi)
         for layer in layers:
@@ -85,15 +91,20 @@ def create_app(
     layers: list[Layer] = [partial(RequestLimits, max_body_bytes=settings.max_body_bytes)]
     if admission is not None:
         layers.append(admission)
-    stored_keys = None
+    stored_keys = stated_keys = None
     if settings.api_keys_arn:
         from semsearch.app.access.stored_keys import StoredKeys  # not needed without such keys
 
         stored_keys = StoredKeys(settings, logger)
+    elif settings.api_keys:
+        from semsearch.app.access.keys import StatedKeys  # not needed without keys
+
+        stated_keys = StatedKeys(settings, logger)
+    keys = stored_keys or stated_keys
     if settings.is_closed:
         from semsearch.app.access.keys import access_layers  # not needed without keys and bound filters
 
-        layers += access_layers(bundle, settings, stored_keys)
+        layers += access_layers(bundle, settings, keys)
     if settings.allowed_hosts:
         layers.append(partial(AllowedHosts, names=settings.allowed_hosts))
     layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
@@ -147,4 +158,4 @@ def create_app(
 
         return make_fastapi(routes, embedding, search, current, cold_start, operation)
 
-    return App(routes, make_fastapi, layers, stored_keys)
+    return App(routes, make_fastapi, layers, keys, stored_keys)

@@ -137,7 +137,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
-        api_keys=_api_keys(environment),
+        api_keys=read_api_keys(environment),
         api_keys_arn=environment.get("API_KEYS_ARN") or "",
         jwt_filter=environment.get("JWT_FILTER") or "",
         log_queries=environment.get("LOG_QUERIES") == "1",
@@ -176,8 +176,11 @@ def _host_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _api_keys(environment: Mapping[str, str]) -> tuple[ApiKey, ...]:
-    """Return the keys of API_KEYS, API_KEYS_FILE and API_KEY_HASHES. Errors have the number of a key, never the key."""
+def read_api_keys(environment: Mapping[str, str]) -> tuple[ApiKey, ...]:
+    """Return the keys of API_KEYS, API_KEYS_FILE and API_KEY_HASHES.
+
+    Raises SettingsError, which has the number of a key, never the key, if one is too short or the file cannot be read.
+    """
     keys = []
     if environment.get("API_KEYS"):
         keys = _split_keys("API_KEYS", environment["API_KEYS"])

@@ -20,6 +20,7 @@ from semsearch.engine.errors import ExpectedError
 from semsearch.walking import WalkRules, walk
 
 if TYPE_CHECKING:
+    from semsearch.indexing.make import IndexSummary
     from semsearch.indexing.progress import OnProgress
 
 FileStates = dict[str, list[int]]  # by path: bytes, and nanoseconds of the last change
@@ -66,7 +67,9 @@ def _update_showing_progress(path: Path, bundle: Path, found: FileStates) -> Non
     from semsearch.indexing.progress import showing_progress
 
     with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-        update(path, bundle, found, on_progress)
+        made = update(path, bundle, found, on_progress)
+    for outdated in made.corpus.outdated:
+        sys.stderr.write(f"{visible(str(path))}: not read: {visible(outdated)}\n")
 
 
 def kept_index(path: Path) -> Path:
@@ -76,20 +79,24 @@ def kept_index(path: Path) -> Path:
     return cache_folder() / "indexes" / f"{whole.name}-{digest}-{FORMAT_VERSION}"
 
 
-def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress") -> None:
+def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress") -> "IndexSummary":
     """Make or update the index of documents; found has the states of their files before.
 
-    A new index has the addresses of the files. Beside a kept index, the states are written.
+    A new index has the addresses of the files. Beside a kept index, the states are written, except of documents that
+    the system refused to read: the next search tries again.
     """
     from semsearch.indexing.make import index  # a search of unchanged documents does not need it
 
+    folder = path if path.is_dir() else path.parent
     if is_bundle(bundle):
-        index(path, bundle, mode="replace", progress=on_progress)
+        made = index(path, bundle, mode="replace", progress=on_progress)
     else:
-        folder = path if path.is_dir() else path.parent
-        index(path, bundle, base_url=folder.resolve().as_uri(), progress=on_progress)
+        made = index(path, bundle, base_url=folder.resolve().as_uri(), progress=on_progress)
     if bundle == kept_index(path):
-        _states_file(bundle).write_text(json.dumps(found), encoding="utf-8")
+        refused = {f"{folder}/{name}" for name in made.corpus.refused}
+        read = {file: state for file, state in found.items() if file not in refused}
+        _states_file(bundle).write_text(json.dumps(read), encoding="utf-8")
+    return made
 
 
 def file_states(path: Path, *, follow_symlinks: bool = False) -> FileStates:
@@ -102,7 +109,7 @@ def file_states(path: Path, *, follow_symlinks: bool = False) -> FileStates:
     if path.is_dir():
         files = walk(path, WalkRules(path, follow_symlinks=follow_symlinks))
     for file in files:
-        with suppress(FileNotFoundError):  # the file has just been removed
+        with suppress(OSError):  # it has just been removed, or is in a folder that cannot be read
             status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
             found[file] = [status.st_size, status.st_mtime_ns]
     return found

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 # One thread for each model, because several models keep the cores busy. NumPy and tokenizers read these variables when
 # they are imported.
@@ -24,7 +24,6 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from semsearch.app.children import SharedFailures
 from semsearch.app.cold_start import no_garbage_collection
 from semsearch.app.settings import DEFAULT_BUNDLE, read_settings
 from semsearch.aws.s3.published import S3
@@ -35,6 +34,9 @@ from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import TOKENS_PER_BATCH
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.errors import require_packages
+
+if TYPE_CHECKING:
+    from semsearch.commands.watching import IndexProcess
 
 OPEN_MAX = 10_240  # open files that each macOS allows a process, by its <sys/syslimits.h>
 LAST_PORT = 65535  # TCP has 16 bits for it
@@ -120,7 +122,8 @@ def serve(
         for listener in listeners:
             stack.enter_context(listener)
         place = place or os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE)
-        bundle, updates = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
+        bundle, watching = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
+        updates = None if watching is None else watching.updates
         given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
         if allowed_host is not None:
             given["ALLOWED_HOSTS"] = " ".join(allowed_host)
@@ -132,6 +135,8 @@ def serve(
             app = server.make_app(
                 settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify
             )
+        if watching is not None:
+            watching.report = app.log_failed_update
         allow_open_files()
         if server.CAN_FORK:
             multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
@@ -161,12 +166,12 @@ def allow_open_files() -> None:
 
 
 @contextmanager
-def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tuple[str, SharedFailures | None]]:
+def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tuple[str, "IndexProcess | None"]]:
     """Yield the folder or the address of the bundle for a place. The index of documents is made or updated first.
 
-    With watch, also yield the failures of its updates. Another process makes it, whose memory is free again afterwards.
-    With watch, it goes on until the block ends, and the first document of an empty folder is waited for. Raises
-    PlaceError if the place, or the error of that process, says so.
+    Another process makes it, whose memory is free again afterwards. With watch, also yield that process, which goes on
+    until the block ends, and wait for the first document of an empty folder. Raises PlaceError if the place, or the
+    error of that process, says so.
     """
     # what opens a bundle that is not there says how to make it
     is_made = is_bundle(place) or place.startswith(S3) or not Path(place).exists()
@@ -186,8 +191,8 @@ def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tu
                 raise PlaceError(error)
             fail(error)
             sys.stderr.write(f"{visible(str(folder))}: waiting for the first document\n")
-            process.wait_for_success()
-        yield str(bundle), process.updates if watch else None
+            process.wait_until_made()
+        yield str(bundle), process if watch else None
 
 
 def _reason(error: OSError) -> str:

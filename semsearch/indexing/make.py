@@ -38,7 +38,16 @@ from semsearch.indexing.corpus.corpus import READ, corpus_error
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.language import warn_of_language
-from semsearch.indexing.corpus.merging import Kept, Mode, count_left_out, merge, read_place, require_mode, resolve_place
+from semsearch.indexing.corpus.merging import (
+    Kept,
+    Mode,
+    count_left_out,
+    has_texts_of,
+    merge,
+    read_place,
+    require_mode,
+    resolve_place,
+)
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
 from semsearch.indexing.corpus.rows import TableReader, plain_value, read_rows
@@ -301,7 +310,7 @@ def index(
                     *(splitter, base_url, anchors_of(texts.path, anchors), tuple(exclude), strict),
                     *(ignore, drafts, follow_symlinks),
                 )
-                corpus = read_folder(texts, fresh, reading, table, on_progress)
+                corpus = read_folder(texts, fresh, reading, table, older, on_progress)
             else:
                 corpus = read_table(texts, fresh, table, splitter, on_progress)
         else:
@@ -496,10 +505,18 @@ def make_splitter(models: PlacedModels, passage_tokens: int, overlap: int) -> Sp
     return Splitter(tokenizer, models.documents.model, passage_tokens, overlap)
 
 
-def read_folder(texts: Texts, fresh: Path, reading: Reading, table: TableOptions, on_progress: OnProgress) -> Corpus:
-    """Write the passages of documents into the unfinished folder, and return them."""
+def read_folder(
+    texts: Texts, fresh: Path, reading: Reading, table: TableOptions, older: Path | None, on_progress: OnProgress
+) -> Corpus:
+    """Write the passages of documents into the unfinished folder, and return them.
+
+    Documents that cannot be read keep their passages of the older index, if that was made of the same folder.
+    """
     on_progress(READ, 0)
-    corpus = choose_columns(read_documents(texts.path, fresh / PASSAGES, reading, on_progress), texts.path, table)
+    if older is not None and not has_texts_of(older, texts.place, texts.name):
+        older = None
+    corpus = read_documents(texts.path, fresh / PASSAGES, reading, on_progress, older)
+    corpus = choose_columns(corpus, texts.path, table)
     on_progress(READ, 1)
     return corpus
 

@@ -24,6 +24,7 @@ import numpy as np
 from semsearch.app.errors import reply_to
 from semsearch.app.http import ASGIApp, HttpError, Message, Receive, Scope, Send, header
 from semsearch.app.middleware import discard_body
+from semsearch.app.reloading.reloader import bundle_of_request
 from semsearch.engine.embedder import Embedder, TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tensors import Array
@@ -41,6 +42,7 @@ OTHER_THREADS = 4  # with one, a search would wait while a bulk request is token
 BATCHES_PER_PIECE = 4  # batches of one request that wait at a time for each thread
 RETRY_AFTER = 2  # seconds, in which a core embeds a full queue of the default length with all-MiniLM-L6-v2
 LARGE_BODY = 4_096  # bytes; parsing a smaller one takes less time than refusing it
+PATHS_WITHOUT_TEXTS = ("/info", "/metrics")
 FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
 
 
@@ -214,10 +216,11 @@ class BatchingExecutor(Executor):
 
 
 class Admission:
-    """Refuses large bodies with 429 while the queue is full, before they are parsed, and delays each 429.
+    """Refuses requests before their body is parsed.
 
-    Some callers try again at once, and each of their requests would take processor time from the model. So a 429 is
-    sent after `delay` seconds.
+    While the bundle is behind, each gets 503. While the queue is full, one with a large body gets 429. Some callers try
+    again at once, and each of their requests would take processor time from the model. So a 429 is sent after `delay`
+    seconds.
     """
 
     def __init__(self, app: ASGIApp, executor: BatchingExecutor, delay: float = RETRY_AFTER) -> None:
@@ -233,12 +236,20 @@ class Admission:
                 await asyncio.sleep(self._delay)
             await send(message)
 
+        try:
+            self._check(scope)
+        except HttpError as refusal:
+            await discard_body(receive)
+            await reply_to(refusal, scope["path"])(scope, receive, delayed_send)
+            return
+        await self._app(scope, receive, delayed_send)
+
+    def _check(self, scope: Scope) -> None:
+        """Raise HttpError if a request is refused."""
+        served = bundle_of_request.get()
+        if served is not None and served.is_behind and scope["path"] not in PATHS_WITHOUT_TEXTS:
+            found = "bundle: this process cannot open the texts that the server has served last"
+            raise HttpError(503, f"{found}, expected them on its disk or in S3; try again later")
         announced = header(scope, b"content-length")
         if announced.isdigit() and int(announced) > LARGE_BODY:
-            try:
-                self._executor.check_room(int(announced))  # more than its tokens; of many tokens, only one piece waits
-            except HttpError as refusal:
-                await discard_body(receive)
-                await reply_to(refusal, scope["path"])(scope, receive, delayed_send)
-                return
-        await self._app(scope, receive, delayed_send)
+            self._executor.check_room(int(announced))  # more than its tokens; of many tokens, only one piece waits

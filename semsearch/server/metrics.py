@@ -92,7 +92,9 @@ class Metrics(Collector):
     def begin(self, worker: int) -> None:
         """Count in the row of this worker, from now on, in its process. `worker` is its number, from 0."""
         self._own = self._rows[worker]
+        self._own["connections"] = 0.0
         self._own["queued"] = 0.0  # a worker that had this number before can have died with requests
+        self._failures_before = float(self._own["failures"])  # polls of these workers that failed
 
     def count_request(self, path: str, status: int, stopwatch: Stopwatch) -> None:
         """Count a request that was answered."""
@@ -114,16 +116,20 @@ class Metrics(Collector):
         """Set the number of tokens that wait."""
         self._own["queued"] = tokens
 
+    def set_connections(self, number: int) -> None:
+        """Set the number of open connections."""
+        self._own["connections"] = number
+
     def count_left(self) -> None:
         """Count a request whose caller hung up."""
         with self._lock:
             self._own["left"] += 1
 
     def set_bundle(self, status: Status) -> None:
-        """Set the bundle that this worker serves, when it was loaded, and how many polls have failed."""
+        """Set the bundle that this worker serves, when it was loaded, and how many of its polls have failed."""
         self._own["version"] = status.version[:VERSION_CHARACTERS].encode()
         self._own["loaded_at"] = status.loaded_at
-        self._own["failures"] = status.failures
+        self._own["failures"] = self._failures_before + status.failures
 
     def collect(self) -> Iterator[Metric]:
         """Return the sums of all workers, as prometheus_client writes them. Series without a count are left out."""
@@ -146,6 +152,7 @@ class Metrics(Collector):
         _add_histogram(tokens, [], TOKENS_BUCKETS, rows["tokens"])
         yield from (requests, seconds, phases, texts, tokens)
         yield GaugeMetricFamily(f"{PREFIX}_queued_tokens", "Tokens that wait for the model.", rows["queued"].sum())
+        yield GaugeMetricFamily(f"{PREFIX}_connections", "Open connections.", rows["connections"].sum())
         left = "Requests dropped because their caller hung up."
         yield CounterMetricFamily(f"{PREFIX}_callers_left", left, rows["left"].sum())
         if self.keys is not None:
@@ -160,7 +167,7 @@ class Metrics(Collector):
             workers.add_metric([version.decode()], count)
         yield workers
         failed = "Polls that failed, or that found a bundle that cannot be served."
-        yield CounterMetricFamily(f"{PREFIX}_bundle_failures", failed, rows["failures"].sum())
+        yield CounterMetricFamily(f"{PREFIX}_bundle_failures", failed, self._rows["failures"].sum())
         if self._updates is not None:
             failed = "Updates of the index that failed."
             yield CounterMetricFamily(f"{PREFIX}_index_failures", failed, self._updates.failures)
@@ -184,6 +191,7 @@ def _row_of(routes: int) -> np.dtype[np.void]:
         ("texts", np.float64, len(TEXTS_BUCKETS) + 2),
         ("tokens", np.float64, len(TOKENS_BUCKETS) + 2),
         ("queued", np.float64),
+        ("connections", np.float64),
         ("left", np.float64),
         ("version", f"S{VERSION_CHARACTERS}"),
         ("failures", np.float64),

@@ -19,21 +19,24 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
+from semsearch.app.access.keys import StatedKeys
 from semsearch.app.app import create_app
-from semsearch.app.children import SharedFailures, how_it_ended
+from semsearch.app.children import Handover, SharedFailures, how_it_ended
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.reloading.reloader import FolderReloader, Reloader
 from semsearch.app.settings import Settings
-from semsearch.app.telemetry import Stopwatch, make_logger
+from semsearch.app.telemetry import Log, Stopwatch, make_logger
 from semsearch.engine.embedder import TOKENS_PER_BATCH
 from semsearch.server.batching import Admission, BatchingExecutor
+from semsearch.server.connections import Connections, as_peer
 from semsearch.server.metrics import Metrics
 
 # macOS's own libraries, which those for Python use there, start threads and fail in a process that was forked:
 # https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
 CAN_FORK = sys.platform == "linux"
 STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
+KEYS_BYTES = 1_000_000  # maximum length of the keys that a worker leaves; a secret in AWS has at most 65,536
 PATIENCE = 0.05  # seconds; a request that takes less time is not watched
 
 
@@ -44,20 +47,55 @@ class ServerApp:
     """
 
     def __init__(
-        self, app: ASGIApp, metrics: Metrics, reloader: Reloader | None = None, patience: float = PATIENCE
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        reloader: Reloader | None = None,
+        keys: StatedKeys | None = None,
+        log: Log | None = None,
+        workers: int = 1,
+        patience: float = PATIENCE,
     ) -> None:
-        """Watch a request after `patience` seconds."""
+        """Prepare for this number of workers. Watch a request after `patience` seconds."""
         self.app = app
         self._metrics = metrics
         self.reloader = reloader
+        self._keys = keys
+        self._bundles = [Handover() for _ in range(workers)]  # what each worker serves
+        self._accepted = [Handover(KEYS_BYTES) for _ in range(workers)]  # keys that each worker accepts
+        self._log = log
+        self._connections: Connections | None = None
         self._patience = patience
         self._is_stopping = False
 
     def begin(self, worker: int) -> None:
-        """Count in the row of this worker, from now on, in its process. `worker` is its number, from 0."""
+        """Take the place of the worker that had this number, from 0, before this process.
+
+        Count in its row, accept its keys, and serve its bundle.
+        """
         self._metrics.begin(worker)
+        if self._keys is not None:
+            self._keys.follow(self._accepted[worker])
         if self.reloader is not None:
+            self.reloader.follow(self._bundles[worker])
             self._metrics.set_bundle(self.reloader.status)
+
+    def watch_connections(self, port: int, most: int) -> None:
+        """Watch the connections to this port, of which each worker accepts `most`."""
+        assert self._log is not None
+        self._connections = Connections(port, most, self._log, self._metrics.set_connections)
+
+    def log_failed_update(self, error: str) -> None:
+        """Log why the index of documents was not updated, or not with all of them."""
+        assert self._log is not None
+        self._log.error("index update failed", extra={"error": error})
+
+    def look_again(self) -> None:
+        """Look for a new bundle now, and read the API keys again."""
+        if self.reloader is not None:
+            self.reloader.poll_now()
+        if self._keys is not None:
+            self._keys.read_again()
 
     def close_connections(self) -> None:
         """Let each reply from now on close its connection, because the server is about to stop."""
@@ -68,11 +106,17 @@ class ServerApp:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if scope["type"] == "lifespan":
             loop.add_signal_handler(STOPPING, self.close_connections)
+            loop.add_signal_handler(signal.SIGHUP, self.look_again)
             await receive()
             if self.reloader is not None:
                 self.reloader.poll_forever()
+            watching = None
+            if self._connections is not None:
+                watching = loop.create_task(self._connections.watch())
             await send({"type": "lifespan.startup.complete"})
             await receive()
+            if watching is not None:
+                watching.cancel()
             if self.reloader is not None:
                 self.reloader.stop()
             await send({"type": "lifespan.shutdown.complete"})
@@ -112,6 +156,8 @@ class ServerApp:
                 timer = loop.call_later(self._patience, start_watching)
 
         timer = loop.call_later(self._patience, start_watching)
+        if self._connections is not None:
+            self._connections.begin(as_peer(scope["client"]))
         try:
             await self.app(scope, receive_body, send_and_note)
             if status and "stopwatch" in scope:  # not in a preflight request of CORS
@@ -122,6 +168,8 @@ class ServerApp:
             task.uncancel()
             self._metrics.count_left()
         finally:
+            if self._connections is not None:
+                self._connections.end(as_peer(scope["client"]))
             timer.cancel()
             if watcher is not None:
                 watcher.cancel()
@@ -170,7 +218,7 @@ def make_app(
         metrics.keys = app.stored_keys.failures
     metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
-    return ServerApp(app, metrics, reloader)
+    return ServerApp(app, metrics, reloader, app.keys, log, workers)
 
 
 BACKLOG = 2048  # connections that wait until a worker accepts them
@@ -208,6 +256,7 @@ class Workers(MPServer):
             workers_kill_timeout=SECONDS_TO_STOP,
         )
         self._app = app
+        app.watch_connections(listeners[0].getsockname()[1], max_connections)
         self._listeners = listeners
         self._latest: dict[int, WorkerProcess] = {}
 
@@ -235,6 +284,16 @@ class Workers(MPServer):
             os._exit(0)
         super().signal_handler_interrupt(*arguments)  # type: ignore[no-untyped-call]
 
+    def _reload(self, spawn_target: Any, target_loader: Any) -> None:
+        """Let each worker look for a new bundle and read the API keys again, which SIGHUP asks for."""
+        self.reload_signal = False
+        self.main_loop_interrupt.clear()
+        for worker in self.wrks:
+            with suppress(ProcessLookupError):  # it has just died
+                os.kill(worker.inner.pid, signal.SIGHUP)
+        if self.interrupt_signal or self.interrupt_children:  # they came while the event was cleared
+            self.main_loop_interrupt.set()
+
     def _init_shared_socket(self) -> None:
         self._sso = None
 
@@ -249,6 +308,14 @@ class Workers(MPServer):
             with suppress(ProcessLookupError):  # it has just died
                 os.kill(worker.inner.pid, STOPPING)
         time.sleep(SECONDS_TO_LEAVE)
+        for worker in self.wrks:
+            worker.terminate()  # type: ignore[no-untyped-call]
+        # granian kills workers that seem to run a millisecond after their end, but the thread that waits for a worker
+        # can be late
+        end = time.monotonic() + SECONDS_TO_STOP
+        while any(worker.is_alive() for worker in self.wrks) and time.monotonic() < end:  # type: ignore[no-untyped-call]
+            time.sleep(0.02)
+        self.workers_kill_timeout = 1  # second, for those that still run
         super()._stop_workers()  # type: ignore[no-untyped-call]
 
     def _spawn_worker(  # type: ignore[override]  # as in granian

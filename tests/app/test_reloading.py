@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from semsearch.app.children import Handover
 from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request
-from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
+from semsearch.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish
 from semsearch.search.query import Query
 from tests.bundle_files import damage
-from tests.server.running import eventually
+from tests.server.running import WAIT, eventually
 from tests.world import write_bundle
 
 
@@ -38,6 +39,12 @@ def replace_files(bundle: Path, newer: Path) -> None:
         (bundle / f"{path.name}.new").rename(bundle / path.name)
 
 
+def look(reloader: FolderReloader) -> None:
+    """Look twice: files are opened when two looks have found the same."""
+    reloader.poll()
+    reloader.poll()
+
+
 def found_by(reloader: FolderReloader) -> str:
     found = finish(reloader.search(Query("an angry goose", 1), lambda phase: None))
     return str(found.results[0]["id"])
@@ -51,7 +58,7 @@ def test_a_new_bundle_is_served_and_a_running_request_keeps_the_old_one(
     reloader.poll()  # it is half replaced
     (bundle_copy / "moved").rename(bundle_copy / MANIFEST)
     replace_files(bundle_copy, newer)
-    reloader.poll()
+    look(reloader)
     assert found_by(reloader) == before != "new"
     bundle_of_request.reset(token)
     assert found_by(reloader) == "new"
@@ -64,8 +71,8 @@ def test_a_bundle_with_another_model_is_refused_once(reloader: FolderReloader, b
     other = replace(manifest, model=replace(manifest.model, name="other"))
     (newer / MANIFEST).write_text(other.to_json(), encoding="utf-8")
     replace_files(bundle_copy, newer)
-    reloader.poll()
-    reloader.poll()
+    look(reloader)
+    look(reloader)
     assert found_by(reloader) != "new"
     assert (reloader.status.switches, reloader.status.failures) == (0, 1)
     assert "another model, other" in str(reloader.status.error)
@@ -85,6 +92,23 @@ def test_the_thread_polls_on_when_the_folder_was_a_file_for_a_moment(bundle_copy
     assert found_by(reloader) == "new"
 
 
+def test_the_thread_polls_at_once_when_it_is_told_to(bundle_copy: Path, newer: Path) -> None:
+    reloader = FolderReloader(bundle_copy, poll_seconds=3600)
+    reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
+    reloader.poll_forever()
+    replace_files(bundle_copy, newer)
+
+    def has_switched() -> bool:
+        reloader.poll_now()
+        return reloader.status.switches == 1
+
+    assert eventually(has_switched)
+    reloader.stop()
+    assert reloader._thread is not None
+    reloader._thread.join(WAIT)
+    assert not reloader._thread.is_alive()
+
+
 def test_a_new_bundle_that_cannot_be_read_for_a_moment_is_reported_once_and_served_later(
     reloader: FolderReloader,
     bundle_copy: Path,
@@ -98,8 +122,8 @@ def test_a_new_bundle_that_cannot_be_read_for_a_moment_is_reported_once_and_serv
     replace_files(bundle_copy, newer)
     with monkeypatch.context() as patch:
         patch.setattr("semsearch.app.reloading.reloader.load", failing)
-        reloader.poll()
-        reloader.poll()
+        look(reloader)
+        look(reloader)
     assert "Too many open files" in str(reloader.status.error)
     assert reloader.info()["failures"] == 1
     assert [record.levelname for record in caplog.records] == ["ERROR"]
@@ -108,16 +132,96 @@ def test_a_new_bundle_that_cannot_be_read_for_a_moment_is_reported_once_and_serv
     assert reloader.info()["error"] is None
 
 
-def test_the_bundle_of_a_folder_that_is_gone_is_served_and_the_loss_is_shown(
-    reloader: FolderReloader, bundle_copy: Path
+def test_the_bundle_of_a_folder_that_is_gone_is_served_and_the_loss_is_reported_once(
+    reloader: FolderReloader, bundle_copy: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bundle_copy.rename(f"{bundle_copy}.moved")
-    reloader.poll()
+    look(reloader)
+    look(reloader)
     assert found_by(reloader)
     assert str(reloader.info()["error"]).startswith(f"{bundle_copy}: holds no manifest.json")
+    assert reloader.info()["failures"] == 1
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
     Path(f"{bundle_copy}.moved").rename(bundle_copy)
+    look(reloader)
+    assert (reloader.info()["error"], reloader.info()["switches"]) == (None, 0)
+
+
+def test_a_bundle_that_is_copied_file_by_file_is_served_when_the_last_file_is_there(
+    reloader: FolderReloader, bundle_copy: Path, newer: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for path in sorted(newer.iterdir()):  # manifest.json comes before passages.safetensors
+        content = path.read_bytes()
+        for copied in (len(content) // 2, len(content)):
+            (bundle_copy / path.name).write_bytes(content[:copied])
+            reloader.poll()
+    assert not caplog.records
     reloader.poll()
-    assert reloader.info()["error"] is None
+    assert found_by(reloader) == "new"
+    assert (reloader.status.switches, reloader.status.failures) == (1, 0)
+
+
+def test_a_refused_bundle_is_served_after_the_file_that_was_missing_has_come(
+    reloader: FolderReloader, bundle_copy: Path, newer: Path
+) -> None:
+    replace_files(bundle_copy, newer)
+    (bundle_copy / PASSAGES).rename(newer / "late")
+    look(reloader)
+    assert "passages.safetensors: is missing" in str(reloader.status.error)
+    (newer / "late").rename(bundle_copy / PASSAGES)
+    look(reloader)
+    assert found_by(reloader) == "new"
+    assert (reloader.status.failures, reloader.status.error) == (1, None)
+
+
+def test_a_file_that_comes_after_a_bundle_was_opened_is_served_too(
+    reloader: FolderReloader, bundle_copy: Path, newer: Path
+) -> None:
+    older = (bundle_copy / PASSAGES).read_bytes()
+    (bundle_copy / PASSAGES).write_bytes(older.replace(b"story-1", b"STORY-1"))  # of the same length
+    look(reloader)
+    assert found_by(reloader).startswith("STORY-1")
+    (newer / PASSAGES).write_bytes(older)
+    (newer / PASSAGES).rename(bundle_copy / PASSAGES)
+    look(reloader)
+    assert found_by(reloader).startswith("story-1")
+
+
+def test_a_process_that_replaces_another_serves_what_that_one_served(bundle_copy: Path, newer: Path) -> None:
+    first, second = FolderReloader(bundle_copy), FolderReloader(bundle_copy)
+    for each in (first, second):
+        each.connect(Executor(each.load().embedder), logging.getLogger("tests"))
+    handover = Handover()
+    first.follow(handover)
+    assert handover.read() is None
+    replace_files(bundle_copy, newer)
+    look(first)
+    second.follow(handover)
+    assert found_by(second) == "new"
+    assert second.info()["version"] == first.info()["version"]
+
+
+def test_a_process_that_replaces_another_is_behind_while_the_folder_holds_nothing_that_it_can_serve(
+    bundle_copy: Path, newer: Path
+) -> None:
+    first, second = FolderReloader(bundle_copy), FolderReloader(bundle_copy)
+    for each in (first, second):
+        each.connect(Executor(each.load().embedder), logging.getLogger("tests"))
+    handover = Handover()
+    first.follow(handover)
+    replace_files(bundle_copy, newer)
+    look(first)
+    (bundle_copy / MANIFEST).write_text('{"format_version": 99}')
+    second.follow(handover)
+    look(second)
+    assert second.served.is_behind
+    assert "format_version is 99" in str(second.status.error)
+    bundle_copy.rename(newer.parent / "gone")
+    look(second)
+    assert second.served.is_behind
+    newer.rename(bundle_copy)
+    look(second)
+    assert found_by(second) == "new"
 
 
 def test_with_verify_a_damaged_bundle_is_served_neither_first_nor_later(bundle_copy: Path, newer: Path) -> None:
@@ -125,7 +229,7 @@ def test_with_verify_a_damaged_bundle_is_served_neither_first_nor_later(bundle_c
     reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
     damage(newer / "index.safetensors")
     replace_files(bundle_copy, newer)
-    reloader.poll()
+    look(reloader)
     assert "index.safetensors: is damaged" in str(reloader.status.error)
     assert found_by(reloader) != "new"
     with pytest.raises(BundleError, match="is damaged"):

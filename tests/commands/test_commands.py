@@ -1,5 +1,6 @@
 """The console script, as its user sees it, in a folder with an export/ and a function.py of the user's own."""
 
+import errno
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import time
 import tomllib
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -168,19 +170,66 @@ def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_
         assert "a folder without files" in str(process.error_of_first())
         (documents.parent / "a.md").rename(documents / "a.md")
         assert eventually(lambda: process.updates.error is None)
-        os.kill(process.number, signal.SIGKILL)
-        assert eventually(lambda: process.updates.failures == 2)
+        number, failures = process.number, process.updates.failures
+        os.kill(number, signal.SIGHUP)  # of a terminal that was closed
+        os.kill(number, signal.SIGKILL)
+        assert eventually(lambda: process.updates.failures == failures + 1)
         assert eventually(lambda: process.updates.error is None)  # the new process found that the index is current
     assert "the process that makes its index was ended by the signal SIGKILL" in capsys.readouterr().err
+
+
+MADE = SimpleNamespace(corpus=SimpleNamespace(outdated=(), refused=()))  # what an update returns
+NOT_READ = SimpleNamespace(corpus=SimpleNamespace(outdated=("a.md: Permission denied",), refused=("a.md",)))
+
+
+def test_an_update_that_failed_is_tried_again_although_no_file_has_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    outcomes: list[Any] = [OSError(errno.ENOSPC, "No space left on device", "bundle"), NOT_READ, MADE]
+
+    def update(*arguments: object) -> Any:
+        outcome = outcomes.pop(0)
+        if not outcomes:
+            os.close(writing)  # ends the process
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr("semsearch.commands.watching.update", update)
+    with os.fdopen(reading) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(folder, folder / "b", watch=True, pause=0.0) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        ["bundle: No space left on device", False],
+        [f"{folder}: 1 documents were not read, such as a.md: Permission denied", True],
+        ["", True],
+    ]
+
+
+def test_a_broken_link_keeps_nothing_else_out_and_is_tried_again_by_the_next_search(documents: Path) -> None:
+    (documents / "broken.md").symlink_to("nowhere.md")
+    for _ in range(2):
+        write_story(documents / "b.md", "The ferry")
+        done = run("query", "notes", "The ferry")
+        assert "The ferry." in done.out
+        assert "notes: not read: broken.md: a link to nowhere.md: No such file or directory\n" in done.err
+    write_story(documents / "nowhere.md", "The night nurse")
+    assert "The night nurse." in run("query", "notes", "The night nurse").out
 
 
 def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stated = []
-    monkeypatch.setattr("semsearch.indexing.make.index", lambda *places, **options: stated.append(options))
+
+    def index(*places: object, **options: Any) -> Any:
+        stated.append(options)
+        return MADE
+
+    monkeypatch.setattr("semsearch.indexing.make.index", index)
     assert main(folder, folder / "b", watch=False) == 0
-    assert capsys.readouterr().out == "\n"
+    assert capsys.readouterr().out == '["", true]\n'
     assert [options["base_url"] for options in stated] == [folder.as_uri()]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semsearch.server.workers import ServerApp
@@ -81,6 +82,22 @@ async def test_a_request_that_was_answered_is_not_cancelled() -> None:
 
     await server.watched(lingers)(SCOPE, server.receive, server.send)
     assert (server.left, finished) == (0, [True])
+
+
+async def test_a_connection_is_not_silent_while_its_request_is_answered() -> None:
+    server = Server()
+    seen: list[object] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append("answer")
+        raise ZeroDivisionError
+
+    watched = server.watched(app)
+    connections: Any = SimpleNamespace(begin=seen.append, end=seen.append)
+    watched._connections = connections
+    with pytest.raises(ZeroDivisionError):
+        await watched({**SCOPE, "client": ("::1", "49822")}, server.receive, server.send)
+    assert seen == [("::1", 49822), "answer", ("::1", 49822)]
 
 
 async def test_the_polls_start_and_stop_with_the_worker() -> None:

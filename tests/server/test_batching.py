@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from semsearch.app.http import HttpError
+from semsearch.app.reloading.reloader import ActiveBundle, bundle_of_request
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from semsearch.engine.quantization import Embeddings
@@ -286,6 +287,28 @@ async def test_a_full_queue_refuses_a_large_body_before_it_is_parsed_and_no_othe
     gated.gate.set()
     await asyncio.gather(*tasks)
     assert (sent[0]["status"], Headers(raw=sent[0]["headers"]).get("retry-after")) == (status, retry_after)
+
+
+@pytest.mark.parametrize(("path", "status"), [("/similar", 503), ("/health", 503), ("/info", 200), ("/metrics", 200)])
+async def test_a_process_whose_bundle_is_behind_refuses_all_but_what_operators_read(
+    gated: GatedEmbedder, path: str, status: int
+) -> None:
+    sent: list[Message] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    served: Any = None
+    bundle_of_request.set(ActiveBundle(served, "", None, is_behind=True))  # in the context of this test alone
+    scope = {"type": "http", "method": "GET", "path": path, "headers": []}
+    await Admission(app, execution_over(gated))(scope, receive, send)
+    assert sent[0]["status"] == status
 
 
 @pytest.mark.parametrize("rows", [200, 10_000_000, None])

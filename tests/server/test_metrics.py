@@ -6,10 +6,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from semsearch.app.children import SharedFailures
+from semsearch.app.reloading.reloader import Status
 from semsearch.app.settings import Settings
 from semsearch.engine.bundle import MANIFEST
+from semsearch.server.metrics import Metrics
 from semsearch.server.workers import ServerApp, make_app
 from tests.server.running import counted
 from tests.world import InProcess
@@ -59,13 +62,25 @@ def test_the_bundle_of_each_worker_is_shown(app: ServerApp, client: httpx.Client
     assert 0 < samples["bundle_loaded_timestamp_seconds",] < time.time() + 1
 
 
+def test_failed_polls_of_a_worker_that_died_still_count() -> None:
+    app, metrics = FastAPI(), Metrics()
+    metrics.add_route(app)
+    client = httpx.Client(transport=InProcess(app), base_url="http://tests")
+    for version, failures, total in (("one", 2, 2), ("one", 0, 2), ("", 3, 5)):  # "" while it can serve none
+        if failures == 0:
+            metrics.begin(0)  # the next worker with this number
+        metrics.set_bundle(Status("", version, failures=failures))
+        assert counted(client.get("/metrics").text)["bundle_failures_total",] == total
+
+
 def test_polls_and_updates_that_fail_are_counted_and_the_last_error_is_shown(bundle_copy: Path) -> None:
     updates = SharedFailures()
     app = make_app(Settings(bundle_dir=bundle_copy), 1, 10**6, updates=updates)
     updates.fail("notes: the process that makes its index was ended by the signal SIGKILL")
     (bundle_copy / MANIFEST).write_text("[]")
     assert app.reloader is not None
-    app.reloader.poll()
+    for _ in range(2):  # files are opened when two looks have found the same
+        app.reloader.poll()
     with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
         samples = counted(client.get("/metrics").text)
         shown = client.get("/info").json()["bundle"]

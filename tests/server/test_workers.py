@@ -6,12 +6,16 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 
+from semsearch.server.workers import Workers
 from tests.project import needs_linux
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
@@ -72,6 +76,37 @@ def test_workers_that_die_are_replaced_their_counts_stay_no_connection_is_refuse
     assert have_ended
 
 
+@needs_linux("fork")
+def test_sighup_reads_the_keys_again_and_a_new_worker_accepts_no_removed_one(bundle: Path, tmp_path: Path) -> None:
+    old, new, keys = "old-key-0123456789", "new-key-0123456789", tmp_path / "keys"
+    keys.write_text(old)
+    with started(bundle, environment=os.environ | {"API_KEYS_FILE": str(keys)}) as server:
+        address = address_of(server)
+        drain(server)
+
+        def statuses() -> list[int]:
+            return [
+                httpx.get(
+                    f"{address}/info", headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=WAIT
+                ).status_code
+                for key in (old, new)
+            ]
+
+        assert statuses() == [200, 401]
+        with closing(HTTPConnection(address.removeprefix("http://"), timeout=WAIT)) as caller:
+            caller.request("POST", "/similar", b" " * 30_000_000)  # it reads the reply only when all is sent
+            assert caller.getresponse().status == 401
+        keys.write_text(new)
+        server.send_signal(signal.SIGHUP)
+        assert eventually(lambda: statuses() == [401, 200])
+        (worker,) = workers_of(server)
+        os.kill(worker, signal.SIGKILL)
+        assert statuses() == [401, 200]
+        assert workers_of(server) != [worker]
+        server.terminate()
+        assert server.wait(WAIT) == 0
+
+
 def test_a_connection_that_sends_no_whole_head_in_time_is_closed(bundle: Path) -> None:
     with started(bundle, "--idle-timeout", "1") as server, ExitStack() as stack:
         address = httpx.URL(address_of(server))
@@ -82,6 +117,50 @@ def test_a_connection_that_sends_no_whole_head_in_time_is_closed(bundle: Path) -
             caller.sendall(sent)
             replies.append(stack.enter_context(caller.makefile("rb")))
         assert [reply.read()[:12] for reply in replies] == [b"", b"HTTP/1.1 200", b""]
+
+
+@pytest.mark.slow  # tests/server/test_connections.py covers all but granian's part
+def test_silent_callers_do_not_keep_others_out(bundle: Path) -> None:
+    with started(bundle, "--max-connections", "3") as server, ExitStack() as stack:
+        address = httpx.URL(address_of(server))
+        printed = drain(server)
+        silent = [stack.enter_context(socket.create_connection((address.host, address.port), WAIT)) for _ in range(7)]
+        assert httpx.get(f"{address}/health", trust_env=False, timeout=WAIT).status_code == 200  # it waits in line
+        assert silent[0].recv(1) == b""
+        assert "all connections are taken" in "".join(printed)
+        assert 0 < metrics_of(str(address))["connections",] <= 3
+
+
+class EndedWorker:
+    """A worker that has just ended, which is noticed only after some looks. granian watches it in a thread."""
+
+    idx, interrupt_by_parent, inner = 0, False, SimpleNamespace(pid=2**22 + 1)  # no process has such a number
+
+    def __init__(self) -> None:
+        self.looks, self.was_killed = 0, False
+
+    def is_alive(self) -> bool:
+        self.looks += 1
+        return self.looks < 5
+
+    def terminate(self) -> None:
+        pass
+
+    def join(self, timeout: float | None = None) -> None:
+        pass
+
+    def kill(self) -> None:
+        self.was_killed = True
+
+
+def test_a_worker_that_ended_in_time_is_not_killed() -> None:
+    app: Any = SimpleNamespace(watch_connections=lambda port, most: None)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Workers(app, [listener], 1, 1)
+    worker: Any = EndedWorker()
+    server.wrks = [worker]
+    server._stop_workers()
+    assert not worker.was_killed
 
 
 @needs_linux("fork")

@@ -3,7 +3,12 @@
 Imported only if there are keys or bound filters.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from ipaddress import ip_address
 from secrets import compare_digest
@@ -12,15 +17,55 @@ from typing import TYPE_CHECKING, Any
 from semsearch.app.access.binding import OPEN_PATHS, answer_bound, bind_claim, is_open
 from semsearch.app.errors import ErrorReply, error_reply
 from semsearch.app.http import ASGIApp, Receive, Reply, Scope, Send
-from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
+from semsearch.app.middleware import discard_body
+from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_api_keys
+from semsearch.app.telemetry import Log
 from semsearch.engine.loading import Loaded
 from semsearch.engine.metadata.filters import FilterError, read_filter
 
 if TYPE_CHECKING:
-    from semsearch.app.access.stored_keys import StoredKeys
+    from semsearch.app.children import Handover  # of a server's workers; a function has none
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that browsers on this machine send for its own servers
+SECONDS_TO_DISCARD = 5.0  # for the body of a caller without a key, who could otherwise keep a connection
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
+
+
+class StatedKeys:
+    """The keys of API_KEYS, API_KEYS_FILE and API_KEY_HASHES, of which the file can be read again."""
+
+    def __init__(self, settings: Settings, logger: Log, environment: Mapping[str, str] = os.environ) -> None:
+        """Take the keys of the settings, and the environment that they were read from."""
+        self._logger, self._environment = logger, environment
+        self._handover: Handover | None = None
+        self.latest: Sequence[ApiKey] = settings.api_keys
+
+    async def get(self) -> Sequence[ApiKey]:
+        """Return the keys."""
+        return self.latest
+
+    def read_again(self) -> None:
+        """Read the keys again. If that fails, those that were read before stay valid."""
+        try:
+            self._accept(read_api_keys(self._environment))
+        except SettingsError as error:
+            self._logger.error("API keys were not read", extra={"error": str(error)})
+
+    def follow(self, handover: "Handover") -> None:
+        """Accept the keys that the process before this one accepted, and leave what this one accepts to the next one.
+
+        A new worker is a copy of the process that read the keys at the server's start. Some were removed since.
+        """
+        self._handover = handover
+        left = handover.read()
+        if left is not None:
+            self.latest = [ApiKey(**key) for key in json.loads(left or b"[]")]  # none if they are not known
+
+    def _accept(self, keys: Sequence[ApiKey]) -> None:
+        """Let these keys be valid. They are left to the next process first."""
+        if self._handover is not None:
+            self._handover.write(json.dumps([asdict(key) for key in keys]).encode())
+        self.latest = keys
 
 
 class ApiKeys:
@@ -40,6 +85,9 @@ class ApiKeys:
             await answer_bound(self._app, None, scope, receive, send)
         elif (key := find_key(scope, await self._keys())) is None:
             await _refusal(scope)(scope, receive, send)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SECONDS_TO_DISCARD):
+                    await discard_body(receive)
         else:
             scope["log_fields"]["key"] = key.name
             await answer_bound(self._app, key.filter, scope, receive, send)
@@ -70,17 +118,14 @@ def _refusal(scope: Scope) -> Reply:
     return reply
 
 
-def access_layers(
-    bundle: Loaded, settings: Settings, stored: "StoredKeys | None"
-) -> list[Callable[[ASGIApp], ASGIApp]]:
-    """Return the ASGI layers for the keys and filters of the settings, and for the stored keys, innermost first.
+def access_layers(bundle: Loaded, settings: Settings, keys: "StatedKeys | None") -> list[Callable[[ASGIApp], ASGIApp]]:
+    """Return the ASGI layers for the keys and for the filters of the settings, innermost first.
 
     Raises SettingsError if a bound filter does not fit the bundle.
     """
-    keys: Sequence[ApiKey] = settings.api_keys
-    if stored is not None:
-        keys = stored.latest
-    filters = {f"the filter of {key.name}": key.filter for key in keys if key.filter is not None}
+    filters = {}
+    if keys is not None:
+        filters = {f"the filter of {key.name}": key.filter for key in keys.latest if key.filter is not None}
     layers: list[Callable[[ASGIApp], ASGIApp]] = []
     if settings.jwt_filter:
         filters["JWT_FILTER"] = {settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}
@@ -92,18 +137,9 @@ def access_layers(
             read_filter(condition, bundle.column_kinds)
         except FilterError as error:
             raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
-    if stored is not None:
-        layers.append(partial(ApiKeys, keys=stored.get))
-    elif settings.api_keys:
-        layers.append(partial(ApiKeys, keys=_unchanged(settings.api_keys)))
+    if keys is not None:
+        layers.append(partial(ApiKeys, keys=keys.get))
     return layers
-
-
-def _unchanged(keys: Sequence[ApiKey]) -> Callable[[], Awaitable[Sequence[ApiKey]]]:
-    async def get() -> Sequence[ApiKey]:
-        return keys
-
-    return get
 
 
 def check_listener(address: str, settings: Settings, is_open: bool) -> None:

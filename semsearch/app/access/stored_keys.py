@@ -15,8 +15,9 @@ from http.client import HTTPException
 from threading import Thread
 from time import monotonic
 
+from semsearch.app.access.keys import StatedKeys
 from semsearch.app.children import SharedFailures
-from semsearch.app.settings import IN_LAMBDA, ApiKey, Settings, SettingsError, read_hashes
+from semsearch.app.settings import IN_LAMBDA, ApiKey, Settings, SettingsError, read_api_keys, read_hashes
 from semsearch.app.telemetry import Log, make_metrics
 from semsearch.aws.requests import CredentialsError, Service
 from semsearch.aws.s3.objects import PAUSE, TRIES
@@ -35,51 +36,77 @@ STORES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 
 
-class StoredKeys:
-    """Keys in a secret of AWS Secrets Manager or a parameter of AWS Systems Manager, read again each minute."""
+class StoredKeys(StatedKeys):
+    """Keys in a secret of AWS Secrets Manager or a parameter of AWS Systems Manager, read again each minute.
+
+    With them, those of the environment and of the file are read again.
+    """
 
     def __init__(self, settings: Settings, logger: Log, environment: Mapping[str, str] = os.environ) -> None:
         """Read the keys. Raises SettingsError if that fails."""
-        self._settings, self._logger = settings, logger
-        self._environment = environment
+        super().__init__(settings, logger, environment)
+        self._settings = settings
         self.failures: SharedFailures = SharedFailures()
         self.read()
 
     def read(self) -> None:
         """Read the keys now. Raises SettingsError if that fails."""
         self._asked_at = monotonic()
-        self.latest: Sequence[ApiKey] = self._read()
+        self._accept(self._read())
+        self._report_if_there_is_none()
+
+    def read_again(self) -> None:
+        """Read the keys again, in a thread."""
+        self._start_reading()
+
+    def _start_reading(self) -> Thread:
+        self._asked_at = monotonic()
+        reading = Thread(target=self._read_again, name="keys", daemon=True)
+        reading.start()
+        return reading
 
     async def get(self) -> Sequence[ApiKey]:
         """Return the keys, including those of the settings. If reading them again fails, keep the keys read before."""
         age = monotonic() - self._asked_at
         if age >= SECONDS_KEPT:
-            self._asked_at = monotonic()
-            reading = Thread(target=self._read_again, name="keys", daemon=True)
-            reading.start()
+            reading = self._start_reading()
             if age >= 2 * SECONDS_KEPT:  # nothing has tried meanwhile: the process was frozen, or had no requests
                 await asyncio.to_thread(reading.join, STORE_TIMEOUT)
         return self.latest
 
     def _read_again(self) -> None:
         try:
-            self.latest = self._read()
+            self._accept(self._read())
         except Exception as error:  # reported, and tried again a minute later
             self._logger.exception("API keys were not read", extra={})
-            self.failures.fail(str(error))
-            if IN_LAMBDA in self._environment:
-                metrics = make_metrics(self._settings)
-                metrics.add_metric("KeysNotRead", "Count", 1.0)
-                metrics.flush_metrics()
+            self._fail(str(error))
         else:
+            self._report_if_there_is_none()
+
+    def _report_if_there_is_none(self) -> None:
+        """Report that no key is valid: an operator can have emptied the store by mistake."""
+        if self.latest:
             self.failures.succeed()
+            return
+        found = f"API_KEYS_ARN: {self._settings.api_keys_arn} holds no key, expected one or more"
+        reason = f"{found}; every request gets 401 until one is added"
+        self._logger.error("there are no API keys", extra={"error": reason})
+        self._fail(reason)
+
+    def _fail(self, reason: str) -> None:
+        """Count a failure, show it in GET /info, and in Lambda send the metric KeysNotRead."""
+        self.failures.fail(reason)
+        if IN_LAMBDA in self._environment:
+            metrics = make_metrics(self._settings)
+            metrics.add_metric("KeysNotRead", "Count", 1.0)
+            metrics.flush_metrics()
 
     def _read(self) -> Sequence[ApiKey]:
         arn = self._settings.api_keys_arn
         content = self._content(arn)
         if content.startswith("arn:"):  # the parameter of the stack can contain the ARN of ApiKeysArn
             content = self._content(content)
-        others = self._settings.api_keys
+        others = read_api_keys(self._environment)
         if not content.strip():
             return others
         return *others, *read_hashes(f"API_KEYS_ARN: {arn}", content)

@@ -4,13 +4,16 @@ A request keeps the bundle that was current when it began. A poll runs in a thre
 current one, and makes it current with a single assignment.
 """
 
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter, time
+from typing import TYPE_CHECKING
 
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
@@ -23,17 +26,31 @@ from semsearch.search.executor import Executor
 from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 
+if TYPE_CHECKING:
+    from semsearch.app.children import Handover  # of a server's workers; a function has none
+
+BundleFiles = dict[str, tuple[int, int, int]]  # by name: inode, bytes, and nanoseconds of the last change
+
 VERSION_CHARACTERS = 12  # first characters of a version in the header `x-bundle`
-SECONDS_BETWEEN_LOOKS = 1.0  # between two looks at manifest.json in a folder
+SECONDS_BETWEEN_LOOKS = 0.5  # between two looks at the files in a folder
 
 
 @dataclass(eq=False)
 class ActiveBundle:
-    """One bundle, its version, the SHA-256 of its manifest, and the search over it, made by `connect`."""
+    """One bundle, its version, the SHA-256 of its manifest, and the search over it, made by `connect`.
+
+    A bundle that `is_behind` is older than the one that the process before this one served: no request is answered with
+    it. Its version is "".
+    """
 
     bundle: Loaded
     version: str
     search: SearchFunction | None
+    is_behind: bool = field(default=False, kw_only=True)
+
+    def handover(self) -> bytes:
+        """Return what the process that replaces this one needs to serve the same."""
+        return self.version.encode()
 
 
 # the bundle of the request that is being answered; None outside of requests
@@ -71,13 +88,36 @@ class Reloader:
         self._poll_seconds = poll_seconds
         self._executor: Executor | None = None
         self._logger: Log | None = None
-        self._is_stopped = Event()
+        self._is_stopped = False
+        self._is_due = Event()
         self._thread: Thread | None = None
+        self._handover: Handover | None = None
 
     def connect(self, executor: Executor, logger: Log) -> None:
         """Search with this executor, and log each switch and each failure."""
         self._executor, self._logger = executor, logger
         self.served.search = make_search(self.served.bundle, executor)
+
+    def follow(self, handover: "Handover") -> None:
+        """Serve what the process before this one served, and leave what this one serves to the next one.
+
+        A new worker is a copy of the process that opened the bundle of the server's start. If it cannot open the newer
+        one now, its bundle is behind until a poll succeeds.
+        """
+        self._handover = handover
+        left = handover.read()
+        if left is None or left == self.served.handover():
+            return
+        self.served = replace(self.served, version="", is_behind=True)
+        self.status.version = ""
+        try:
+            self._resume(left)
+        except Exception as error:  # noqa: BLE001  reported, and a poll can succeed
+            self._fail(reason_of(error))
+
+    def _resume(self, left: bytes) -> None:
+        """Serve what the process before this one left, if it is on the disk. `left` is b"" if that is not known."""
+        raise NotImplementedError
 
     def per_request(self, app: ASGIApp) -> ASGIApp:
         """Return an app that assigns one bundle to each request, and names it in the reply's header `x-bundle`."""
@@ -124,19 +164,31 @@ class Reloader:
         raise NotImplementedError
 
     def poll_forever(self) -> None:
-        """Start a thread that polls at once, and then at each interval until `stop`."""
+        """Start a thread that polls at once, then at each interval and after `poll_now`, until `stop`."""
 
         def run() -> None:
-            self.poll()
-            while not self._is_stopped.wait(self._poll_seconds):
+            while not self._is_stopped:
                 self.poll()
+                self._is_due.wait(self._poll_seconds)
+                self._is_due.clear()
 
         self._thread = Thread(target=run, name="poll", daemon=True)
         self._thread.start()
 
+    def poll_now(self) -> None:
+        """Let the thread poll at once, or once more if it polls just now."""
+        self._is_due.set()
+
     def stop(self) -> None:
         """Stop polling."""
-        self._is_stopped.set()
+        self._is_stopped = True
+        self._is_due.set()
+
+    def _serve(self, active: ActiveBundle) -> None:
+        """Make a bundle current. It is left to the next process first, so that no reply is newer than what is left."""
+        if self._handover is not None:
+            self._handover.write(active.handover())
+        self.served = active
 
     def _switched(self, version: str, began: float, removed: int = 0) -> None:
         message = "bundle switched"
@@ -198,10 +250,11 @@ def is_final(error: Exception) -> bool:
 
 
 class FolderReloader(Reloader):
-    """Serves the bundle in a folder, and each one that `index` puts in its place.
+    """Serves the bundle in a folder, and each one that takes its place.
 
-    `index` removes manifest.json before it moves other files, and moves the new one last. So a bundle is whole if its
-    manifest is the same before and after the files were opened.
+    `index` removes manifest.json before it moves other files, and moves the new one last. A copy can write the files in
+    any order, and takes its time. So they are opened when two looks have found the same, and again when one of them has
+    changed. A bundle is whole if its files are the same before and after they were opened.
     """
 
     def __init__(self, folder: Path, poll_seconds: float = SECONDS_BETWEEN_LOOKS, *, verify: bool = False) -> None:
@@ -209,44 +262,59 @@ class FolderReloader(Reloader):
         super().__init__(str(folder), poll_seconds)
         self._folder = folder
         self._verify = verify
-        self._seen = ""  # the newest version that was opened or refused
-        self._refused: str | None = None  # why the newest version cannot be served
+        self._served_files: BundleFiles | None = None
+        self._refused_files: BundleFiles | None = None
+        self._last_files: BundleFiles | None = None  # at the last look
 
     def load(self) -> Loaded:
         """Open the first bundle, and serve it. Raises BundleError or TensorsError."""
         began = perf_counter()
+        self._served_files = self._files()
         self.served = self._open(self._version(), None)
-        self._seen = self.served.version
         self._set_version(self.served.version, began)
         return self.served.bundle
 
+    def _resume(self, left: bytes) -> None:
+        """Serve the bundle in the folder, which is that of the process before this one or a newer one."""
+        self._served_files = None
+        self._switch(self._files())
+
     def _look(self) -> None:
-        """Switch to the bundle in the folder if it is another one with the same model."""
-        began, version = perf_counter(), self._version()
-        if version == "":
-            self.status.error = f"{self._folder}: holds no {MANIFEST}; a process that starts now would fail"
-            return
-        if version == self._seen:
-            self.status.error = self._refused
-            return
+        """Switch to the bundle in the folder if its files are other ones, and hold the same model."""
+        files = self._files()
+        are_written = files != self._last_files
+        self._last_files = files
+        if files == self._served_files:
+            self.status.error = None
+        elif not are_written and files != self._refused_files:
+            self._switch(files)
+
+    def _switch(self, files: BundleFiles) -> None:
+        """Open these files, and serve them. Raises BundleError and other errors if that is not possible."""
+        began = perf_counter()
         try:
+            version = self._version()
+            if not version:
+                raise BundleError(f"{self._folder}: holds no {MANIFEST}; a process that starts now would fail")
             self._check_model(read_manifest(self._folder), "start this process again")
-            served = self._open(version, self.served.bundle.embedder)
+            active = self._open(version, self.served.bundle.embedder)
         except Exception as error:
-            if self._version() != version:  # the files were being replaced, and the next poll opens them
+            if self._files() != files:  # they are being replaced, and a later look opens them
                 return
-            if not is_final(error):
-                raise
-            self._seen, self._refused = version, reason_of(error)
-            self._fail(self._refused)
+            if is_final(error):
+                self._refused_files = files
+            raise
+        if self._files() != files:
             return
-        if self._version() == version:
-            self._seen, self._refused = version, None
-            self.served: ActiveBundle = served
+        self._served_files = files
+        is_other = version != self.status.version
+        self._serve(active)
+        self.status.error = None
+        if is_other:
             self._switched(version, began)
 
     def _fail(self, reason: str) -> None:
-        """Report a failure, but not again each second."""
+        """Report a failure, but not again at each look."""
         if self.status.error != reason:
             super()._fail(reason)
 
@@ -263,3 +331,13 @@ class FolderReloader(Reloader):
             return sha256((self._folder / MANIFEST).read_bytes()).hexdigest()
         except FileNotFoundError:
             return ""
+
+    def _files(self) -> BundleFiles:
+        """Return the states of the files in the folder, none while there is no folder."""
+        found = {}
+        with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # it has just been removed
+                    status = entry.stat()
+                    found[entry.name] = status.st_ino, status.st_size, status.st_mtime_ns
+        return found

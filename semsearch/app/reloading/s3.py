@@ -9,12 +9,14 @@ In Lambda a process is frozen between requests. A request starts the poll when i
 finished continues during later requests. It opens new connections in place of those that broke meanwhile.
 """
 
+import json
 import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
 from time import monotonic, perf_counter
@@ -27,7 +29,7 @@ from semsearch.aws.s3.folders import SharedFolder, closed_if_failed, open_shared
 from semsearch.aws.s3.objects import TIMEOUT, Objects, RemoteError
 from semsearch.aws.s3.published import POINTER, Pointer, parse_pointer
 from semsearch.aws.search import make_search
-from semsearch.engine.bundle import read_manifest
+from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
 
@@ -41,6 +43,10 @@ class PublishedBundle(ActiveBundle):
     """A bundle without its removed rows, and the pointer that names it."""
 
     pointer: Pointer
+
+    def handover(self) -> bytes:
+        """Return the pointer as `parse_pointer` reads it."""
+        return json.dumps(asdict(self.pointer)).encode()
 
 
 class BundleReloader(Reloader):
@@ -58,7 +64,8 @@ class BundleReloader(Reloader):
         super().__init__(settings.bundle_url, settings.bundle_poll_seconds)
         self._settings, self._by_requests = settings, by_requests
         self._objects = Objects(settings.bundle_url, environment)
-        self._own_folder = own_folder(environment)
+        self._make_own_folder = partial(own_folder, environment)
+        self._own_folder = self._make_own_folder()
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
         if by_requests:
@@ -94,6 +101,19 @@ class BundleReloader(Reloader):
         self.served = self._open(*self._fetched)
         del self._fetched  # from now on only `served` keeps the folder
         return self.served.bundle
+
+    def _resume(self, left: bytes) -> None:
+        """Open the bundle that the process before this one served, unless its files are gone."""
+        self._etag = self._refused = None  # the next poll reads the pointer, also if it is that of the server's start
+        if not left:
+            raise BundleError(
+                f"{self.status.source}: the version that was served is not known; a poll takes the current"
+            )
+        pointer = parse_pointer(left, "the pointer of the worker before this one")
+        folder = self._own_folder / pointer.version
+        if not folder.is_dir():
+            raise BundleError(f"{folder}: is gone, expected the bundle that was served; a poll fetches the current one")
+        self._switch(pointer)
 
     def _begin_request(self) -> PublishedBundle:
         is_due = monotonic() - self._last_poll >= self._settings.bundle_poll_seconds
@@ -151,9 +171,10 @@ class BundleReloader(Reloader):
 
     def _switch(self, pointer: Pointer) -> None:
         served = self.served.pointer
-        if (pointer.version, pointer.removed_rows) != (served.version, served.removed_rows):
+        is_other = (pointer.version, pointer.removed_rows) != (served.version, served.removed_rows)
+        if is_other or self.served.is_behind:
             began = perf_counter()
-            self.served = self._open_beside(pointer)
+            self._serve(self._open_beside(pointer))
             self._switched(pointer.version, began, len(pointer.removed_rows))
         self.status.error = None
 
@@ -163,7 +184,8 @@ class BundleReloader(Reloader):
         def fill(folder: Path) -> None:
             fetch(self._objects, pointer.version, folder, current.folder, AT_ONCE_BESIDE)
 
-        folder = open_shared(self._own_folder / pointer.version, fill)
+        # made again here: systems remove folders below /tmp that have been unused for some days
+        folder = open_shared(self._make_own_folder() / pointer.version, fill)
         with closed_if_failed(folder):
             advice = "roll back, and publish another model under another prefix"
             self._check_model(read_manifest(folder.path), advice)

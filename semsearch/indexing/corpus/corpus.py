@@ -51,7 +51,10 @@ class Corpus:
     numeric_strings: tuple[str, ...] = ()
     split_texts: int = 0  # texts of a table that are more than one passage
     documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
-    unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
+    unreadable: tuple[str, ...] = ()  # documents that were not read, each with its path and the reason
+    # those of the unreadable ones whose passages in the older index stay, or that the system refused to read
+    outdated: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()  # paths of documents and folders that the system refused to read
     incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
     of_site: dict[str, tuple[str, ...]] = field(default_factory=dict)  # values of `language` and `version` in a site
     running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages

@@ -20,7 +20,10 @@ STATIC_SITE = "a site that searches in the browser"
 
 
 def find_files(
-    folder: Path, rules: WalkRules, expected: str = f"files ending in {SUFFIXES}"
+    folder: Path,
+    rules: WalkRules,
+    expected: str = f"files ending in {SUFFIXES}",
+    unread: dict[Path, OSError] | None = None,
 ) -> tuple[list[Path], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
@@ -29,7 +32,7 @@ def find_files(
     several paths is read once, under the path without a link if there is one, so a link to a folder above it is no
     endless loop.
     Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
-    leads nowhere.
+    leads nowhere. With `unread`, such an entry of the folder is added there with its error instead.
     """
     if not folder.is_dir():
         return [folder], ()
@@ -42,17 +45,25 @@ def find_files(
     waiting, links = [folder], deque[Path]()
     while waiting or links:
         path = waiting.pop() if waiting else links.popleft()  # links come last: each file is read under its own path
-        real = os.path.realpath(path, strict=True)
+        try:
+            real = os.path.realpath(path, strict=True)
+            is_folder = path.is_dir()
+            children = sorted(path.iterdir()) if is_folder else []
+            folders = [child.name for child in children if child.is_dir()]
+        except OSError as error:
+            named = _named(error, path)
+            if unread is None or path == folder:
+                raise named from error
+            unread[path] = named
+            continue
         if real in seen:
             skipped.setdefault(REPEATED, []).append(path)
         elif is_bundle(path):
             skipped.setdefault(BUNDLE, []).append(path)
         elif _is_site(path) and path != folder:
             skipped.setdefault(STATIC_SITE, []).append(path)
-        elif path.is_dir():
-            children = sorted(path.iterdir())
-            folders = [child.name for child in children if child.is_dir()]
-            others = [child.name for child in children if not child.is_dir()]
+        elif is_folder:
+            others = sorted({child.name for child in children} - set(folders))
             reasons = rules.reasons(str(path), folders, others)
             for child in children:
                 if child.name in reasons:
@@ -68,13 +79,21 @@ def find_files(
         Skipped(reason, len(paths), as_text(str(min(paths).relative_to(folder))))
         for reason, paths in sorted(skipped.items())
     )
-    if not files:
+    if not files and not unread:
         found = "; ".join(["a folder without files", *map(str, described)])
         remedy = "check the path"
         if LINKED_OUT in skipped:
             remedy += ", or follow such links with --follow-symlinks"
         raise corpus_error(folder, None, found, expected, remedy)
     return sorted(files), described
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """Return the error of an entry of a folder with its own path: that of a link names only what the link leads to."""
+    reason = error.strerror
+    if path.is_symlink():
+        reason = f"a link to {path.readlink()}: {reason}"
+    return OSError(error.errno, reason, str(path))
 
 
 def as_text(name: str) -> str:

@@ -51,6 +51,12 @@ def texts_of(bundle: Path) -> IndexInfo | None:
     return None
 
 
+def has_texts_of(bundle: Path, place: str, name: str) -> bool:
+    """Return whether a bundle has texts, which it was given from this place."""
+    info = texts_of(bundle)
+    return info is not None and is_same_place(bundle, info, place, name)
+
+
 def count_left_out(bundle: Path, corpus: Corpus) -> int:
     """Return how many texts of a bundle, if it has any, have neither their id nor their text in a corpus.
 
@@ -75,7 +81,7 @@ def require_mode(out: Path, left_out: int, place: str, name: str) -> None:
     The source that the index was made from may leave texts out: those were removed there.
     """
     info = texts_of(out)
-    if info is None or not left_out or is_same_place(out, info, place, name):
+    if info is None or not left_out or has_texts_of(out, place, name):
         return
     raise BundleError(
         f"{out}: has {info.rows:,} texts, of which {left_out:,} are not among the new ones and would be left out; "

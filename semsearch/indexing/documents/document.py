@@ -15,6 +15,10 @@ class UnreadableError(Exception):
     """A document without a text that can be read. The message is the reason, such as "encrypted"."""
 
 
+class NoTextError(UnreadableError):
+    """A document that was read and has no text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A heading at the characters start to end of a part's text.

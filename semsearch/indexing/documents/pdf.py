@@ -9,7 +9,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, UnreadableError, paragraphs
+from semsearch.indexing.documents.document import (
+    Block,
+    Document,
+    DocumentPart,
+    Heading,
+    NoTextError,
+    UnreadableError,
+    paragraphs,
+)
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
 LEAST_PAGES, LEAST_SHARE = 3, 1 / 3  # a line on at least this many pages and this share of them is a running one
@@ -43,7 +51,7 @@ def read_pdf(path: Path) -> Document:
     except pypdfium2.PdfiumError as error:
         raise UnreadableError("encrypted" if "password" in str(error).lower() else f"broken: {error}") from error
     if not any(pages):
-        raise UnreadableError("scanned: no page has text")
+        raise NoTextError("scanned: no page has text")
     if not title or NO_TITLE.match(title):
         title = path.stem
     kept = list(_without_running_lines(pages))

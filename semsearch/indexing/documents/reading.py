@@ -1,10 +1,11 @@
 """Read a folder of documents, or one, into the passages of a corpus."""
 
 import json
+import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
@@ -23,6 +24,7 @@ from semsearch.indexing.documents.document import (
     HTML,
     MARKDOWN,
     Document,
+    NoTextError,
     UnreadableError,
     page_address,
     read_plain,
@@ -33,6 +35,7 @@ from semsearch.indexing.documents.front_matter import why_unlisted
 from semsearch.indexing.documents.html import read_html
 from semsearch.indexing.documents.markdown import read_markdown, read_mdx
 from semsearch.indexing.documents.notebook import read_notebook
+from semsearch.indexing.documents.older import OlderPassages
 from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
@@ -87,7 +90,9 @@ class Reading:
 
     def limits(self, file: Path) -> Limits:
         """Return what reading this file can take."""
-        size = file.stat().st_size
+        size = 0
+        with suppress(OSError):  # reading the file reports it
+            size = file.stat().st_size
         if file.suffix.lower() == ".docx":
             factor = MEMORY_OF_ZIPPED_BYTE
         else:
@@ -101,7 +106,10 @@ def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = Fal
     Raises CorpusError for a file that is neither a document nor a table, and for a folder without either.
     """
     expected = f"{READABLE}, in it or in a folder below it"
-    files, skipped = find_files(path, WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks), expected)
+    unread: dict[Path, OSError] = {}
+    rules = WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks)
+    read, skipped = find_files(path, rules, expected, unread)
+    files = [*read, *unread]
     if any(file.suffix.lower() in FORMATS for file in files):
         return True
     if not any(map(is_table, files)) and path.exists():
@@ -113,46 +121,55 @@ def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = Fal
     return False
 
 
-def read_documents(path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress) -> Corpus:
+def read_documents(
+    path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress, older: Path | None = None
+) -> Corpus:
     """Return the passages of a document, or of all documents of a folder, after writing them into `passages`.
 
     The files are read in the order of their paths, by processes of their own, one for each core, whose memory and time
     are limited. Documents that cannot be read are in the corpus's `unreadable`, and those of which a part could not be
-    in its `incomplete`; other files are counted in `skipped`, by suffix.
+    in its `incomplete`; other files are counted in `skipped`, by suffix. `older` is an index of the same folder, of
+    which a document that cannot be read keeps its passages.
     Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
     first document that cannot be read, or not as a whole.
     """
     folder = path if path.is_dir() else path.parent
     follows = reading.follow_symlinks
     rules = WalkRules(path, ignore=reading.ignore, drafts=reading.drafts, follow_symlinks=follows)
-    found, skipped = find_files(path, rules)
+    unread: dict[Path, OSError] = {}
+    found, skipped = find_files(path, rules, unread=unread)
     others: dict[str, list[str]] = {}
     patterns = [*map(as_text, reading.exclude), *(EXCLUDED_OF_SITE if folder / "index.html" in found else ())]
     files = []
-    for file in found:
+    for file in sorted([*found, *unread]):
         name = as_text(file.relative_to(folder).as_posix())
+        is_folder = file in unread and os.path.isdir(file)  # noqa: PTH112  `is_dir` can raise the same error
         if any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns):
             others.setdefault("an excluded path", []).append(name)
-        elif (suffix := file.suffix.lower()) not in FORMATS:
+        elif (suffix := file.suffix.lower()) not in FORMATS and not is_folder:
             others.setdefault(f"the suffix {suffix!r}", []).append(name)
         else:
             files.append(file)
     unreadable: list[str] = []
+    outdated: list[str] = []
+    refused: list[str] = []
+    kept = OlderPassages(older)
     incomplete: list[str] = []
     formats: Counter[str] = Counter()
     found_values: dict[str, set[str]] = {}  # languages and versions
     running_lines = 0
     names = {as_text(file.relative_to(folder).as_posix()) for file in files}
-    calls = [((file,), reading.limits(file)) for file in files]
+    calls = [((file,), reading.limits(file)) for file in files if file not in unread]
     results = in_workers(
-        min(usable_cores(), len(files)),
+        min(usable_cores(), len(calls)),
         read_document,
         (folder, reading),
         calls,
     )
     with writing_passages(passages) as append, closing(results):
-        for number, (((file,), limits), result) in enumerate(zip(calls, results, strict=True)):
+        for number, file in enumerate(files):
             on_progress(READ, number / len(files))
+            result = unread.get(file) or next(results)
             name = as_text(file.relative_to(folder).as_posix())
             if isinstance(result, ReadDocument) and copied_page(name, result.canonical, names):
                 others.setdefault("a copy of the page that it names as canonical", []).append(name)
@@ -169,19 +186,30 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
                     found_values.setdefault(column, set()).add(value)
                 incomplete += [f"{name}: {result.problem}"] if result.problem else []
                 continue
-            if not isinstance(result, UnreadableError | MemoryError | KilledError):
+            if not isinstance(result, UnreadableError | MemoryError | OSError):
                 raise result
-            reason = _reason(result, limits)
+            reason = _reason(result, reading.limits(file))
             if reading.is_strict:
                 remedy = "repair or remove it, or leave --strict out"
                 raise corpus_error(file, None, reason, "a document with text", remedy) from result
+            rows = [] if isinstance(result, NoTextError) else kept.of(name)
+            for row in rows:
+                append(*row)
             unreadable.append(f"{name}: {reason}")
+            if rows:
+                unreadable[-1] += f"; its {len(rows):,} older passages stay"
+            is_refused = isinstance(result, OSError) and not isinstance(result, KilledError)
+            if is_refused:
+                refused.append(name)
+            if rows or is_refused:
+                outdated.append(unreadable[-1])
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
     by_reason = [Skipped(reason, len(names), names[0]) for reason, names in sorted(others.items())]
     corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_reason))
     corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
+    corpus = replace(corpus, outdated=tuple(outdated), refused=tuple(refused))
     corpus = replace(corpus, of_site={column: tuple(sorted(values)) for column, values in found_values.items()})
     return replace(corpus, documents=dict(formats), heading_prefix=True, sources=stored_sources(passages))
 
@@ -195,6 +223,8 @@ def _reason(error: Exception, limits: Limits) -> str:
             return f"its reader crashed (exit code {code}): it is broken, or takes {memory}"
         case MemoryError():
             return f"it takes {memory}"
+        case OSError(strerror=str(reason)):
+            return reason
     return str(error)
 
 
@@ -232,7 +262,7 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     except Exception as error:  # a damaged file can raise anything in a parser
         raise UnreadableError(f"broken: {first_line(error)}") from error
     if not rows:
-        raise UnreadableError("empty")
+        raise NoTextError("empty")
     stated = json.loads(rows[0][2])
     of_site = {column: stated[column] for column in OF_SITE if isinstance(stated.get(column), str)}
     return ReadDocument(rows, document.running_lines, document.problem, "", document.canonical, of_site)

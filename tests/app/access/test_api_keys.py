@@ -20,6 +20,7 @@ from semsearch.app.access.binding import bound_filter
 from semsearch.app.access.keys import check_listener, find_key
 from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
+from semsearch.app.children import Handover
 from semsearch.app.settings import ApiKey, Settings, SettingsError, encode_filter, hash_key, read_settings
 from semsearch.commands.main import dispatch
 from tests.app_fixtures import answering
@@ -320,9 +321,12 @@ def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
     Store.content = " "  # all keys are removed
     now[0] += stored_keys.SECONDS_KEPT
     assert eventually(lambda: names(stored) == [])
+    assert eventually(lambda: "holds no key" in str(stored.failures.error))
+    assert "there are no API keys" in caplog.text
     Store.content = f"new:{B}"
     now[0] += stored_keys.SECONDS_KEPT
     assert eventually(lambda: names(stored) == ["new"])
+    assert eventually(lambda: stored.failures.error is None)
     Store.content = "nothing"
     now[0] += stored_keys.SECONDS_KEPT
     assert names(stored) == ["new"]
@@ -342,6 +346,33 @@ def test_a_request_after_a_long_pause_waits_for_the_keys_and_in_lambda_a_failure
         now[0] += 2 * stored_keys.SECONDS_KEPT
         assert names(stored) == [expected]
     assert json.loads(capsys.readouterr().out)["KeysNotRead"] == [1.0]
+
+
+def test_a_start_with_an_empty_store_is_reported(store: dict[str, str]) -> None:
+    Store.content = ""
+    stored = StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), store)
+    assert "every request gets 401" in str(stored.failures.error)
+
+
+def test_a_worker_that_replaces_another_accepts_its_keys_while_aws_is_away(
+    store: dict[str, str], now: list[float]
+) -> None:
+    first, second, third = (
+        StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), store) for _ in range(3)
+    )
+    handover = Handover(room=1_000)
+    first.follow(handover)
+    Store.content = f'new:{B}:{{"tenant": "a"}}'
+    now[0] += stored_keys.SECONDS_KEPT
+    assert eventually(lambda: names(first) == ["new"])
+    Store.refusals[:] = [(500, "InternalServiceError")] * 100
+    second.follow(handover)
+    assert names(second) == ["new"]
+    assert list(second.latest) == list(first.latest)  # with its filter
+    handover.write(b"x" * 2_000)  # as incomplete as if the first worker had been killed while it wrote
+    third.follow(handover)
+    assert names(third) == []
+    Store.refusals.clear()
 
 
 def test_a_start_that_is_throttled_tries_four_times(store: dict[str, str]) -> None:

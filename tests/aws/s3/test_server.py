@@ -1,6 +1,8 @@
 """A server with workers whose bundle is in S3, real processes: a replaced worker, and what is left on the disk."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -8,14 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import NamedTuple
 
+import httpx
 import pytest
 
+from semsearch.publishing.store import Store
 from tests.aws.s3.asking import fetched, left
+from tests.aws.s3.test_removed import GOOSE, QUERY
 from tests.project import needs_linux
-from tests.server.running import address_of, drain, eventually, started
+from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 from tests.server.test_workers import workers_of
-from tests.stand_ins.faults import Exchange, Proxy
+from tests.stand_ins.faults import Exchange, Proxy, refuse
 from tests.stand_ins.fixtures import Publish
 
 Switched = Callable[..., tuple[subprocess.Popen[str], str, str]]
@@ -47,29 +53,65 @@ def switched(
 
 def serves(address: str, version: str) -> bool:
     """Return whether all workers serve a version: the kernel spreads connections over them."""
-    return {version_at(address) for _ in range(24)} == {version[:12]}
+    return {answer.version for answer in answers(address)} == {version[:12]}
 
 
-def version_at(address: str) -> str | None:
-    """Return the version that answers a request on a connection of its own."""
-    with closing(HTTPConnection(address.removeprefix("http://"), timeout=60)) as connection:
-        connection.request("GET", "/health")
-        reply = connection.getresponse()
-        reply.read()
-        return reply.headers["x-bundle"]
+class Answer(NamedTuple):
+    """An answer to a search for the goose."""
+
+    status: int
+    version: str | None
+    has_goose: bool
+
+
+def answers(address: str) -> set[Answer]:
+    """Return the answers to some searches, each on a connection of its own."""
+    found = set()
+    for _ in range(24):
+        with closing(HTTPConnection(address.removeprefix("http://"), timeout=60)) as connection:
+            connection.request("POST", "/similar", json.dumps(QUERY), {"content-type": "application/json"})
+            reply = connection.getresponse()
+            found.add(Answer(reply.status, reply.headers["x-bundle"], f'"{GOOSE}"'.encode() in reply.read()))
+    return found
 
 
 @needs_linux("fork")
-def test_a_replaced_worker_serves_on_and_a_stop_leaves_nothing(switched: Switched, environment: dict[str, str]) -> None:
+def test_replaced_workers_serve_what_was_served_while_s3_is_away_and_a_stop_leaves_nothing(
+    switched: Switched, store: Store, proxy: Proxy, environment: dict[str, str]
+) -> None:
     server, address, version = switched()
+    store.remove([GOOSE])
+    expected = {Answer(200, version[:12], False)}
+    assert eventually(lambda: answers(address) == expected)
+    proxy.fail("", refuse(503, "SlowDown"))
     before = workers_of(server)
-    os.kill(before[0], signal.SIGKILL)
-    assert eventually(lambda: len(set(workers_of(server)) - set(before)) == 1)
-    assert eventually(lambda: serves(address, version))
+    for worker in before:
+        os.kill(worker, signal.SIGKILL)
+    assert answers(address) == expected  # the connections wait for the new workers
+    assert not set(workers_of(server)) & set(before)
     assert version in left(environment)
     server.terminate()
     assert server.wait(60) == 0
     assert list(fetched(environment).iterdir()) == []
+
+
+def test_a_replaced_worker_whose_files_are_gone_answers_503_until_s3_is_back(
+    switched: Switched, proxy: Proxy, environment: dict[str, str]
+) -> None:
+    server, address, version = switched(1)
+    proxy.fail("", refuse(503, "SlowDown"))
+    shutil.rmtree(fetched(environment))
+    (worker,) = workers_of(server)
+    os.kill(worker, signal.SIGKILL)
+    assert answers(address) == {Answer(503, "", False)}
+    with httpx.Client(base_url=address, trust_env=False, timeout=WAIT) as client:
+        assert client.get("/health").status_code == 503
+        assert eventually(lambda: "503 SlowDown" in str(client.get("/info").json()["bundle"]["error"]))
+        assert {sample[0] for sample in metrics_of(address)} >= {"bundle_failures_total", "requests_total"}
+        assert "bundle_workers" not in {sample[0] for sample in metrics_of(address)}
+        proxy.faults.clear()
+        assert eventually(lambda: client.get("/health").status_code == 200)
+    assert serves(address, version)
 
 
 @pytest.mark.slow  # the test above stops one between two polls

@@ -1,6 +1,7 @@
 """Switching to a newer bundle in S3 while requests are answered."""
 
 import gc
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from semsearch.publishing.store import Store
-from tests.aws.s3.asking import Behind, Start, ask, left
+from tests.aws.s3.asking import Behind, Start, ask, fetched, left
 from tests.stand_ins.faults import Proxy
 from tests.stand_ins.fixtures import Publish
 
@@ -31,6 +32,14 @@ def test_a_poll_switches_to_a_newer_bundle_and_back_and_removes_the_older(
         f"/{'/'.join(store.url.split('/')[2:])}/bundles/{new}/model.ort"
     ) == 0
     assert switch.status.switches == 2
+
+
+def test_a_newer_bundle_is_taken_after_the_folder_for_what_is_fetched_was_removed(
+    behind: Behind, environment: dict[str, str]
+) -> None:
+    shutil.rmtree(fetched(environment))  # as systemd-tmpfiles does to old folders below /tmp
+    behind.switch.poll()
+    assert ask(behind.client)[0] == behind.new[:12]
 
 
 def test_an_unchanged_pointer_costs_one_request(start: Start, publish: Publish, bundle: Path, proxy: Proxy) -> None:

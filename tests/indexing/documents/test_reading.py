@@ -1,8 +1,9 @@
 """A folder of documents on the command line: what is in the bundle, what is skipped, and what an update embeds."""
 
+import errno
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from semsearch.engine.bundle import PASSAGES, read_manifest
 from semsearch.engine.passages import Passage, Passages
 from semsearch.indexing import processes as subprocess_call
 from semsearch.indexing.bundles import take_model, write_model
-from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.documents import reading
 from semsearch.indexing.documents.document import Document
 from semsearch.indexing.documents.passages import Splitter
@@ -319,6 +320,72 @@ def test_an_update_equals_a_fresh_index_after_each_of_many_changes(bundle_copy: 
         query = sentence(choose)
         assert Search(bundle_copy).search(query) == Search(fresh).search(query)
     assert embedded < CHANGES * made.manifest.corpus.rows / 4  # most passages keep their embeddings
+
+
+def paths_of(bundle: Path) -> list[str]:
+    return [str(each.metadata["path"]) for each in open_passages(bundle)]
+
+
+def test_documents_that_cannot_be_read_keep_their_older_passages_and_others_arrive(
+    tmp_path: Path, bundle_copy: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (tmp_path / "outside.md").write_text("# Outside\n\nA text\n")
+    (folder / "link.md").symlink_to(tmp_path / "outside.md")
+    for name in ("a.md", "broken.md", "emptied.md"):
+        (folder / name).write_text(f"# {name}\n\nAn older text\n")
+
+    def update() -> Corpus:
+        return index(folder, bundle_copy, mode="replace", follow_symlinks=True, progress=False).corpus
+
+    assert update().outdated == ()
+    (tmp_path / "outside.md").unlink()
+    (folder / "broken.md").write_bytes(b"caf\xe9")
+    (folder / "emptied.md").write_bytes(b"")
+    (folder / "a.md").write_text("# A\n\nA new text\n")
+    for _ in range(2):
+        corpus = update()
+        assert corpus.unreadable == (
+            "broken.md: not UTF-8: unexpected end of data at byte 3; its 1 older passages stay",
+            "emptied.md: empty",
+            f"link.md: a link to {tmp_path}/outside.md: No such file or directory; its 1 older passages stay",
+        )
+        assert corpus.outdated == (corpus.unreadable[0], corpus.unreadable[2])
+        assert corpus.refused == ("link.md",)
+        assert paths_of(bundle_copy) == ["a.md", "broken.md", "link.md"]
+        texts = [each.text for each in open_passages(bundle_copy)]
+        assert ["new" in text for text in texts] == [True, False, False]
+    with pytest.raises(CorpusError, match=r"broken.md: found not UTF-8"):
+        index(folder, bundle_copy, mode="replace", follow_symlinks=True, strict=True, progress=False)
+
+
+def test_documents_of_a_folder_that_cannot_be_read_keep_their_older_passages(
+    folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(folder, bundle_copy, mode="replace", progress=False)
+    before, iterdir = paths_of(bundle_copy), Path.iterdir
+
+    def refusing(path: Path) -> Iterator[Path]:
+        if path == folder / "guide":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", refusing)
+    corpus = index(folder, bundle_copy, mode="replace", progress=False).corpus
+    assert corpus.outdated == ("guide: Permission denied; its 3 older passages stay",)
+    assert paths_of(bundle_copy) == before
+
+
+def test_a_document_keeps_no_passages_of_another_folder(tmp_path: Path, bundle_copy: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"# A\n\nA text of {name}\n")
+    (tmp_path / "one" / "b.md").write_text("# B\n\nA text\n")
+    (tmp_path / "other" / "b.md").symlink_to("nowhere")
+    index(tmp_path / "one", bundle_copy, mode="replace", progress=False)
+    index(tmp_path / "other", bundle_copy, mode="replace", progress=False)
+    assert paths_of(bundle_copy) == ["a.md"]
 
 
 LAST_WORDS = "some words of a text"

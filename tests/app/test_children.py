@@ -1,0 +1,37 @@
+"""What a worker leaves to the process that replaces it."""
+
+import os
+
+import pytest
+
+from semsearch.app.children import Handover
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # Python 3.12 and newer
+def test_a_process_reads_what_another_one_wrote_last() -> None:
+    handover = Handover()
+    assert handover.read() is None
+    for content in (b"a longer content", b"another"):
+        child = os.fork()
+        if child == 0:
+            handover.write(content)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert handover.read() == content
+
+
+@pytest.mark.parametrize("content", [b"0123", b"01234567", b"0123456789"])
+def test_content_without_room_for_all_of_it_is_not_read_as_something_else(content: bytes) -> None:
+    handover = Handover(room=8)
+    handover.write(b"abcdefgh")
+    handover.write(content)
+    assert handover.read() == (content if len(content) <= 8 else b"")
+
+
+def test_content_of_which_a_killed_process_wrote_a_part_is_not_read() -> None:
+    handover = Handover()
+    handover.write(b"the version")
+    handover._memory[-1:] = b"x"  # beyond the content: nothing is wrong
+    assert handover.read() == b"the version"
+    handover._memory[45:46] = b"x"
+    assert handover.read() == b""
