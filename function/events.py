@@ -3,8 +3,9 @@
 HTTP events come from API Gateway (payloads 1.0 and 2.0), function URLs and load balancers. Other events are pings,
 which keep the function warm and become GET /health, and direct invocations: `{"text": …}` is the body of POST /similar,
 and `{"path": …, "method": …, "body": …}` is that request. Every other event, and one with a field of the wrong type,
-gets a 400: after an exception, Lambda would send an asynchronous event twice more. Errors contain names and types but
-no values, because an event contains its caller's secrets.
+gets a 400: after an exception, Lambda would send an asynchronous event twice more. Events of queues and streams raise
+QueueError instead, because their messages would be deleted after a normal return. Errors contain names and types but no
+values, because an event contains its caller's secrets.
 """
 
 import json
@@ -19,6 +20,8 @@ from mangum.handlers import ALB, APIGateway, HTTPGateway
 from mangum.handlers.alb import encode_query_string_for_alb
 from mangum.types import ASGI, LambdaConfig, LambdaContext, LambdaHandler, QueryParams
 
+from semsearch.engine.errors import ExpectedError
+
 Event = dict[str, Any]
 Headers = dict[str, str]
 
@@ -26,6 +29,9 @@ Headers = dict[str, str]
 PING_FLAGS = ("warmer", "warmup", "keepWarm")
 PING_SOURCES = ("serverless-plugin-warmup", "serverless-plugin-lambda-warmup")
 SCHEDULE = "Scheduled Event"
+# The eventSource of records that are deleted, or skipped, once the function has returned. An exception keeps them: they
+# are sent again, and then to a dead-letter queue if there is one.
+QUEUES = {"aws:sqs", "aws:kinesis", "aws:dynamodb", "aws:docdb", "aws:kafka", "SelfManagedKafka", "aws:amq", "aws:rmq"}
 FUNCTION_URL = ".lambda-url."  # in the domain of every function URL
 DIRECT_FIELDS = {"path", "method", "body"}
 EXPECTED_EVENT = (
@@ -35,10 +41,15 @@ EXPECTED_EVENT = (
 )
 
 
+class QueueError(ExpectedError):
+    """An event of a queue or a stream, which the function cannot process. The message is that of a refused event."""
+
+
 def make_handler(app: ASGI, base_path: str) -> Callable[[Any, LambdaContext], dict[str, Any]]:
     """Return the Lambda handler of an app whose routes are under base_path, "/" for none.
 
-    It answers every event that JSON can express. An event that is not a request gets a 400.
+    It answers every event that JSON can express, but raises QueueError for those of queues and streams. Another event
+    that is not a request gets a 400.
     """
     formats: list[type[LambdaHandler]] = [HttpApi, RestApi, LoadBalancer, OtherEvent]
     return Mangum(app, lifespan="off", api_gateway_base_path=base_path, custom_handlers=formats)
@@ -73,6 +84,8 @@ class EventReader:
             else:
                 found = type(event).__name__
             refusal = f"event: found {found} ({type(error).__name__} while it was read), {EXPECTED_EVENT}"
+            if is_from_queue(event):
+                raise QueueError(refusal) from None
             self.scope |= {"refusal": refusal, "log_as": "event refused", "is_direct": True}
 
     @classmethod
@@ -192,6 +205,22 @@ def format_of(event: object) -> type[EventReader]:
     if "resource" in event:
         return RestApi
     return OtherEvent
+
+
+def is_from_queue(event: object) -> bool:
+    """Return whether the source of an event deletes or skips its messages once the function has returned.
+
+    The sources are Lambda's pollers of queues and streams, EventBridge Pipes, which send a list of the same records,
+    and S3 Batch Operations.
+    """
+    records, source = event, None
+    if isinstance(event, dict):
+        if "invocationSchemaVersion" in event and "tasks" in event:
+            return True
+        records, source = event.get("Records"), event.get("eventSource")
+    if isinstance(records, list) and records and isinstance(records[0], dict):
+        source = records[0].get("eventSource")
+    return isinstance(source, str) and source in QUEUES
 
 
 def _query(event: Event) -> QueryParams:
