@@ -149,15 +149,20 @@ class HttpApi(EventReader, HTTPGateway):
 
 
 class RestApi(EventReader, APIGateway):
-    """A REST API, or an HTTP API with payload 1.0, whose path is decoded already and whose event has a version."""
+    """A REST API, or an HTTP API with payload 1.0, whose event has a version and whose path is decoded already.
+
+    The path of a REST API has no stage; that of an HTTP API has one with both payloads.
+    """
 
     def _read(self) -> dict[str, Any]:
         query = urlencode(_query(self.event), doseq=True).encode()
         source_ip = (self.event["requestContext"].get("identity") or {}).get("sourceIp")
-        path = self.event["path"]
-        if "version" not in self.event:
+        path, stage = self.event["path"], "$default"
+        if "version" in self.event:
+            stage = self.event["requestContext"].get("stage") or stage
+        else:
             path = unquote(path)
-        return self._make_scope(self.event["httpMethod"], path, _headers(self.event), query, source_ip)
+        return self._make_scope(self.event["httpMethod"], path, _headers(self.event), query, source_ip, stage)
 
 
 class LoadBalancer(EventReader, ALB):

@@ -132,7 +132,13 @@ def test_several_values_of_one_name_are_all_received(
 def test_the_stage_of_an_http_api_is_removed_before_the_base_path(
     see: See, path: str, stage: str, base_path: str, expected: str
 ) -> None:
-    assert see(changed(http_api("GET", path, None), "requestContext.stage", stage), base_path)["path"] == expected
+    for make in (http_api, http_api_with_payload_1):
+        event = changed(make("GET", path, None), "requestContext.stage", stage)
+        assert see(event, base_path)["path"] == expected
+
+
+def test_the_path_of_a_rest_api_has_no_stage(see: See) -> None:
+    assert see(rest_api("GET", "/prod/similar", None))["path"] == "/prod/similar"
 
 
 @pytest.mark.parametrize(
