@@ -117,7 +117,7 @@ class AllowedHosts:
 
 
 class RequestLimits:
-    """Refuses bodies that are too large or that break off, and events that cannot be read."""
+    """Refuses bodies that are too large, compressed or broken off, and events that cannot be read."""
 
     def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
         self._app = app
@@ -125,15 +125,19 @@ class RequestLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; an event with a message in `scope["refusal"]` gets a 400 with that as its error."""
-        refusal = scope.get("refusal")
+        refusal, coding = scope.get("refusal"), header(scope, b"content-encoding").decode("latin-1")
         body: bytes | Reply
         if refusal:
             body = error_reply(400, refusal, scope["path"])
+        elif coding.lower() not in ("", "identity"):
+            message = f"body: content-encoding {echo(coding)}, expected none; send the body uncompressed"
+            body = error_reply(415, message, scope["path"])
+            body.headers["accept-encoding"] = "identity"  # RFC 9110, section 15.5.16
         else:
             body = await self._read(scope, receive)
         if isinstance(body, Reply):
             await body(scope, receive, send)
-            if body.status == 413:
+            if body.status in (413, 415):
                 await discard_body(receive)
         else:
             await self._app(scope, replay({"type": "http.request", "body": body, "more_body": False}, receive), send)
