@@ -1,25 +1,28 @@
 """Lambda events as requests to the app, through Mangum.
 
-HTTP events come from API Gateway (payloads 1.0 and 2.0), function URLs and load balancers. Other events are pings,
-which keep the function warm and become GET /health, and direct invocations: `{"text": …}` is the body of POST /similar,
-and `{"path": …, "method": …, "body": …}` is that request. Every other event, and one with a field of the wrong type,
-gets a 400: after an exception, Lambda would send an asynchronous event twice more. Events of queues and streams raise
-QueueError instead, because their messages would be deleted after a normal return. Errors contain names and types but no
-values, because an event contains its caller's secrets.
+HTTP events come from API Gateway (payloads 1.0 and 2.0), function URLs, load balancers and VPC Lattice (structures V1
+and V2). Other events are actions of Bedrock agents; pings, which keep the function warm and become GET /health; and
+direct invocations: `{"text": …}` is the body of POST /similar, and `{"path": …, "method": …, "body": …}` is that
+request. Every other event, and one with a field of the wrong type, gets a 400: after an exception, Lambda would send an
+asynchronous event twice more. Events of queues and streams raise QueueError instead, because their messages would be
+deleted after a normal return. Errors contain names and types but no values, because an event contains its caller's
+secrets.
 """
 
 import json
 import reprlib
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote, urlencode
 
 from mangum import Mangum
 from mangum.handlers import ALB, APIGateway, HTTPGateway
 from mangum.handlers.alb import encode_query_string_for_alb
-from mangum.types import ASGI, LambdaConfig, LambdaContext, LambdaHandler, QueryParams
+from mangum.types import ASGI, LambdaConfig, LambdaContext, LambdaHandler, QueryParams, Response
 
+from semsearch.app.http import header
 from semsearch.engine.errors import ExpectedError
 
 Event = dict[str, Any]
@@ -33,11 +36,12 @@ SCHEDULE = "Scheduled Event"
 # are sent again, and then to a dead-letter queue if there is one.
 QUEUES = {"aws:sqs", "aws:kinesis", "aws:dynamodb", "aws:docdb", "aws:kafka", "SelfManagedKafka", "aws:amq", "aws:rmq"}
 FUNCTION_URL = ".lambda-url."  # in the domain of every function URL
+SESSION = ("sessionAttributes", "promptSessionAttributes")  # what a Bedrock agent gets back as it has sent it
 DIRECT_FIELDS = {"path", "method", "body"}
 EXPECTED_EVENT = (
-    'expected an HTTP request from API Gateway, a function URL or a load balancer, or {"text": "some words"}, '
-    'or {"path": "/predict", "body": {"text": "some words"}}; remove this function from the event\'s source, or '
-    "compare the event with the examples in the folder function/sample_events/"
+    "expected an HTTP request from API Gateway, a function URL, a load balancer or VPC Lattice, an action of a Bedrock "
+    'agent, {"text": "some words"}, or {"path": "/predict", "body": {"text": "some words"}}; remove this function from '
+    "the event's source, or compare the event with the examples in the folder function/sample_events/"
 )
 
 
@@ -51,7 +55,7 @@ def make_handler(app: ASGI, base_path: str) -> Callable[[Any, LambdaContext], di
     It answers every event that JSON can express, but raises QueueError for those of queues and streams. Another event
     that is not a request gets a 400.
     """
-    formats: list[type[LambdaHandler]] = [HttpApi, RestApi, LoadBalancer, OtherEvent]
+    formats: list[type[LambdaHandler]] = [HttpApi, RestApi, LoadBalancer, Lattice, BedrockAgent, OtherEvent]
     return Mangum(app, lifespan="off", api_gateway_base_path=base_path, custom_handlers=formats)
 
 
@@ -174,6 +178,72 @@ class LoadBalancer(EventReader, ALB):
         return self._make_scope(self.event["httpMethod"], unquote(self.event["path"]), headers, query, source_ip)
 
 
+class Lattice(EventReader, HTTPGateway):
+    """VPC Lattice with the event structure V1 or V2, whose path is not decoded and can have the query string."""
+
+    def _read(self) -> dict[str, Any]:
+        event = self.event
+        if "raw_path" in event:  # V1; Mangum reads the format of the reply in `version`
+            self.event = {
+                "version": "2.0",
+                "body": event.get("body"),
+                "isBase64Encoded": event.get("is_base64_encoded"),
+            }
+            path, parameters = event["raw_path"], event.get("query_string_parameters")
+        else:
+            path, parameters = event["path"], event.get("queryStringParameters")
+        path, _, query = path.partition("?")
+        query = query or urlencode(parameters or {}, doseq=True)
+        headers = _headers(event)
+        source_ip = headers.get("x-forwarded-for", "")
+        return self._make_scope(event["method"], unquote(path), headers, query.encode(), source_ip)
+
+
+class BedrockAgent(EventReader, HTTPGateway):
+    """An action of a Bedrock agent: an operation of an OpenAPI schema, or a function, the POST route of that name.
+
+    It needs no API key: the agent has permission to invoke the function.
+    Source: https://docs.aws.amazon.com/bedrock/latest/userguide/agents-lambda.html
+    """
+
+    def _read(self) -> dict[str, Any]:
+        self._action, self.event = self.event, {"version": "2.0"}
+        parameters, query = _values(self._action.get("parameters")), b""
+        body: Event | None
+        if "function" in self._action:
+            method, path, body = "POST", f"/{self._action['function']}", parameters
+        else:
+            method, path = self._action["httpMethod"], self._action["apiPath"]
+            for name in [name for name in parameters if f"{{{name}}}" in path]:
+                path = path.replace(f"{{{name}}}", str(parameters.pop(name)))
+            query = urlencode(parameters).encode()
+            content = (self._action.get("requestBody") or {}).get("content") or {}
+            body = _values(content["application/json"]["properties"]) if content else None
+        headers = {}
+        if body is not None:
+            self.event["body"] = json.dumps(body)
+            headers["content-type"] = "application/json"
+        return self._make_scope(method, path, headers, query) | {"is_direct": True}
+
+    def __call__(self, response: Response) -> dict[str, Any]:
+        """Return the reply as Bedrock reads it. An error of the caller lets the agent try again."""
+        status, body = response["status"], {"body": response["body"].decode()}
+        if "function" in self._action:
+            outcome: Event = {"responseBody": {"TEXT": body}}
+            if status >= 500:
+                outcome["responseState"] = "FAILURE"
+            elif status >= 400:
+                outcome["responseState"] = "REPROMPT"
+            names, reply = ("actionGroup", "function"), {"functionResponse": outcome}
+        else:
+            content_type = header({"headers": response["headers"]}, b"content-type").decode()
+            names = ("actionGroup", "apiPath", "httpMethod")
+            reply = {"httpStatusCode": status, "responseBody": {content_type: body}}
+        reply |= {name: self._action.get(name) for name in names}
+        session = {name: self._action[name] for name in SESSION if name in self._action}
+        return {"messageVersion": "1.0", "response": reply} | session
+
+
 class OtherEvent(EventReader, HTTPGateway):
     """A ping, a direct invocation, or an event that is not a request. The reply has the format of an HTTP API."""
 
@@ -200,13 +270,19 @@ def format_of(event: object) -> type[EventReader]:
     """Return the handler for an event."""
     if not isinstance(event, dict) or "methodArn" in event or "routeArn" in event:
         return OtherEvent  # an authorizer's event contains the whole request and one of these fields
+    if "raw_path" in event:
+        return Lattice
     context = event.get("requestContext")
+    if "actionGroup" in event and context is None and "headers" not in event:
+        return BedrockAgent  # no field of an HTTP request, because an agent needs no API key
     if not isinstance(context, dict):
         return OtherEvent
     if "elb" in context:
         return LoadBalancer
-    if "http" in context and event.get("version") == "2.0":
+    if event.get("version") == "2.0" and "http" in context:
         return HttpApi
+    if event.get("version") == "2.0" and "serviceArn" in context:
+        return Lattice
     if "resource" in event:
         return RestApi
     return OtherEvent
@@ -240,6 +316,17 @@ def _query(event: Event) -> QueryParams:
 def _headers(event: Event) -> Headers:
     """Return the headers by name in lower case. Several values of one name are joined by commas, as in HTTP."""
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items() if value is not None}
-    for name, values in (event.get("multiValueHeaders") or {}).items():
-        headers[name.lower()] = ", ".join(values)
-    return headers
+    headers |= {name.lower(): values for name, values in (event.get("multiValueHeaders") or {}).items()}
+    return {name: ", ".join(value) if isinstance(value, list) else value for name, value in headers.items()}
+
+
+def _values(properties: list[dict[str, Any]] | None) -> Event:
+    """Return the values that an agent sends, by name. Each is text, which is JSON unless its type is string."""
+    values = {}
+    for one in properties or []:
+        value = one["value"]
+        if one["type"] != "string":
+            with suppress(ValueError):  # the route refuses what is not of its type
+                value = json.loads(value)
+        values[one["name"]] = value
+    return values
