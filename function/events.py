@@ -62,9 +62,10 @@ def make_handler(app: ASGI, base_path: str) -> Callable[[Any, LambdaContext], di
 class EventReader:
     """A Mangum handler for one format of events. A subclass reads the event, and inherits how to format a reply.
 
-    `scope` is the ASGI scope of the request, and `body` its body. A scope can have three fields of our own: `refusal`
+    `scope` is the ASGI scope of the request, and `body` its body. A scope can have four fields of our own: `refusal`
     is the message of a 400 to answer with, and `log_as` is the message of the log line. `is_direct` is True if no API
     key is needed: the event came without HTTP, from a caller with permission to invoke the function, or it is refused.
+    `cors_by_aws` is True if the source adds the headers of CORS itself.
     """
 
     scope: Any = None  # hides Mangum's property of this name, which raises for odd headers such as a port of "443,80"
@@ -149,7 +150,8 @@ class HttpApi(EventReader, HTTPGateway):
         if FUNCTION_URL in str(context.get("domainName")):
             path = unquote(path)
         stage = context.get("stage") or "$default"
-        return self._make_scope(http["method"], path, headers, query, http.get("sourceIp"), stage)
+        scope = self._make_scope(http["method"], path, headers, query, http.get("sourceIp"), stage)
+        return scope | {"cors_by_aws": True}
 
 
 class RestApi(EventReader, APIGateway):
@@ -161,12 +163,13 @@ class RestApi(EventReader, APIGateway):
     def _read(self) -> dict[str, Any]:
         query = urlencode(_query(self.event), doseq=True).encode()
         source_ip = (self.event["requestContext"].get("identity") or {}).get("sourceIp")
-        path, stage = self.event["path"], "$default"
-        if "version" in self.event:
+        path, stage, is_http_api = self.event["path"], "$default", "version" in self.event
+        if is_http_api:
             stage = self.event["requestContext"].get("stage") or stage
         else:
             path = unquote(path)
-        return self._make_scope(self.event["httpMethod"], path, _headers(self.event), query, source_ip, stage)
+        scope = self._make_scope(self.event["httpMethod"], path, _headers(self.event), query, source_ip, stage)
+        return scope | {"cors_by_aws": is_http_api}
 
 
 class LoadBalancer(EventReader, ALB):

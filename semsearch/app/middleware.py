@@ -1,13 +1,14 @@
 """ASGI middleware, outermost first: RequestLog, answer_head, AllowedHosts if there are any, and RequestLimits.
 
 `create_app` puts the layers of semsearch/app/access/ and the server's Admission around RequestLimits. Outside of all of
-them are CORSMiddleware, if there are CORS origins, and `per_request` of semsearch/app/reloading/reloader.py, if the
-bundle can be replaced.
+them are Cors, if there are CORS origins, and `per_request` of semsearch/app/reloading/reloader.py, if the bundle can be
+replaced.
 """
 
 import os
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.errors import error_reply
@@ -19,6 +20,8 @@ from semsearch.search.request import echo
 # https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
 TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 LOGGED_CHARACTERS = 1_000  # maximum length of a path in the log: callers can send 60,000
+# reply headers that web pages on other origins can read
+EXPOSED_HEADERS = ("retry-after", "server-timing", "www-authenticate", "x-bundle", "x-request-id")
 MOST_DISCARDED = 100_000_000  # bytes of a refused body
 
 
@@ -90,6 +93,40 @@ class RequestLog:
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]
         self._logger.info(scope.get("log_as", "request"), extra=fields)
+
+
+class Cors:
+    """Adds the headers with which browsers let web pages on other origins read replies.
+
+    HTTP APIs and function URLs have CORS rules of their own and add these headers themselves: behind them, marked by
+    `scope["cors_by_aws"]`, they would come twice. Preflight requests, which have no key, are answered here and are not
+    logged.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        """Take the origins that are allowed, or * for all."""
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope.get("cors_by_aws") or not header(scope, b"origin"):
+            await self._app(scope, receive, send)
+        else:
+            await self._for_pages(scope, receive, send)
+
+    @cached_property
+    def _for_pages(self) -> ASGIApp:
+        from starlette.middleware.cors import CORSMiddleware  # a start does not import Starlette
+
+        return CORSMiddleware(
+            self._app,
+            allow_origins=self._origins,
+            allow_methods=("GET", "HEAD", "POST"),
+            allow_headers=["*"],  # clients send many of their own
+            expose_headers=EXPOSED_HEADERS,
+            allow_private_network=True,  # the server is often on the same network as the browser
+        )
 
 
 class AllowedHosts:
