@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Receive, Scope, Send
-from semsearch.app.middleware import AllowedHosts, Cors, RequestLimits, RequestLog, answer_head
+from semsearch.app.middleware import AllowedHosts, Cors, RequestLimits, RequestLog, answer_head, compress_replies
 from semsearch.app.query_log import log_queries
 from semsearch.app.routes.direct import DirectRoute, DirectRoutes
 from semsearch.app.routes.predict import TextEmbedding, predict_route
@@ -90,7 +90,11 @@ def create_app(
         layers += access_layers(bundle, settings, stored_keys)
     if settings.allowed_hosts:
         layers.append(partial(AllowedHosts, names=settings.allowed_hosts))
-    layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
+    layers += [
+        partial(compress_replies, executor=executor),
+        answer_head,
+        partial(RequestLog, logger=logger, cold_start=cold_start),
+    ]
     if settings.cors_origins:
         # outside of the log and of ApiKeys, so pages can read every reply, also a 500
         layers.append(partial(Cors, origins=settings.cors_origins))

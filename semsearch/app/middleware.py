@@ -1,4 +1,4 @@
-"""ASGI middleware, outermost first: RequestLog, answer_head, AllowedHosts if there are any, and RequestLimits.
+"""ASGI middleware, outermost first: RequestLog, answer_head, compress_replies, AllowedHosts if any, and RequestLimits.
 
 `create_app` puts the layers of semsearch/app/access/ and the server's Admission around RequestLimits. Outside of all of
 them are Cors, if there are CORS origins, and `per_request` of semsearch/app/reloading/reloader.py, if the bundle can be
@@ -15,6 +15,7 @@ from semsearch.app.errors import error_reply
 from semsearch.app.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
 from semsearch.app.settings import HOST_NAME
 from semsearch.app.telemetry import Log, Stopwatch, server_timing
+from semsearch.search.executor import Executor
 from semsearch.search.request import echo
 
 # https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
@@ -22,6 +23,12 @@ TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 LOGGED_CHARACTERS = 1_000  # maximum length of a path in the log: callers can send 60,000
 # reply headers that web pages on other origins can read
 EXPOSED_HEADERS = ("retry-after", "server-timing", "www-authenticate", "x-bundle", "x-request-id")
+# Bytes of the smallest reply that is compressed. A smaller one is ten segments of TCP, which a sender sends at once
+# (RFC 6928): it arrives in the same round trip, compressed or not.
+COMPRESSED_FROM = 14_600
+FEW_BYTES = 65_536  # bytes that are compressed in about a millisecond
+LEVEL = 1  # zlib's fastest, because a caller waits
+GZIP = 31  # zlib's way to ask for gzip, whose header then has no time: the same bytes each time
 MOST_DISCARDED = 100_000_000  # bytes of a refused body
 
 
@@ -224,3 +231,79 @@ def answer_head(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, send)
 
     return answer
+
+
+def takes_gzip(scope: Scope) -> bool:
+    """Return whether the caller of a request can read gzip and what is between lets it through.
+
+    A REST API hands compressed bytes on as base64 unless it lists the media type as binary, and nothing tells whether.
+    """
+    if "resource" in (scope.get("aws.event") or {}):
+        return False
+    weights: dict[str, str] = {}
+    for entry in header(scope, b"accept-encoding").decode("latin-1").lower().split(","):
+        coding, _, weight = entry.partition(";")
+        weights[coding.strip()] = weight
+    weight_of_gzip = weights.get("gzip", weights.get("*"))
+    return weight_of_gzip is not None and weight_of_gzip.replace(" ", "").rstrip(".0") != "q="  # q=0 and q=0.000
+
+
+def compress_replies(app: ASGIApp, executor: Executor) -> ASGIApp:
+    """Return an app that compresses large replies in JSON for callers that take gzip.
+
+    A reply stays as it is if it does not become a quarter smaller: in Lambda, a compressed one is sent as base64.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if takes_gzip(scope):
+            await app(scope, receive, _Compressing(scope, send, executor))
+        else:
+            await app(scope, receive, send)
+
+    return answer
+
+
+class _Compressing:
+    """The `send` of one request, which keeps the beginning of a reply until its body is compressed."""
+
+    def __init__(self, scope: Scope, send: Send, executor: Executor) -> None:
+        self._scope, self._send, self._executor = scope, send, executor
+        self._begin: Message | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_large_json(message):
+            self._begin = message
+            return
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            body = await self._compress(message["body"])
+            if body is not None:
+                kept = [pair for pair in begin["headers"] if pair[0] != b"content-length"]
+                length = str(len(body)).encode()
+                ours = [(b"content-length", length), (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+                begin["headers"], message["body"] = [*kept, *ours], body
+            await self._send(begin)
+        await self._send(message)
+
+    async def _compress(self, body: bytes) -> bytes | None:
+        """Return the compressed body; None if it is hardly smaller."""
+        import zlib  # a start does not need it
+
+        def work() -> bytes:
+            return zlib.compress(body, LEVEL, GZIP)
+
+        compressed = work() if len(body) <= FEW_BYTES else await self._executor.run(work)
+        stopwatch = self._scope.get("stopwatch")
+        if stopwatch is not None and "reply" in stopwatch.phases:
+            stopwatch.lap("reply")
+        if 4 * len(compressed) <= 3 * len(body):
+            return compressed
+        return None
+
+
+def _is_large_json(begin: Message) -> bool:
+    """Return whether a reply is JSON that is large enough and not compressed, by the message with which it begins."""
+    length = header(begin, b"content-length")
+    is_json = header(begin, b"content-type").startswith(b"application/json")
+    is_large = length.isdigit() and int(length) >= COMPRESSED_FROM
+    return is_json and is_large and not header(begin, b"content-encoding")
