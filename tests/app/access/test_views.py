@@ -254,6 +254,25 @@ def test_a_tokens_claim_limits_as_a_keys_filter_does(bundles: dict[str, Path], m
         assert answer(http_api("GET", OAUTH_METADATA, None))["statusCode"] == 404  # needs no token
 
 
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        *((value, "is a list") for value in ("[a b]", "[a]", "[]", ["a"])),  # an HTTP API sends a list as text
+        *((value, "has no claim") for value in ("", None, 5, {"a": 1})),
+    ],
+)
+def test_a_claim_that_is_not_one_text_is_refused_instead_of_finding_nothing(
+    bundles: dict[str, Path], make_app: Callable[..., App], value: object, found: str
+) -> None:
+    claim = "https://login.example.com/claims/tenant"
+    with answering(make_app(bundle=bundles["ab"], settings=Settings(jwt_filter=f"{claim}=tenant"))) as answer:
+        event = http_api("POST", "/similar", json.dumps({"text": "baker"}))
+        event["requestContext"]["authorizer"] = {"jwt": {"claims": {claim: value}}}
+        reply = answer(event)
+        error = json.loads(reply["body"])["error"]
+        assert (reply["statusCode"], claim in error, found in error) == (403, True, True)
+
+
 @pytest.mark.parametrize("make", [lattice, lattice_1])
 def test_filters_of_keys_and_tokens_hold_behind_vpc_lattice(
     bundles: dict[str, Path], make_app: Callable[..., App], make: Callable[..., dict[str, Any]]
