@@ -62,12 +62,20 @@ def test_the_issuer_of_tokens_is_that_of_the_parameter_and_never_the_callers() -
 def test_every_route_is_closed_unless_a_parameter_opens_it_and_calls_the_alias() -> None:
     assert PARAMETERS["Authorization"]["Default"] == "IAM"
     for (_, path), operation in OPERATIONS.items():
-        others = [] if path in METADATA else {"Fn::If": ["IsJwt", [{"jwt": []}], []]}  # read before there is a token
+        others: Any = []  # read before there is a token
+        if path not in METADATA:
+            scopes = {"Fn::If": ["HasJwtScopes", {"Fn::Split": [",", {"Ref": "JwtScopes"}]}, []]}
+            others = {"Fn::If": ["IsJwt", [{"jwt": scopes}], []]}
         assert operation["security"] == {"Fn::If": ["IsIam", [{"AWS_IAM": []}], others]}
         integration = operation["x-amazon-apigateway-integration"]
         assert integration["uri"]["Fn::Sub"].endswith(f"${{Function.Arn}}:{FUNCTION['AutoPublishAlias']}/invocations")
         assert integration["payloadFormatVersion"] == "2.0"  # the format of function.events.HttpApi
         assert FUNCTION["Timeout"] * 1000 < integration["timeoutInMillis"] <= 30_000  # milliseconds
+
+
+def test_the_apis_own_address_is_closed_by_a_parameter() -> None:
+    assert API["DisableExecuteApiEndpoint"] == {"Fn::If": ["HasDomainOnly", True, False]}
+    assert PARAMETERS["DomainOnly"]["Default"] == "false"
 
 
 # Limits
@@ -90,7 +98,16 @@ KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567
         ("VectorIndex", ["headlines-2", "headlines*"], ["*", "head*lines"]),
         ("JwtAudience", ["one,two"], ["one, two", "one,,two"]),
         ("ApiBasePath", ["search/v1"], ["/search", "search/", "a//b", "a" * 21]),
-        ("JwtFilter", ["custom:tenant=tenant"], ["tenant", "tenant=", "a b=c"]),
+        (
+            "JwtFilter",
+            ["custom:tenant=tenant", "https://login.example.com/claims/tenant_identifier=tenant"],
+            ["tenant", "tenant=", "a b=c", "a" * 127 + "=b"],
+        ),
+        (
+            "JwtScopes",
+            ["search/read,search/write", "https://example.com/search"],
+            ["read write", "read, write", "read,"],
+        ),
         ("ApiKeysArn", [PARAMETER, SECRET], ["keys", PARAMETER.replace("ssm", "s3"), PARAMETER + "\n"]),
         ("DomainName", ["search.example.com"], ["localhost", "https://a.com", "*.a.com"]),
         ("SubnetIds", ["subnet-0a1b2c3d"], ["subnet-0a1b2c3d, subnet-0a1b2c3e", "sg-0a1b2c3d"]),
@@ -121,6 +138,8 @@ def test_parameters_that_do_not_fit_together_are_refused_before_anything_is_made
         {"HasKeysArn": True, "HasKeys": False},
         {"HasKeysKey": True, "HasKeys": False},
         {"HasJwtFilter": True, "IsJwt": False},
+        {"HasJwtScopes": True, "IsJwt": False},
+        {"HasDomainOnly": True, "HasDomain": False},
         {"HasBudget": True, "HasEmail": False, "HasTopic": False},
         {"IsCanary": True, "HasProvisioned": True},
         {"HasSnapStart": True, "HasProvisioned": True},
@@ -148,15 +167,17 @@ def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_i
     assert {"MemorySize", "MaxTexts", "Authorization", "SubnetIds"} <= deciding(FUNCTION["Description"])
 
 
-def test_the_longest_description_is_as_short_as_lambda_wants_it() -> None:
+def test_a_description_of_long_names_is_as_short_as_lambda_wants_it() -> None:
     text, variables = FUNCTION["Description"]["Fn::Sub"]
     assert variables.keys() == {"Network", "Snap", "Traced"}  # two subnets and a group leave room for shorter names
+    # a commit's whole SHA-1, a bucket with the names of a company, an account and a region, a claim with a namespace
+    names_of_companies = {"Release": 40, "BundleBucket": 37, "BundlePrefix": 20, "ApiBasePath": 20, "JwtFilter": 80}
+    assert all(length <= PARAMETERS[name].get("MaxLength", 63) for name, length in names_of_companies.items())
 
     def longest(name: str) -> int:
         parameter = PARAMETERS[name]
         values = [parameter["Default"], parameter.get("MaxValue", ""), *parameter.get("AllowedValues", [])]
-        bucket = {"BundleBucket": 63}.get(name, 0)
-        return max(int(parameter.get("MaxLength", 0)), bucket, *(len(str(value)) for value in values))
+        return names_of_companies.get(name, max(len(str(value)) for value in values))
 
     names = [name for name in re.findall(r"\$\{(\w+)\}", text) if name not in variables]
     flags = len("ST")
