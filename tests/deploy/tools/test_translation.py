@@ -33,6 +33,15 @@ CASES = [
         *("DomainName=search.example.com", f"CertificateArn={CERTIFICATE}", "HostedZoneId=Z148QEXAMPLE8V"),
         *("ApiBasePath=search", "DomainOnly=true"),
     ),
+    (
+        *(
+            "Address=FunctionUrl",
+            "Authorization=KEYS",
+            f"ApiKeyHashes={'0123456789abcdef' * 4}",
+            "ReservedConcurrency=5",
+        ),
+        *("CorsOrigins=https://example.com", "Canary=true", "SilenceAlarm=true"),
+    ),
 ]
 # W1030, W1033: template.yaml says why defaults are empty.
 # W2001: SAM has put a parameter's value in, so that nothing refers to the parameter any more.
@@ -96,6 +105,15 @@ def test_the_api_that_sam_makes_keeps_its_locks_and_its_limits(translate: Transl
     assert stage["Properties"]["StageName"] == "$default"
     assert stage["Properties"]["DefaultRouteSettings"]["ThrottlingRateLimit"] == {"Ref": "ThrottlingRate"}
     assert "AccessLogSettings" in stage["Properties"]
+
+
+def test_a_function_url_leads_to_the_alias(translate: Translate) -> None:
+    translated = translate()
+    (alias,) = of_type(translated, "AWS::Lambda::Alias")
+    (url,) = of_type(translated, "AWS::Lambda::Url").values()
+    assert url["Properties"]["Qualifier"] == {"Fn::Select": [7, {"Fn::Split": [":", {"Ref": alias}]}]}
+    for permission in of_type(translated, "AWS::Lambda::Permission").values():
+        assert permission["Properties"]["FunctionName"] == {"Ref": alias}
 
 
 def test_a_new_image_is_a_new_version_and_an_address_is_not(translate: Translate) -> None:
