@@ -117,6 +117,9 @@ def test_pages_have_the_same_rights_at_both_addresses() -> None:
     of_url = RESOURCES["FunctionUrl"]["Properties"]["Cors"]["Fn::If"][1]
     assert {name[0].lower() + name[1:]: value for name, value in of_url.items()} == of_api
     assert of_api["exposeHeaders"] == [*EXPOSED_HEADERS]
+    # what OpenAI's client in a page sends; a browser sends nothing unless all of its headers are allowed
+    sent = ("arch", "lang", "os", "package-version", "retry-count", "runtime", "runtime-version", "timeout")
+    assert {"authorization", "content-type", *(f"x-stainless-{name}" for name in sent)} <= set(of_api["allowHeaders"])
 
 
 # Limits
