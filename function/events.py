@@ -211,8 +211,10 @@ class BedrockAgent(EventReader, HTTPGateway):
 
     def _read(self) -> dict[str, Any]:
         self._action, self.event = self.event, {"version": "2.0"}
-        parameters, query = _values(self._action.get("parameters")), b""
-        body: Event | None
+        parameters = _values(self._action.get("parameters"))
+        headers: Headers = {}
+        query = b""
+        body: Event | None = None
         if "function" in self._action:
             method, path, body = "POST", f"/{self._action['function']}", parameters
         else:
@@ -220,29 +222,30 @@ class BedrockAgent(EventReader, HTTPGateway):
             for name in [name for name in parameters if f"{{{name}}}" in path]:
                 path = path.replace(f"{{{name}}}", str(parameters.pop(name)))
             query = urlencode(parameters).encode()
-            content = (self._action.get("requestBody") or {}).get("content") or {}
-            body = _values(content["application/json"]["properties"]) if content else None
-        headers = {}
+            if content := (self._action.get("requestBody") or {}).get("content"):
+                body = _values(content["application/json"]["properties"])
         if body is not None:
             self.event["body"] = json.dumps(body)
             headers["content-type"] = "application/json"
         return self._make_scope(method, path, headers, query) | {"is_direct": True}
 
     def __call__(self, response: Response) -> dict[str, Any]:
-        """Return the reply as Bedrock reads it. An error of the caller lets the agent try again."""
+        """Return the reply as Bedrock reads it. After an error of the caller, the agent can try again."""
         status, body = response["status"], {"body": response["body"].decode()}
+        reply: Event
         if "function" in self._action:
             outcome: Event = {"responseBody": {"TEXT": body}}
             if status >= 500:
                 outcome["responseState"] = "FAILURE"
             elif status >= 400:
                 outcome["responseState"] = "REPROMPT"
-            names, reply = ("actionGroup", "function"), {"functionResponse": outcome}
+            reply = {"functionResponse": outcome}
         else:
             content_type = header({"headers": response["headers"]}, b"content-type").decode()
-            names = ("actionGroup", "apiPath", "httpMethod")
             reply = {"httpStatusCode": status, "responseBody": {content_type: body}}
-        reply |= {name: self._action.get(name) for name in names}
+        for name in ("actionGroup", "function", "apiPath", "httpMethod"):
+            if name in self._action:
+                reply[name] = self._action[name]
         session = {name: self._action[name] for name in SESSION if name in self._action}
         return {"messageVersion": "1.0", "response": reply} | session
 

@@ -13,6 +13,7 @@ import pytest
 from aws_lambda_powertools.event_handler import BedrockAgentFunctionResolver, BedrockAgentResolver
 from aws_lambda_powertools.event_handler.bedrock_agent_function import BedrockFunctionResponse
 from aws_lambda_powertools.utilities.data_classes import BedrockAgentEvent
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
@@ -72,7 +73,7 @@ def test_the_parts_of_an_operation_are_those_that_powertools_reads(client: httpx
 
 
 def test_a_reply_to_an_operation_has_the_form_of_powertools(answer: Answer) -> None:
-    app = BedrockAgentResolver(enable_validation=False)
+    app, context = BedrockAgentResolver(enable_validation=False), LambdaContext()
 
     @app.get("/health", description="Whether it works")
     def health() -> dict[str, str]:
@@ -80,7 +81,7 @@ def test_a_reply_to_an_operation_has_the_form_of_powertools(answer: Answer) -> N
 
     event = agent_operation("GET", "/health")
     attributes = {name: event[name] for name in ("sessionAttributes", "promptSessionAttributes")}
-    assert answer(event) == app.resolve(event, {}) | attributes
+    assert answer(event) == app.resolve(event, context) | attributes
 
 
 def test_a_function_is_the_post_route_of_its_name_and_its_reply_has_the_form_of_powertools(

@@ -139,6 +139,9 @@ def test_an_event_of_a_queue_fails_the_invocation_so_that_the_queue_keeps_its_me
     assert "secret" not in message
 
 
+NO_RECORDS: list[object] = [[], {}, None, ["aws:sqs"], [{"eventSource": ["aws:sqs"]}]]
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -147,7 +150,7 @@ def test_an_event_of_a_queue_fails_the_invocation_so_that_the_queue_keeps_its_me
         {"Records": [{"eventSource": "aws:ses", "ses": {}}]},
         {"awslogs": {"data": "H4sI"}},
         {"version": "0", "detail-type": "aws:sqs", "source": "my-shop", "detail": {}},
-        *({"Records": records} for records in ([], {}, None, ["aws:sqs"], [{"eventSource": ["aws:sqs"]}])),
+        *({"Records": records} for records in NO_RECORDS),
     ],
 )
 def test_an_event_of_an_asynchronous_caller_is_refused_without_a_failure_because_lambda_would_send_it_again(
