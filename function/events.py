@@ -34,7 +34,7 @@ PING_SOURCES = ("serverless-plugin-warmup", "serverless-plugin-lambda-warmup")
 SCHEDULE = "Scheduled Event"
 # The eventSource of records that are deleted, or skipped, once the function has returned. An exception keeps them: they
 # are sent again, and then to a dead-letter queue if there is one.
-QUEUES = {"aws:sqs", "aws:kinesis", "aws:dynamodb", "aws:docdb", "aws:kafka", "SelfManagedKafka", "aws:amq", "aws:rmq"}
+QUEUES = {"sqs", "kinesis", "dynamodb", "docdb", "kafka", "SelfManagedKafka", "amq", "rmq"}  # most after "aws:"
 FUNCTION_URL = ".lambda-url."  # in the domain of every function URL
 SESSION = ("sessionAttributes", "promptSessionAttributes")  # what a Bedrock agent gets back as it has sent it
 DIRECT_FIELDS = {"path", "method", "body"}
@@ -307,7 +307,7 @@ def is_from_queue(event: object) -> bool:
         records, source = event.get("Records"), event.get("eventSource")
     if isinstance(records, list) and records and isinstance(records[0], dict):
         source = records[0].get("eventSource")
-    return isinstance(source, str) and source in QUEUES
+    return isinstance(source, str) and source.removeprefix("aws:") in QUEUES
 
 
 def _query(event: Event) -> QueryParams:

@@ -116,6 +116,10 @@ QUEUES: dict[str, tuple[str, object]] = {
     "DynamoDB": ("['Records']", {"Records": [{"eventSource": "aws:dynamodb", "eventName": "INSERT"}]}),
     "Kafka": ("['eventSource', 'records']", {"eventSource": "aws:kafka", "records": {"topic-0": []}}),
     "own Kafka": ("['eventSource', 'records']", {"eventSource": "SelfManagedKafka", "records": {"topic-0": []}}),
+    "own Kafka with a prefix": (
+        "['eventSource', 'records']",
+        {"eventSource": "aws:SelfManagedKafka", "records": {"topic-0": []}},
+    ),
     "ActiveMQ": ("['eventSource', 'messages']", {"eventSource": "aws:amq", "messages": [{"data": "c2VjcmV0"}]}),
     "RabbitMQ": ("['eventSource', 'rmqMessagesByQueue']", {"eventSource": "aws:rmq", "rmqMessagesByQueue": {}}),
     "DocumentDB": ("['eventSource', 'events']", {"eventSource": "aws:docdb", "events": [{"event": {}}]}),
