@@ -109,7 +109,12 @@ def answering(app: App) -> Iterator[Callable[[object], dict[str, Any]]]:
         asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
         handler = make_handler(app, base_path="/")
         context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
-        yield lambda event: handler(event, context)
+
+        def answer(event: object) -> dict[str, Any]:
+            asyncio.set_event_loop(loop)  # another app may have answered meanwhile
+            return handler(event, context)
+
+        yield answer
         asyncio.set_event_loop(None)
 
 

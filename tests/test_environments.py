@@ -161,8 +161,26 @@ def test_policies_are_written_only_into_the_stacks_own_roles_and_only_with_the_b
         assert changes <= writing | others
         if writing & actions:
             assert one["Condition"] == {"StringEquals": {"iam:PermissionsBoundary": {"Ref": "Boundary"}}}
-            # the pattern leaves out the two roles of deploy/github.yaml
-            assert one["Resource"]["Fn::Sub"].endswith(":role/${Stack}-*Role-*")
+
+
+def role_patterns() -> list[list[str]]:
+    """Return the roles that each statement about roles of the template names, without the beginning of their ARNs."""
+    ours = [
+        one
+        for one in statements("Executor")
+        if {"iam:PutRolePolicy", "iam:GetRole", "iam:PassRole"} & set(one["Action"])
+    ]
+    return [[arn["Fn::Sub"].partition(":role/")[2] for arn in one["Resource"]] for one in ours]
+
+
+def test_cloudformations_role_may_change_and_pass_the_roles_of_its_stack_and_no_other() -> None:
+    roles = [name for name, one in TEMPLATE["Resources"].items() if one["Type"] == "AWS::IAM::Role"]
+    assert role_patterns() == [[f"${{Stack}}-{name}-*" for name in roles]] * 3
+    # CloudFormation's names of the roles of a stack whose name begins with this one's, and our own two roles
+    others = [f"semantic-search-prod-{name}-1A2B3C4D5E6F" for name in roles]
+    others += ["semantic-search-github", "semantic-search-cloudformation"]
+    patterns = [one.replace("${Stack}", "semantic-search") for one in role_patterns()[0]]
+    assert not [other for other in others if any(fnmatchcase(other, pattern) for pattern in patterns)]
 
 
 def test_the_boundary_allows_what_the_roles_of_the_stack_may_do() -> None:

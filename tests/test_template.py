@@ -17,6 +17,7 @@ from cfnlint.template import Template
 
 from semsearch.app.app import App
 from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA
+from semsearch.app.middleware import EXPOSED_HEADERS
 from semsearch.app.routes.schemas import describe_app
 from semsearch.app.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_hashes
 from tests.app.access.test_api_keys import PARAMETER, SECRET
@@ -32,6 +33,21 @@ OPERATIONS: dict[tuple[str, str], dict[str, Any]] = {
     for method, operation in methods.items()
 }
 METADATA = (OAUTH_METADATA, f"{OAUTH_METADATA}/mcp")
+
+
+ADDRESSES = PARAMETERS["Address"]["AllowedValues"]
+
+
+def resolved(value: Any, address: str) -> Any:
+    """Return a part of the template with what it says for an address, where that depends on the address alone."""
+    if isinstance(value, list):
+        return [resolved(one, address) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("Fn::If", [""])[0] == "IsApi":
+        _, of_api, of_url = value["Fn::If"]
+        return resolved(of_api if address == "HttpApi" else of_url, address)
+    return {name: resolved(one, address) for name, one in value.items()}
 
 
 def of_type(kind: str) -> dict[str, dict[str, Any]]:
@@ -62,12 +78,48 @@ def test_the_issuer_of_tokens_is_that_of_the_parameter_and_never_the_callers() -
 def test_every_route_is_closed_unless_a_parameter_opens_it_and_calls_the_alias() -> None:
     assert PARAMETERS["Authorization"]["Default"] == "IAM"
     for (_, path), operation in OPERATIONS.items():
-        others = [] if path in METADATA else {"Fn::If": ["IsJwt", [{"jwt": []}], []]}  # read before there is a token
+        others: Any = []  # read before there is a token
+        if path not in METADATA:
+            scopes = {"Fn::If": ["HasJwtScopes", {"Fn::Split": [",", {"Ref": "JwtScopes"}]}, []]}
+            others = {"Fn::If": ["IsJwt", [{"jwt": scopes}], []]}
         assert operation["security"] == {"Fn::If": ["IsIam", [{"AWS_IAM": []}], others]}
         integration = operation["x-amazon-apigateway-integration"]
         assert integration["uri"]["Fn::Sub"].endswith(f"${{Function.Arn}}:{FUNCTION['AutoPublishAlias']}/invocations")
         assert integration["payloadFormatVersion"] == "2.0"  # the format of function.events.HttpApi
         assert FUNCTION["Timeout"] * 1000 < integration["timeoutInMillis"] <= 30_000  # milliseconds
+
+
+def test_the_apis_own_address_is_closed_by_a_parameter() -> None:
+    assert API["DisableExecuteApiEndpoint"] == {"Fn::If": ["HasDomainOnly", True, False]}
+    assert PARAMETERS["DomainOnly"]["Default"] == "false"
+
+
+def test_the_function_url_asks_for_aws_credentials_unless_the_function_asks_for_keys() -> None:
+    url = RESOURCES["FunctionUrl"]
+    assert (url["Condition"], url["Properties"]["AuthType"]) == ("IsUrl", {"Fn::If": ["IsIam", "AWS_IAM", "NONE"]})
+    everyone = {
+        name: one
+        for name, one in RESOURCES.items()
+        if one["Type"] == "AWS::Lambda::Permission" and name != "ApiMayInvoke"
+    }
+    # an invocation in another way would need no key
+    ways = ("FunctionUrlAuthType", "InvokedViaFunctionUrl")
+    found = {one["Properties"]["Action"]: [one["Properties"].get(way) for way in ways] for one in everyone.values()}
+    assert found == {"lambda:InvokeFunctionUrl": ["NONE", None], "lambda:InvokeFunction": [None, True]}
+    assert {one["Condition"] for one in everyone.values()} == {"IsUrlWithKeys"}
+    assert TEMPLATE["Conditions"]["IsUrlWithKeys"]["Fn::And"] == [
+        TEMPLATE["Conditions"][name] for name in ("IsUrl", "HasKeys")
+    ]
+
+
+def test_pages_have_the_same_rights_at_both_addresses() -> None:
+    of_api = API["DefinitionBody"]["x-amazon-apigateway-cors"]["Fn::If"][1]
+    of_url = RESOURCES["FunctionUrl"]["Properties"]["Cors"]["Fn::If"][1]
+    assert {name[0].lower() + name[1:]: value for name, value in of_url.items()} == of_api
+    assert of_api["exposeHeaders"] == [*EXPOSED_HEADERS]
+    # what OpenAI's client in a page sends; a browser sends nothing unless all of its headers are allowed
+    sent = ("arch", "lang", "os", "package-version", "retry-count", "runtime", "runtime-version", "timeout")
+    assert {"authorization", "content-type", *(f"x-stainless-{name}" for name in sent)} <= set(of_api["allowHeaders"])
 
 
 # Limits
@@ -90,7 +142,16 @@ KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567
         ("VectorIndex", ["headlines-2", "headlines*"], ["*", "head*lines"]),
         ("JwtAudience", ["one,two"], ["one, two", "one,,two"]),
         ("ApiBasePath", ["search/v1"], ["/search", "search/", "a//b", "a" * 21]),
-        ("JwtFilter", ["custom:tenant=tenant"], ["tenant", "tenant=", "a b=c"]),
+        (
+            "JwtFilter",
+            ["custom:tenant=tenant", "https://login.example.com/claims/tenant_identifier=tenant"],
+            ["tenant", "tenant=", "a b=c", "a" * 127 + "=b"],
+        ),
+        (
+            "JwtScopes",
+            ["search/read,search/write", "https://example.com/search"],
+            ["read write", "read, write", "read,"],
+        ),
         ("ApiKeysArn", [PARAMETER, SECRET], ["keys", PARAMETER.replace("ssm", "s3"), PARAMETER + "\n"]),
         ("DomainName", ["search.example.com"], ["localhost", "https://a.com", "*.a.com"]),
         ("SubnetIds", ["subnet-0a1b2c3d"], ["subnet-0a1b2c3d, subnet-0a1b2c3e", "sg-0a1b2c3d"]),
@@ -121,12 +182,18 @@ def test_parameters_that_do_not_fit_together_are_refused_before_anything_is_made
         {"HasKeysArn": True, "HasKeys": False},
         {"HasKeysKey": True, "HasKeys": False},
         {"HasJwtFilter": True, "IsJwt": False},
+        {"HasJwtScopes": True, "IsJwt": False},
+        {"HasDomainOnly": True, "HasDomain": False},
+        {"HasDomain": True, "IsApi": False},
+        {"IsUrl": True, "IsIam": False, "HasKeys": False},
+        {"IsUrlWithKeys": True, "HasReserved": False},
         {"HasBudget": True, "HasEmail": False, "HasTopic": False},
         {"IsCanary": True, "HasProvisioned": True},
         {"HasSnapStart": True, "HasProvisioned": True},
     ):
         assert not can_hold(refused), refused
-        assert all(can_hold(refused | {name: not value}) for name, value in refused.items()), refused
+        others = [refused | {name: not value} for name, value in refused.items()]
+        assert all(can_hold(other) for other in others), refused
 
 
 def parameters_in(value: object) -> set[str]:
@@ -148,15 +215,17 @@ def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_i
     assert {"MemorySize", "MaxTexts", "Authorization", "SubnetIds"} <= deciding(FUNCTION["Description"])
 
 
-def test_the_longest_description_is_as_short_as_lambda_wants_it() -> None:
+def test_a_description_of_long_names_is_as_short_as_lambda_wants_it() -> None:
     text, variables = FUNCTION["Description"]["Fn::Sub"]
     assert variables.keys() == {"Network", "Snap", "Traced"}  # two subnets and a group leave room for shorter names
+    # a commit's whole SHA-1, a bucket with the names of a company, an account and a region, a claim with a namespace
+    names_of_companies = {"Release": 40, "BundleBucket": 37, "BundlePrefix": 20, "ApiBasePath": 20, "JwtFilter": 80}
+    assert all(length <= PARAMETERS[name].get("MaxLength", 63) for name, length in names_of_companies.items())
 
     def longest(name: str) -> int:
         parameter = PARAMETERS[name]
         values = [parameter["Default"], parameter.get("MaxValue", ""), *parameter.get("AllowedValues", [])]
-        bucket = {"BundleBucket": 63}.get(name, 0)
-        return max(int(parameter.get("MaxLength", 0)), bucket, *(len(str(value)) for value in values))
+        return names_of_companies.get(name, max(len(str(value)) for value in values))
 
     names = [name for name in re.findall(r"\$\{(\w+)\}", text) if name not in variables]
     flags = len("ST")
@@ -195,11 +264,17 @@ COLD_START_METRICS |= {"InitTotal"}
 
 def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> None:
     namespace = VARIABLES[constants.METRICS_NAMESPACE_ENV]
-    dashboard = RESOURCES["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"][0]
-    json.loads(re.sub(r"\$\{[^}]*\}", "0", dashboard))
+    dashboard, variables = RESOURCES["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    for address in ADDRESSES:
+        values = {name: resolved(value, address) for name, value in variables.items()}
+        texts = {name: value["Fn::Sub"] for name, value in values.items() if "Fn::Sub" in value}
+        with_metrics = re.sub(r"\$\{(\w+)\}", lambda match: texts.get(match[1], match[0]), dashboard)  # noqa: B023
+        json.loads(re.sub(r"\$\{[^}]*\}", "0", with_metrics))
+        assert ("ApiGateway" in with_metrics) is (address == "HttpApi")
     assert set(re.findall(rf'"{namespace}", "(\w+)"', dashboard)) == COLD_START_METRICS
     alarms = of_type("AWS::CloudWatch::Alarm").values()
-    own = [alarm for alarm in alarms if alarm.get("Namespace", "AWS/").partition("/")[0] != "AWS"]
+    namespaces = [resolved(alarm.get("Namespace", "AWS/"), "HttpApi") for alarm in alarms]
+    own = [alarm for alarm, name in zip(alarms, namespaces, strict=True) if name.partition("/")[0] != "AWS"]
     assert {alarm["Namespace"] for alarm in own} == {namespace}
     filters = of_type("AWS::Logs::MetricFilter").values()
     counted = [one["MetricTransformations"][0]["MetricName"] for one in filters]  # in the logs
@@ -252,9 +327,20 @@ def test_a_list_of_keys_that_was_cut_is_refused(hashes: str, is_accepted: bool) 
         assert read_hashes("ApiKeyHashes", hashes)
 
 
-def value_of(alarm: str, sums: dict[str, float]) -> float:
+# the metrics of an API, and those of the same things that Lambda has for its function URLs
+# (https://docs.aws.amazon.com/lambda/latest/dg/urls-monitoring.html)
+OF_URLS = {
+    "ApiGateway Count": "Lambda UrlRequestCount",
+    "ApiGateway 5xx": "Lambda Url5xxCount",
+    "ApiGateway 4xx": "Lambda Url4xxCount",
+}
+
+
+def value_of(alarm: str, sums: dict[str, float], address: str) -> float:
     """Return what the expression of an alarm returns in one period. A metric that `sums` lacks has no data then."""
-    metrics = {one["Id"]: one for one in RESOURCES[alarm]["Properties"]["Metrics"]}
+    metrics = {one["Id"]: one for one in resolved(RESOURCES[alarm]["Properties"]["Metrics"], address)}
+    if address == "FunctionUrl":
+        sums = {OF_URLS.get(name, name): value for name, value in sums.items()}
     functions = {
         "FILL": lambda value, instead: instead if value is None else value,
         "IF": lambda condition, yes, no: yes if condition else no,
@@ -292,10 +378,21 @@ PERIODS: dict[str, tuple[dict[str, float], float, bool]] = {  # sums, percent of
 }
 
 
+@pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize(("sums", "rate", "is_outage"), PERIODS.values(), ids=PERIODS)
 def test_failed_requests_raise_an_alarm_whether_many_or_few_and_with_or_without_a_function(
-    sums: dict[str, float], rate: float, is_outage: bool
+    sums: dict[str, float], rate: float, is_outage: bool, address: str
 ) -> None:
-    assert value_of("ErrorsAlarm", sums) == rate
-    assert bool(value_of("OutageAlarm", sums)) is is_outage
+    assert value_of("ErrorsAlarm", sums, address) == rate
+    assert bool(value_of("OutageAlarm", sums, address)) is is_outage
     assert RESOURCES["ErrorsAlarm"]["Properties"]["Threshold"] == RESOURCES["OutageAlarm"]["Properties"]["Threshold"]
+
+
+def test_every_alarm_of_a_function_url_reads_what_there_is_without_an_api() -> None:
+    with_api = {name for name, one in RESOURCES.items() if one.get("Condition") in ("IsApi", "HasDomain", "HasZone")}
+    for name, alarm in RESOURCES.items():
+        if alarm["Type"] == "AWS::CloudWatch::Alarm" and name not in with_api:
+            read = json.dumps(resolved(alarm, "FunctionUrl"))
+            assert "ApiGateway" not in read, name
+            assert not {one for one in with_api if f'"{one}"' in read}, name
+    assert {"RefusedRequestsAlarm", "AccessLogs", "Api"} <= with_api

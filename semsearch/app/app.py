@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.http import ASGIApp, Receive, Scope, Send
-from semsearch.app.middleware import AllowedHosts, RequestLimits, RequestLog, answer_head
+from semsearch.app.middleware import AllowedHosts, Cors, RequestLimits, RequestLog, answer_head, compress_replies
 from semsearch.app.query_log import log_queries
 from semsearch.app.routes.direct import DirectRoute, DirectRoutes
 from semsearch.app.routes.predict import TextEmbedding, predict_route
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from semsearch.app.access.keys import StatedKeys
     from semsearch.app.access.stored_keys import StoredKeys
     from semsearch.app.reloading.reloader import Reloader
-
-# reply headers that web pages on other origins can read
-EXPOSED_HEADERS = ("retry-after", "server-timing", "www-authenticate", "x-bundle", "x-request-id")
 
 Layer = Callable[[ASGIApp], ASGIApp]  # returns an app around an app
 
@@ -107,23 +104,14 @@ def create_app(
         layers += access_layers(bundle, settings, keys)
     if settings.allowed_hosts:
         layers.append(partial(AllowedHosts, names=settings.allowed_hosts))
-    layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
+    layers += [
+        partial(compress_replies, executor=executor),
+        answer_head,
+        partial(RequestLog, logger=logger, cold_start=cold_start),
+    ]
     if settings.cors_origins:
-        # Only the server has origins; in Lambda the CORS rules of the API apply. This is outside of the log and of
-        # ApiKeys, so pages can read every reply, also a 500. Preflight requests, which have no key, are answered here
-        # and are not logged.
-        from starlette.middleware.cors import CORSMiddleware
-
-        layers.append(
-            partial(
-                CORSMiddleware,
-                allow_origins=settings.cors_origins,
-                allow_methods=("GET", "HEAD", "POST"),
-                allow_headers=["*"],  # clients send many of their own
-                expose_headers=EXPOSED_HEADERS,
-                allow_private_network=True,  # the server is often on the same network as the browser
-            )
-        )
+        # outside of the log and of ApiKeys, so pages can read every reply, also a 500
+        layers.append(partial(Cors, origins=settings.cors_origins))
     if reloader is None:
         search: SearchFunction = make_search(bundle, executor)
         current: Callable[[], Loaded] = lambda: bundle  # noqa: E731

@@ -1,24 +1,34 @@
-"""ASGI middleware, outermost first: RequestLog, answer_head, AllowedHosts if there are any, and RequestLimits.
+"""ASGI middleware, outermost first: RequestLog, answer_head, compress_replies, AllowedHosts if any, and RequestLimits.
 
 `create_app` puts the layers of semsearch/app/access/ and the server's Admission around RequestLimits. Outside of all of
-them are CORSMiddleware, if there are CORS origins, and `per_request` of semsearch/app/reloading/reloader.py, if the
-bundle can be replaced.
+them are Cors, if there are CORS origins, and `per_request` of semsearch/app/reloading/reloader.py, if the bundle can be
+replaced.
 """
 
 import os
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.errors import error_reply
 from semsearch.app.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
 from semsearch.app.settings import HOST_NAME
 from semsearch.app.telemetry import Log, Stopwatch, server_timing
+from semsearch.search.executor import Executor
 from semsearch.search.request import echo
 
 # https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
 TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 LOGGED_CHARACTERS = 1_000  # maximum length of a path in the log: callers can send 60,000
+# reply headers that web pages on other origins can read
+EXPOSED_HEADERS = ("retry-after", "server-timing", "www-authenticate", "x-bundle", "x-request-id")
+# Bytes of the smallest reply that is compressed. A smaller one is ten segments of TCP, which a sender sends at once
+# (RFC 6928): it arrives in the same round trip, compressed or not.
+COMPRESSED_FROM = 14_600
+FEW_BYTES = 65_536  # bytes that are compressed in about a millisecond
+LEVEL = 1  # zlib's fastest, because a caller waits
+GZIP = 31  # zlib's way to ask for gzip, whose header then has no time: the same bytes each time
 MOST_DISCARDED = 100_000_000  # bytes of a refused body
 
 
@@ -92,6 +102,40 @@ class RequestLog:
         self._logger.info(scope.get("log_as", "request"), extra=fields)
 
 
+class Cors:
+    """Adds the headers with which browsers let web pages on other origins read replies.
+
+    HTTP APIs and function URLs have CORS rules of their own and add these headers themselves: behind them, marked by
+    `scope["cors_by_aws"]`, they would come twice. Preflight requests, which have no key, are answered here and are not
+    logged.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        """Take the origins that are allowed, or * for all."""
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope.get("cors_by_aws") or not header(scope, b"origin"):
+            await self._app(scope, receive, send)
+        else:
+            await self._for_pages(scope, receive, send)
+
+    @cached_property
+    def _for_pages(self) -> ASGIApp:
+        from starlette.middleware.cors import CORSMiddleware  # a start does not import Starlette
+
+        return CORSMiddleware(
+            self._app,
+            allow_origins=self._origins,
+            allow_methods=("GET", "HEAD", "POST"),
+            allow_headers=["*"],  # clients send many of their own
+            expose_headers=EXPOSED_HEADERS,
+            allow_private_network=True,  # the server is often on the same network as the browser
+        )
+
+
 class AllowedHosts:
     """Answers 421 to requests whose header Host has another name than the allowed ones. The port does not matter.
 
@@ -117,7 +161,7 @@ class AllowedHosts:
 
 
 class RequestLimits:
-    """Refuses bodies that are too large or that break off, and events that cannot be read."""
+    """Refuses bodies that are too large, compressed or broken off, and events that cannot be read."""
 
     def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
         self._app = app
@@ -125,15 +169,19 @@ class RequestLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; an event with a message in `scope["refusal"]` gets a 400 with that as its error."""
-        refusal = scope.get("refusal")
+        refusal, coding = scope.get("refusal"), header(scope, b"content-encoding").decode("latin-1")
         body: bytes | Reply
         if refusal:
             body = error_reply(400, refusal, scope["path"])
+        elif coding.lower() not in ("", "identity"):
+            message = f"body: content-encoding {echo(coding)}, expected none; send the body uncompressed"
+            body = error_reply(415, message, scope["path"])
+            body.headers["accept-encoding"] = "identity"  # RFC 9110, section 15.5.16
         else:
             body = await self._read(scope, receive)
         if isinstance(body, Reply):
             await body(scope, receive, send)
-            if body.status == 413:
+            if body.status in (413, 415):
                 await discard_body(receive)
         else:
             await self._app(scope, replay({"type": "http.request", "body": body, "more_body": False}, receive), send)
@@ -183,3 +231,79 @@ def answer_head(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, send)
 
     return answer
+
+
+def takes_gzip(scope: Scope) -> bool:
+    """Return whether the caller of a request can read gzip and what is between lets it through.
+
+    A REST API hands compressed bytes on as base64 unless it lists the media type as binary, and nothing tells whether.
+    """
+    if "resource" in (scope.get("aws.event") or {}):
+        return False
+    weights: dict[str, str] = {}
+    for entry in header(scope, b"accept-encoding").decode("latin-1").lower().split(","):
+        coding, _, weight = entry.partition(";")
+        weights[coding.strip()] = weight
+    weight_of_gzip = weights.get("gzip", weights.get("*"))
+    return weight_of_gzip is not None and weight_of_gzip.replace(" ", "").rstrip(".0") != "q="  # q=0 and q=0.000
+
+
+def compress_replies(app: ASGIApp, executor: Executor) -> ASGIApp:
+    """Return an app that compresses large replies in JSON for callers that take gzip.
+
+    A reply stays as it is if it does not become a quarter smaller: in Lambda, a compressed one is sent as base64.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if takes_gzip(scope):
+            await app(scope, receive, _Compressing(scope, send, executor))
+        else:
+            await app(scope, receive, send)
+
+    return answer
+
+
+class _Compressing:
+    """The `send` of one request, which keeps the beginning of a reply until its body is compressed."""
+
+    def __init__(self, scope: Scope, send: Send, executor: Executor) -> None:
+        self._scope, self._send, self._executor = scope, send, executor
+        self._begin: Message | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_large_json(message):
+            self._begin = message
+            return
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            body = await self._compress(message["body"])
+            if body is not None:
+                kept = [pair for pair in begin["headers"] if pair[0] != b"content-length"]
+                length = str(len(body)).encode()
+                ours = [(b"content-length", length), (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+                begin["headers"], message["body"] = [*kept, *ours], body
+            await self._send(begin)
+        await self._send(message)
+
+    async def _compress(self, body: bytes) -> bytes | None:
+        """Return the compressed body; None if it is hardly smaller."""
+        import zlib  # a start does not need it
+
+        def work() -> bytes:
+            return zlib.compress(body, LEVEL, GZIP)
+
+        compressed = work() if len(body) <= FEW_BYTES else await self._executor.run(work)
+        stopwatch = self._scope.get("stopwatch")
+        if stopwatch is not None and "reply" in stopwatch.phases:
+            stopwatch.lap("reply")
+        if 4 * len(compressed) <= 3 * len(body):
+            return compressed
+        return None
+
+
+def _is_large_json(begin: Message) -> bool:
+    """Return whether a reply is JSON that is large enough and not compressed, by the message with which it begins."""
+    length = header(begin, b"content-length")
+    is_json = header(begin, b"content-type").startswith(b"application/json")
+    is_large = length.isdigit() and int(length) >= COMPRESSED_FROM
+    return is_json and is_large and not header(begin, b"content-encoding")

@@ -73,7 +73,7 @@ class Settings:
     max_tokens: int = DEFAULT_TOKENS  # in all texts of one request, special tokens included
     api_base_path: str = "/"
     mcp_origins: tuple[str, ...] = ()  # other origins whose web pages are allowed to call /mcp
-    cors_origins: tuple[str, ...] = ()  # other origins whose web pages are allowed to call all routes of the server
+    cors_origins: tuple[str, ...] = ()  # other origins whose web pages are allowed to call all routes
     allowed_hosts: tuple[str, ...] = ()  # names in the header Host of requests that are answered; () for any name
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
@@ -105,13 +105,12 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     API key is too short.
     """
     reply_limit, tokens, origins = SERVER_REPLY_LIMIT, DEFAULT_TOKENS, ""
-    cors_origins: tuple[str, ...] = ()
+    cors_origins = _origins(environment.get("CORS_ORIGINS", ""))
     allowed_hosts: tuple[str, ...] = ()
     if IN_LAMBDA in environment:
-        # DNS rebinding cannot reach Lambda, and the API's CORS rules decide which origins may call
+        # DNS rebinding cannot reach Lambda, and rules of CORS decide which origins may call
         reply_limit, tokens, origins = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS, "*"
     else:
-        cors_origins = _origins(environment.get("CORS_ORIGINS", ""))
         allowed_hosts = _host_names(environment.get("ALLOWED_HOSTS", ""))
     bundle_dir, bundle_url = environment.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE), ""
     if bundle_dir.startswith("s3://"):

@@ -1,11 +1,16 @@
-"""Web pages on other origins: what the server answers to their browsers."""
+"""Web pages on other origins: what the server answers to their browsers, and the function where AWS does not."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 import pytest
 
+from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
+from tests.app_fixtures import answering
+from tests.function.events.event_makers import MAKERS, function_url, http_api, http_api_with_payload_1
 
 PAGE = "https://app.example"
 KEY = "0123456789abcdef"
@@ -71,6 +76,46 @@ def test_pages_that_may_ask_may_also_ask_mcp(connect: Callable[..., httpx.Client
         client.post("/mcp", json=message, headers={"origin": page}).status_code for page in (PAGE, "https://x.y")
     ]
     assert statuses == [200, 403]
+
+
+# --- Lambda
+
+Answer = Callable[[object], dict[str, Any]]
+WITH_OWN_RULES = (http_api, http_api_with_payload_1, function_url)  # AWS adds the headers that its own rules state
+
+
+@pytest.fixture(scope="module")
+def answer_pages(make_app: Callable[..., App]) -> Iterator[Answer]:
+    """Return what answers an event of a function with CORS origins."""
+    settings = read_settings({"AWS_LAMBDA_FUNCTION_NAME": "stories", "CORS_ORIGINS": PAGE})
+    with answering(make_app(settings=settings)) as answer:
+        yield answer
+
+
+def headers_of(answer: Answer, event: dict[str, Any], more: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the headers of the reply to an event with further headers. A header that comes twice is there twice."""
+    name = "headers" if "headers" in event else "multiValueHeaders"
+    is_list = any(isinstance(value, list) for value in event[name].values())
+    reply = answer(event | {name: event[name] | {key: [value] if is_list else value for key, value in more.items()}})
+    lists = reply.get("multiValueHeaders", {}).items()
+    return [*reply.get("headers", {}).items(), *((key, value) for key, values in lists for value in values)]
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
+def test_in_lambda_the_function_adds_the_headers_where_aws_does_not(
+    answer_pages: Answer, make: Callable[..., dict[str, Any]]
+) -> None:
+    event = make("POST", "/similar", json.dumps(GOOSE))
+    found = [
+        value for name, value in headers_of(answer_pages, event, {"origin": PAGE}) if name.endswith("allow-origin")
+    ]
+    asked = dict(headers_of(answer_pages, make("OPTIONS", "/similar", None), PREFLIGHT))
+    if make in WITH_OWN_RULES:
+        assert found == []
+        assert not [name for name in asked if name.startswith("access-control")]
+    else:
+        assert found == [PAGE]
+        assert (asked["access-control-allow-origin"], "POST" in asked["access-control-allow-methods"]) == (PAGE, True)
 
 
 NO_ORIGINS = ("example.com", "https://example.com/", "https://Example.com", "https://example.com:443", "null")

@@ -1,7 +1,10 @@
 """Phases in milliseconds, on a clock that the test turns by hand, and log lines."""
 
 import json
+import logging
+import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -47,3 +50,15 @@ def test_a_log_line_has_the_bytes_of_pythons_json(capsys: pytest.CaptureFixture[
     head = {"level": "INFO", "message": "12", "timestamp": found["timestamp"], "service": "the bytes of a line"}
     expected = head | fields | {"folder": "docs"}
     assert line == json.dumps(expected, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def test_a_log_line_has_a_time_that_lambdas_filter_of_levels_reads_and_no_name_of_a_task() -> None:
+    """https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html"""
+    logger = make_logger(Settings(powertools_service_name="the time of a line"))
+    record = logging.makeLogRecord({"msg": "request", "created": 1795252524.117, "levelname": "INFO"})
+    record.taskName = "Task-10"  # which Python adds since 3.12
+    (handler,) = logger.handlers
+    line = json.loads(handler.format(record))
+    assert "taskName" not in line
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)", line["timestamp"])  # RFC 3339
+    assert datetime.fromisoformat(line["timestamp"]).timestamp() == 1795252524.117

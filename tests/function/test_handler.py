@@ -5,6 +5,8 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-in
 https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
 https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
 https://docs.aws.amazon.com/lambda/latest/dg/services-alb.html
+https://docs.aws.amazon.com/vpc-lattice/latest/ug/lambda-functions.html
+https://docs.aws.amazon.com/bedrock/latest/userguide/agents-lambda.html
 """
 
 import asyncio
@@ -21,10 +23,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aws_lambda_powertools.event_handler import VPCLatticeResolver, VPCLatticeV2Resolver
+from aws_lambda_powertools.utilities.data_classes import VPCLatticeEvent, VPCLatticeEventV2
 from snapshot_restore_py import get_after_restore
 
 from semsearch.app.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
 from tests.function.events.event_makers import MAKERS, Event, http_api
+from tests.function.events.test_agents import result
 from tests.project import ROOT
 
 Answer = Callable[[Event], dict[str, Any]]
@@ -49,11 +54,50 @@ def ask(bundle: Path) -> Iterator[Answer]:
         asyncio.set_event_loop(None)
 
 
-@pytest.mark.parametrize("name", ["http-api", "http-api-health", "rest-api", "function-url", "load-balancer"])
+SAMPLES = {path.stem: json.loads(path.read_bytes()) for path in (ROOT / "function" / "sample_events").iterdir()}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_event_of_each_source_is_answered(ask: Answer, name: str) -> None:
-    reply = ask(json.loads((ROOT / "function" / "sample_events" / f"{name}.json").read_bytes()))
-    assert reply["statusCode"] == 200
-    assert reply["body"] == '{"status":"ok"}' if name.endswith("-health") else reply["body"].count('"text":') == 3
+    reply = ask(SAMPLES[name])
+    match name:
+        case "bedrock-agent":
+            status, body = result(reply)
+        case "bedrock-agent-function":
+            outcome = reply["response"]["functionResponse"]
+            status, body = 200, outcome["responseBody"]["TEXT"]["body"]
+            assert "responseState" not in outcome
+        case _:
+            status, body = reply["statusCode"], reply["body"]
+    assert status == 200
+    assert body == '{"status":"ok"}' if name.endswith("-health") else body.count('"text":') == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "event_class", "resolver"),
+    [
+        ("vpc-lattice", VPCLatticeEventV2, VPCLatticeV2Resolver),
+        ("vpc-lattice-v1", VPCLatticeEvent, VPCLatticeResolver),
+    ],
+)
+def test_powertools_reads_and_answers_an_event_of_vpc_lattice_in_the_same_way(
+    ask: Answer, name: str, event_class: Callable[..., Any], resolver: Callable[..., Any]
+) -> None:
+    read: Any = event_class(SAMPLES[name])
+    as_http_api = http_api(read.http_method, read.path, read.body)
+    reply = ask(SAMPLES[name])
+    assert reply["body"] == ask(as_http_api)["body"]
+
+    def similar() -> Any:
+        return json.loads(reply["body"])
+
+    app = resolver()
+    app.post("/similar")(similar)
+    expected = app.resolve(SAMPLES[name], SimpleNamespace())
+    assert reply.keys() == expected.keys() - {"cookies"}  # an empty list
+    assert (reply["statusCode"], reply["isBase64Encoded"]) == (expected["statusCode"], expected["isBase64Encoded"])
+    assert json.loads(reply["body"]) == json.loads(expected["body"])
+    assert reply["headers"]["content-type"] == expected["headers"]["Content-Type"]
 
 
 @every_event

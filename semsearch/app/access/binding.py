@@ -37,7 +37,8 @@ async def answer_bound(
 def bind_claim(app: ASGIApp, jwt_filter: str) -> ASGIApp:
     """Return an app that limits each request to the texts whose COLUMN equals the CLAIM of its token.
 
-    jwt_filter is CLAIM=COLUMN. API Gateway has verified the token. A token without the claim gets 403.
+    jwt_filter is CLAIM=COLUMN. API Gateway has verified the token. A token gets 403 without the claim, or with a claim
+    that is a list, which API Gateway sends as text: "[a b]".
     """
     claim, _, column = jwt_filter.rpartition("=")
 
@@ -47,10 +48,15 @@ def bind_claim(app: ASGIApp, jwt_filter: str) -> ASGIApp:
             value = value.get(name) if isinstance(value, dict) else None
         if is_open(scope):
             await answer_bound(app, None, scope, receive, send)
+            return
+        if isinstance(value, list) or (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
+            found = f"the claim {claim!r} of the token is a list"
         elif isinstance(value, str) and value:
             await answer_bound(app, {column: {"$eq": value}}, scope, receive, send)
+            return
         else:
-            message = f"authorization: the token has no claim {claim!r}, expected one with a text; ask its issuer"
-            await error_reply(403, message, scope["path"])(scope, receive, send)
+            found = f"the token has no claim {claim!r}"
+        message = f"authorization: {found}, expected one with a text; ask its issuer"
+        await error_reply(403, message, scope["path"])(scope, receive, send)
 
     return answer

@@ -15,11 +15,12 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
+from semsearch.app.middleware import GZIP, takes_gzip
+
 SOURCES = Path(__file__).parents[1] / "page"
 STYLE = re.compile(r'<link rel="stylesheet" href="([\w.-]+)">')
 SCRIPT = re.compile(r'<script src="([\w.-]+)"></script>')
 OF_MODULES = re.compile(r"^(?:import .*\n|export )", re.MULTILINE)  # what scripts have that a search box imports too
-PAGE_GZIP = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip, whose header then has no time: the same bytes each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def load_page(sources: Path = SOURCES) -> SearchPage:
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",  # the address holds the query
     }
-    return SearchPage(plain, zlib.compress(plain, 9, PAGE_GZIP), headers)
+    return SearchPage(plain, zlib.compress(plain, 9, GZIP), headers)
 
 
 def page_reply(request: Request) -> Response:
@@ -72,16 +73,7 @@ def page_reply(request: Request) -> Response:
     page = load_page()
     if page.headers["etag"].removeprefix("W/") in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=page.headers)
-    if _takes_gzip(request):
+    if takes_gzip(request.scope):
         headers = page.headers | {"content-encoding": "gzip"}
         return Response(page.compressed, headers=headers, media_type="text/html")
     return Response(page.plain, headers=page.headers, media_type="text/html")
-
-
-def _takes_gzip(request: Request) -> bool:
-    """Return whether the caller can read gzip and what is between lets it through.
-
-    A REST API hands compressed bytes on as base64 unless it lists the media type as binary, and nothing tells whether.
-    """
-    is_rest_api = "resource" in request.scope.get("aws.event", {})
-    return "gzip" in request.headers.get("accept-encoding", "") and not is_rest_api

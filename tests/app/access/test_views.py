@@ -31,12 +31,13 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.search.executor import Executor
 from tests.app_fixtures import answering
-from tests.function.events.event_makers import http_api
+from tests.function.events.event_makers import http_api, lattice, lattice_1
 from tests.rerankers import add_reranker
 from tests.world import write_bundle
 
 KEY = "tenant-a-key-0123456789"
 FILTER = {"tenant": "a"}
+BOUND = Settings(api_keys=(ApiKey("a", hash_key(KEY), FILTER),))
 COLUMNS = {"tenant": "string", "path": "string", "kind": "string", "year": "number", "told": "date", "tags": "list"}
 OWN = ["baker", "sailor", "judge", "driver", "opened", "wooden", "door", "silver", "snow", "letter", "sunrise", "night"]
 OTHER = ["ferry", "goose", "violinist", "mayor", "spoon", "kitchen", "joke", "radio", "sister", "sisters", "silly"]
@@ -85,9 +86,8 @@ class ThreadExecutor(Executor):
 @pytest.fixture(scope="module")
 def clients(bundles: dict[str, Path], connect: Callable[..., httpx.Client], embedder: Embedder) -> list[httpx.Client]:
     """Clients of the first tenant: of the app with both tenants, and of the one with its own texts alone."""
-    bound = Settings(api_keys=(ApiKey("a", hash_key(KEY), FILTER),))
     closed, own = ThreadExecutor(embedder), bundles["a"]
-    clients = [connect(bundle=bundles["ab"], settings=bound, executor=closed), connect(bundle=own)]
+    clients = [connect(bundle=bundles["ab"], settings=BOUND, executor=closed), connect(bundle=own)]
     for client in clients:
         client.headers["authorization"] = f"Bearer {KEY}"
         client.get("/health")
@@ -252,6 +252,37 @@ def test_a_tokens_claim_limits_as_a_keys_filter_does(bundles: dict[str, Path], m
         assert answer(event)["statusCode"] == answer(http_api("GET", "/info", None))["statusCode"] == 403
         assert answer(http_api("GET", "/health", None))["statusCode"] == 200
         assert answer(http_api("GET", OAUTH_METADATA, None))["statusCode"] == 404  # needs no token
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        *((value, "is a list") for value in ("[a b]", "[a]", "[]", ["a"])),  # an HTTP API sends a list as text
+        *((value, "has no claim") for value in ("", None, 5, {"a": 1})),
+    ],
+)
+def test_a_claim_that_is_not_one_text_is_refused_instead_of_finding_nothing(
+    bundles: dict[str, Path], make_app: Callable[..., App], value: object, found: str
+) -> None:
+    claim = "https://login.example.com/claims/tenant"
+    with answering(make_app(bundle=bundles["ab"], settings=Settings(jwt_filter=f"{claim}=tenant"))) as answer:
+        event = http_api("POST", "/similar", json.dumps({"text": "baker"}))
+        event["requestContext"]["authorizer"] = {"jwt": {"claims": {claim: value}}}
+        reply = answer(event)
+        error = json.loads(reply["body"])["error"]
+        assert (reply["statusCode"], claim in error, found in error) == (403, True, True)
+
+
+@pytest.mark.parametrize("make", [lattice, lattice_1])
+def test_filters_of_keys_and_tokens_hold_behind_vpc_lattice(
+    bundles: dict[str, Path], make_app: Callable[..., App], make: Callable[..., dict[str, Any]]
+) -> None:
+    event = make("POST", "/similar", json.dumps({"facets": ["tenant"]}))
+    with answering(make_app(bundle=bundles["ab"], settings=BOUND)) as answer:
+        event["headers"]["authorization"] = f"Bearer {KEY}"
+        assert json.loads(answer(event)["body"])["facets"] == {"tenant": [{"value": "a", "count": 60}]}
+    with answering(make_app(bundle=bundles["ab"], settings=Settings(jwt_filter="tenant=tenant"))) as answer:
+        assert answer(event)["statusCode"] == 403  # VPC Lattice verifies no tokens
 
 
 @pytest.mark.parametrize(

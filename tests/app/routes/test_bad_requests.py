@@ -1,5 +1,6 @@
 """What a caller may do wrong: refused with a 4xx, and a body that names the field and the limit; never a 500."""
 
+import gzip
 import json
 import re
 from collections.abc import Callable
@@ -77,6 +78,23 @@ def test_another_content_type_is_refused_with_the_one_expected(client: httpx.Cli
     headers = {"content-type": content_type} if content_type else {}
     reply = client.post("/similar", content=b'{"text": "goose"}', headers=headers)
     check_refusal(reply, 415, "media_type", [f"content-type {content_type or ''!r}", "expected application/json"])
+
+
+@pytest.mark.parametrize("path", ["/similar", "/predict", "/rerank"])
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "gzip, br"])
+def test_a_compressed_body_is_refused_with_the_coding_that_is_read(
+    client: httpx.Client, path: str, coding: str
+) -> None:
+    content = gzip.compress(b'{"text": "goose"}')
+    reply = client.post(path, content=content, headers=JSON | {"content-encoding": coding})
+    check_refusal(reply, 415, "media_type", [f"content-encoding {coding!r}", "expected none", "uncompressed"])
+    assert reply.headers["accept-encoding"] == "identity"  # RFC 9110, section 15.5.16
+
+
+@pytest.mark.parametrize("coding", ["identity", ""])
+def test_a_body_that_is_called_uncompressed_is_read(client: httpx.Client, coding: str) -> None:
+    headers = JSON | {"content-encoding": coding}
+    assert client.post("/similar", content=b'{"text": "goose"}', headers=headers).status_code == 200
 
 
 def test_a_long_wrong_value_is_shown_in_part(client: httpx.Client) -> None:

@@ -20,6 +20,7 @@ CASES = [
     (),
     (
         *("Authorization=JWT", "JwtIssuer=https://issuer.example.com", "JwtAudience=one,two", "SilenceAlarm=true"),
+        *("JwtScopes=search/read,search/write", "JwtFilter=https://example.com/claims/tenant=tenant"),
         *("CorsOrigins=https://example.com", "LogAddresses=false", "AlarmEmail=someone@example.com"),
         *("MonthlyBudget=20", "ProvisionedConcurrency=2", "ReservedConcurrency=4", "Tracing=Active", "Release=3f2a9c1"),
     ),
@@ -30,7 +31,16 @@ CASES = [
         *("AlarmTopicArn=arn:aws:sns:eu-central-1:123456789012:operations", "BundleBucket=texts"),
         *("VectorBucket=texts", "VectorIndex=headlines", f"BundleKeyArn={KEY}", f"VectorKeyArn={KEY}"),
         *("DomainName=search.example.com", f"CertificateArn={CERTIFICATE}", "HostedZoneId=Z148QEXAMPLE8V"),
-        "ApiBasePath=search",
+        *("ApiBasePath=search", "DomainOnly=true"),
+    ),
+    (
+        *(
+            "Address=FunctionUrl",
+            "Authorization=KEYS",
+            f"ApiKeyHashes={'0123456789abcdef' * 4}",
+            "ReservedConcurrency=5",
+        ),
+        *("CorsOrigins=https://example.com", "Canary=true", "SilenceAlarm=true"),
     ),
 ]
 # W1030, W1033: template.yaml says why defaults are empty.
@@ -88,10 +98,22 @@ def test_the_api_that_sam_makes_keeps_its_locks_and_its_limits(translate: Transl
     for methods in api["Properties"]["Body"]["paths"].values():
         for operation in methods.values():
             assert operation["security"]["Fn::If"][:2] == ["IsIam", [{"AWS_IAM": []}]]
+    (server,) = api["Properties"]["Body"]["servers"]
+    closed = server["x-amazon-apigateway-endpoint-configuration"]["disableExecuteApiEndpoint"]
+    assert closed == {"Fn::If": ["HasDomainOnly", True, False]}
     (stage,) = of_type(translated, "AWS::ApiGatewayV2::Stage").values()
     assert stage["Properties"]["StageName"] == "$default"
     assert stage["Properties"]["DefaultRouteSettings"]["ThrottlingRateLimit"] == {"Ref": "ThrottlingRate"}
     assert "AccessLogSettings" in stage["Properties"]
+
+
+def test_a_function_url_leads_to_the_alias(translate: Translate) -> None:
+    translated = translate()
+    (alias,) = of_type(translated, "AWS::Lambda::Alias")
+    (url,) = of_type(translated, "AWS::Lambda::Url").values()
+    assert url["Properties"]["Qualifier"] == {"Fn::Select": [7, {"Fn::Split": [":", {"Ref": alias}]}]}
+    for permission in of_type(translated, "AWS::Lambda::Permission").values():
+        assert permission["Properties"]["FunctionName"] == {"Ref": alias}
 
 
 def test_a_new_image_is_a_new_version_and_an_address_is_not(translate: Translate) -> None:

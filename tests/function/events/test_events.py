@@ -18,6 +18,8 @@ from tests.function.events.event_makers import (
     function_url,
     http_api,
     http_api_with_payload_1,
+    lattice,
+    lattice_1,
     load_balancer,
     load_balancer_with_lists,
     rest_api,
@@ -82,6 +84,8 @@ QUERIES = [
     (rest_api, {"queryStringParameters": {"a": "b c", "ż": "+"}}),
     (load_balancer, {"queryStringParameters": {"a": "b+c", "%C5%BC": "%2B"}}),
     (load_balancer_with_lists, {"multiValueQueryStringParameters": {"a": ["b+c"], "%C5%BC": ["%2B"]}}),
+    (lattice, {"queryStringParameters": {"a": ["b c"], "ż": ["+"]}}),
+    (lattice_1, {"query_string_parameters": {"a": "b c", "ż": "+"}}),
 ]
 
 
@@ -94,7 +98,8 @@ def test_the_app_receives_the_same_request_from_each_source(see: See, make: Make
     }
     encoded = base64.b64encode("żółć".encode()).decode()
     for body, is_base64 in (("żółć", False), (encoded, True)):
-        seen = see(make("PUT", "/%25/a%252Fb/ż", body) | query | {"isBase64Encoded": is_base64})
+        flags = dict.fromkeys(("isBase64Encoded", "is_base64_encoded"), is_base64)
+        seen = see(make("PUT", "/%25/a%252Fb/ż", body) | query | flags)
         seen.pop("x-forwarded-for", None)
         assert seen == expected
 
@@ -107,6 +112,8 @@ def test_the_app_receives_the_same_request_from_each_source(see: See, make: Make
         (rest_api, {"headers": {"X": "b"}, "multiValueHeaders": {"X": ["a", "b"]}}, {"x": "a, b"}),
         (rest_api, {"headers": {"X": "a", "Y": "c"}, "multiValueHeaders": {"x": ["b"]}}, {"x": "b", "y": "c"}),
         (load_balancer_with_lists, {"multiValueHeaders": {"x": ["a", "b"]}}, {"x": "a, b"}),
+        (lattice, {"headers": {"X": ["a", "b"]}}, {"x": "a, b"}),
+        (lattice, {"queryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
         (rest_api, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
         (load_balancer, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
     ],
@@ -116,6 +123,12 @@ def test_several_values_of_one_name_are_all_received(
 ) -> None:
     seen = see(make("GET", "/", None) | fields)
     assert {name: seen.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("make", [lattice, lattice_1])
+def test_the_path_of_vpc_lattice_can_have_the_query_string(see: See, make: Maker) -> None:
+    seen = see(make("GET", "/a%3Fb?before=2&c=%C5%BC", None))
+    assert (seen["path"], seen["query"]) == ("/a?b", [["before", "2"], ["c", "ż"]])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +145,13 @@ def test_several_values_of_one_name_are_all_received(
 def test_the_stage_of_an_http_api_is_removed_before_the_base_path(
     see: See, path: str, stage: str, base_path: str, expected: str
 ) -> None:
-    assert see(changed(http_api("GET", path, None), "requestContext.stage", stage), base_path)["path"] == expected
+    for make in (http_api, http_api_with_payload_1):
+        event = changed(make("GET", path, None), "requestContext.stage", stage)
+        assert see(event, base_path)["path"] == expected
+
+
+def test_the_path_of_a_rest_api_has_no_stage(see: See) -> None:
+    assert see(rest_api("GET", "/prod/similar", None))["path"] == "/prod/similar"
 
 
 @pytest.mark.parametrize(

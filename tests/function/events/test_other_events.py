@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from function.events import QueueError
 from tests.function.events.event_makers import Event
 
 Answer = Callable[[object], dict[str, Any]]
@@ -100,8 +101,63 @@ def test_any_other_event_is_refused_with_its_fields_and_the_expected_events(
     assert reply["statusCode"] == 400
     message = json.loads(reply["body"])["error"]
     assert message.startswith(f"event: found {described} (")
-    assert "expected an HTTP request from API Gateway, a function URL or a load balancer, or" in message
+    assert "expected an HTTP request from API Gateway, a function URL" in message
     assert "secret" not in message
     line = only_line(caplog)
     assert (line["message"], line["status"], line["error"]) == ("event refused", 400, message)
     assert (line["request_id"], "secret" in repr(line)) == ("c6af9ac6", False)
+
+
+SQS = {"messageId": "059f36b4", "eventSource": "aws:sqs", "body": "secret"}
+# an event of each source that deletes or skips its records when the function returns normally
+QUEUES: dict[str, tuple[str, object]] = {
+    "SQS": ("['Records']", {"Records": [SQS, SQS]}),
+    "Kinesis": ("['Records']", {"Records": [{"eventSource": "aws:kinesis", "kinesis": {"data": "c2VjcmV0"}}]}),
+    "DynamoDB": ("['Records']", {"Records": [{"eventSource": "aws:dynamodb", "eventName": "INSERT"}]}),
+    "Kafka": ("['eventSource', 'records']", {"eventSource": "aws:kafka", "records": {"topic-0": []}}),
+    "own Kafka": ("['eventSource', 'records']", {"eventSource": "SelfManagedKafka", "records": {"topic-0": []}}),
+    "own Kafka with a prefix": (
+        "['eventSource', 'records']",
+        {"eventSource": "aws:SelfManagedKafka", "records": {"topic-0": []}},
+    ),
+    "ActiveMQ": ("['eventSource', 'messages']", {"eventSource": "aws:amq", "messages": [{"data": "c2VjcmV0"}]}),
+    "RabbitMQ": ("['eventSource', 'rmqMessagesByQueue']", {"eventSource": "aws:rmq", "rmqMessagesByQueue": {}}),
+    "DocumentDB": ("['eventSource', 'events']", {"eventSource": "aws:docdb", "events": [{"event": {}}]}),
+    "S3 Batch": (
+        "['invocationSchemaVersion', 'invocationId', 'job', 'tasks']",
+        {"invocationSchemaVersion": "2.0", "invocationId": "a", "job": {"id": "f3cc"}, "tasks": [{"taskId": "b"}]},
+    ),
+    "EventBridge Pipes": ("list", [SQS]),
+}
+
+
+@pytest.mark.parametrize(("described", "event"), QUEUES.values(), ids=QUEUES)
+def test_an_event_of_a_queue_fails_the_invocation_so_that_the_queue_keeps_its_messages(
+    answer: Answer, described: str, event: object
+) -> None:
+    with pytest.raises(QueueError) as raised:
+        answer(event)
+    message = str(raised.value)
+    assert message.startswith(f"event: found {described} (")
+    assert "expected an HTTP request" in message
+    assert "secret" not in message
+
+
+NO_RECORDS: list[object] = [[], {}, None, ["aws:sqs"], [{"eventSource": ["aws:sqs"]}]]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"Records": [{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": {}}]},
+        {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": "aws:sqs"}}]},
+        {"Records": [{"eventSource": "aws:ses", "ses": {}}]},
+        {"awslogs": {"data": "H4sI"}},
+        {"version": "0", "detail-type": "aws:sqs", "source": "my-shop", "detail": {}},
+        *({"Records": records} for records in NO_RECORDS),
+    ],
+)
+def test_an_event_of_an_asynchronous_caller_is_refused_without_a_failure_because_lambda_would_send_it_again(
+    answer: Answer, event: object
+) -> None:
+    assert answer(event)["statusCode"] == 400
