@@ -77,9 +77,7 @@ class RefinedQuery:
         return self._bundle.texts
 
     def _column(self, name: str) -> Column:
-        column = self._texts().columns[name]
-        assert isinstance(column, Column)  # only the ids, which the manifest does not list, are something else
-        return column
+        return self._texts().columns[name]
 
     def _sorted(self, rows: Array[np.intp]) -> Array[np.intp]:
         query = self._query

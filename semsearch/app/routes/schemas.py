@@ -17,8 +17,8 @@ from semsearch.app.errors import ErrorReply
 from semsearch.app.routes.reply_models import ERRORS, REPLIES
 from semsearch.engine.bundle import FloorInfo
 from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
-from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES
-from semsearch.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
+from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES, STRING_TYPES
+from semsearch.engine.metadata.filters import MOST_LEVELS
 from semsearch.search.query import FLOOR
 from semsearch.search.request import MOST_COLUMNS
 from semsearch.search.results import PASSAGE_NUMBER, PATH

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from semsearch.engine.hits import DECIMALS, Find, Hit, Mask, Rows, Scored
-from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column, Columns, stored_value
+from semsearch.engine.metadata.columns import EXPECTED_VALUES, Columns, stored_value
 from semsearch.engine.metadata.filters import FilterError
 from semsearch.engine.tensors import Array
 
@@ -84,7 +84,6 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
         if boost.kind == "equals":
             total += boost.weight * column.equals_any([boost.operand])[rows]
             continue
-        assert isinstance(column, Column)  # only the ids have another class, and they are strings
         numbers = column.ordered[rows]
         if column.codes is not None:
             numbers = np.asarray(column.values)[numbers]

@@ -21,10 +21,9 @@ import numpy as np
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.engine.hits import Mask
-from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, Columns, Stored, stored_value
+from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, STRING_TYPES, Columns, Stored, stored_value
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
-STRING_TYPES = ("string", "list")  # types of columns whose values are strings
 MOST_LEVELS = 8  # maximum depth of filters within filters
 # maximum values of a filter: each takes a pass over the rows, and 6 MB of JSON can hold millions
 MOST_FILTER_VALUES = 1_000

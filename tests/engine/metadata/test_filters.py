@@ -7,15 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from semsearch.engine.metadata.columns import LIST_TYPES, Columns, IdColumn
+from semsearch.engine.metadata.columns import LIST_TYPES, Columns
 from semsearch.engine.metadata.filters import MOST_FILTER_VALUES, MOST_LEVELS, FilterError, allowed_rows
-from semsearch.engine.tensors import Strings
 from semsearch.indexing.columns import column_tensors
 
 KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date"}
@@ -126,14 +124,6 @@ def columns_of(path: Path, rows: list[dict[str, Any]]) -> Columns:
 def test_a_filter_keeps_what_python_keeps(scratch: Path, rows: list[dict[str, Any]], condition: dict[str, Any]) -> None:
     mask = allowed_rows(condition, columns_of(scratch, rows))
     assert mask.tolist() == [holds(condition, row) for row in rows]
-
-
-def test_ids_begin_as_strings_do() -> None:
-    ids = [b"a", b"ab", b"", b"b", b"abc", "aü".encode()]
-    offsets = np.cumsum([0, *map(len, ids)]).astype(np.uint64)
-    column = IdColumn(Strings(np.frombuffer(b"".join(ids), np.uint8), offsets))
-    for start in (b"", b"a", b"ab", b"abcd", "aü".encode()):
-        assert column.starts_with(start).tolist() == [id.startswith(start) for id in ids]
 
 
 ROWS: list[dict[str, Any]] = [
