@@ -215,7 +215,7 @@ class Keywords:
                 known = [postings for postings in own if postings is not None]
                 if len(known) < len(terms) or terms.issubset(counts):
                     continue
-                rows = np.flatnonzero(self._rows_with(terms)).astype(np.uint32)
+                rows = self._common_rows(terms)
                 if len(rows) > (0 if best is None else len(best[1].rows)):
                     weight = max(postings.weight for postings in known)
                     best = terms, Postings(rows, np.full(len(rows), LARGEST_IMPACT, np.uint8), weight)
@@ -251,8 +251,14 @@ class Keywords:
 
     def _rows_with_words(self, text: str) -> Mask:
         """Return the rows that have all words of a text."""
-        by_language: Mask = np.logical_or.reduce([self._rows_with(self._split_by(stem, text)) for stem in self._stems])
-        return by_language
+        holds = np.zeros(self._rows, np.bool_)
+        for stem in self._stems:
+            terms = self._split_by(stem, text)
+            if terms:
+                holds[self._common_rows(terms)] = True
+            else:
+                holds[:] = True
+        return holds
 
     def _synonyms(self, term: str, repeats: float, counts: Collection[str]) -> dict[str, Postings]:
         """Return the postings of the synonyms of a term that are no terms of the query themselves, which are `counts`.
@@ -314,13 +320,14 @@ class Keywords:
     def _split_by(self, stem: Stem | None, text: str) -> list[str]:
         return split_terms(text, stem, is_query=True)
 
-    def _rows_with(self, terms: Collection[str]) -> Mask:
-        holds = np.ones(self._rows, np.bool_)
-        for term in terms:
-            has_term = np.zeros(self._rows, np.bool_)
-            has_term[self.rows_of(term)] = True
-            holds &= has_term
-        return holds
+    def _common_rows(self, terms: Collection[str]) -> AnyArray:
+        """Return the rows that have all of these terms, ascending: (n,) uint32. There is at least one term."""
+        rows, *others = sorted((self.rows_of(term) for term in dict.fromkeys(terms)), key=len)
+        for more in others:
+            if not len(rows):
+                break
+            rows = rows[more.take(more.searchsorted(rows), mode="clip") == rows]
+        return rows
 
     def rows_of(self, term: str) -> AnyArray:
         """Return the rows that have a term, ascending: (n,) uint32."""
