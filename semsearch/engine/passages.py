@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from semsearch.engine.tensors import DAMAGED, Strings, TensorsError, map_tensors
 
-TEXTS, IDS, METADATA = PASSAGE_COLUMNS = ("texts", "ids", "metadata")
+PASSAGE_COLUMNS = ("texts", "ids", "metadata")
 SOURCE_TEXTS = "sources"  # the column of the texts with their markup; "" for a text without any
 
 
@@ -46,10 +46,10 @@ class Passages:
         """Open a passages.safetensors. Raises TensorsError if the file is not whole."""
         tensors = map_tensors(path, scattered=True)
         self._path = path
-        self._texts = tensors.strings(TEXTS, f"{TEXTS}.offsets")
-        rows = len(self._texts)
-        self.ids: Strings = tensors.strings(IDS, f"{IDS}.offsets", rows)
-        self._metadata = tensors.strings(METADATA, f"{METADATA}.offsets", rows)
+        rows = tensors["texts.offsets"].size - 1
+        texts, ids, metadata = (tensors.strings(name, f"{name}.offsets", rows) for name in PASSAGE_COLUMNS)
+        self.ids: Strings = ids
+        self._texts, self._metadata = texts, metadata
         self._sources = None
         if SOURCE_TEXTS in tensors:
             self._sources = tensors.strings(SOURCE_TEXTS, f"{SOURCE_TEXTS}.offsets", rows)

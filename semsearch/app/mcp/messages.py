@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
@@ -21,7 +21,7 @@ from semsearch.app.mcp.tools import NO_INSTRUCTIONS, Object, Tools, failed, text
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import describe_errors, echo, whole_number
+from semsearch.search.request import CHARACTERS_PER_NAME, describe_errors, echo, whole_number
 
 VERSION = "1.0.0"  # version in pyproject.toml, which clients can show
 MODERN = "2026-07-28"
@@ -52,8 +52,8 @@ class RpcMessage(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
 
     jsonrpc: Literal["2.0"]
-    method: str
-    id: Annotated[int, BeforeValidator(whole_number)] | str = ""
+    method: Annotated[str, Field(max_length=CHARACTERS_PER_NAME)]
+    id: Annotated[int, BeforeValidator(whole_number)] | Annotated[str, Field(max_length=CHARACTERS_PER_NAME)] = ""
     params: Object = {}
 
     def is_notification(self) -> bool:

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.fetching import FetchArguments, fetch, has_sections, reference
-from semsearch.app.routes.fields import refuse_texts
+from semsearch.app.routes.fields import refuse_query, refuse_texts
 from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
@@ -126,7 +126,7 @@ class Tools:
                 content = await self.executor.run(lambda: self._list_documents(bundle, offset))
             else:
                 request = SimilarRequest.model_validate(arguments)
-                refuse_texts([request.text or request.id or ""], self.settings)
+                refuse_query(request, self.settings)
                 content = (await self.search(request.query(), stopwatch.lap)).reply()
             content |= self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}

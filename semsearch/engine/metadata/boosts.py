@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from semsearch.engine.hits import DECIMALS, Find, Hit, Mask, Rows, Scored
-from semsearch.engine.metadata.columns import EXPECTED_VALUES, Columns, stored_value
-from semsearch.engine.metadata.filters import FilterError
+from semsearch.engine.metadata.columns import EXPECTED_VALUES, Columns
+from semsearch.engine.metadata.filters import FilterError, read_operand
 from semsearch.engine.tensors import Array
 
 MOST_BOOSTED = 200  # number of best hits whose scores are boosted
@@ -59,10 +59,7 @@ def _read(where: str, name: str, options: object, kinds: Mapping[str, str]) -> B
     if kind == "half_life":
         operand = _seconds(f"{where}.half_life", operand)
     elif kind == "equals":
-        try:
-            operand = stored_value(kinds[name], operand)
-        except ValueError:
-            raise FilterError(f"{where}.equals", f"a value of type {kinds[name]}", operand) from None
+        operand = read_operand(f"{where}.equals", kinds[name], operand, f"a value of type {kinds[name]}")
     elif operand is not True:
         raise FilterError(f"{where}.log", "true", operand)
     return Boost(name, kind, operand, float(weight))

@@ -22,20 +22,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semsearch.engine.hits import Mask
+from semsearch.engine.hits import Mask, Rows
 from semsearch.engine.tensors import (
     DAMAGED,
     DTYPES,
     UNSIGNED,
     AnyArray,
-    Array,
     Strings,
     Tensors,
     TensorsError,
     map_tensors,
 )
 
-Places = Array[np.intp]
 Stored = bytes | int | float
 
 PARTS = ("values", "offsets", "codes", "rows", "present")  # a tensor's name is that of its column, a dot and a part
@@ -309,7 +307,7 @@ class IdColumn:
 class PickedStrings:
     """Some of the strings of a file, in another order."""
 
-    def __init__(self, strings: Strings, places: Places) -> None:
+    def __init__(self, strings: Strings, places: Rows) -> None:
         """Take the places (n,) of the strings."""
         self._strings, self._places = strings, places
 
@@ -320,7 +318,7 @@ class PickedStrings:
         return self._strings[int(self._places[place])]
 
 
-def sort_strings(strings: Strings) -> tuple[Places, Places]:
+def sort_strings(strings: Strings) -> tuple[Rows, Rows]:
     """Return where each different string is first, in the order of bytes, and each string's place in this order.
 
     Both are (n,). The next eight bytes of each string are one number, and only strings that were equal up to these are

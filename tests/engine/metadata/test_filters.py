@@ -149,6 +149,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"is_new": 1}, "filter.is_new: expected true or false, or an object of operators, found 1"),
     ({"tags": {"$eq": ["sea"]}}, "filter.tags.$eq: expected a string, found ['sea']"),
     ({"told": {"$lt": "May"}}, "filter.told.$lt: expected an ISO 8601 date or time, such as 2024-05-31 or"),
+    (
+        {"author": "a" * 65_537},
+        "filter.author: expected at most 65536 characters, found 'aaaaaaaa",
+    ),
+    ({"tags": {"$in": ["a" * 65_536, "a" * 65_537]}}, "filter.tags.$in.1: expected at most 65536 characters, found "),
+    ({"told": {"$lt": "2024" * 65_537}}, "filter.told.$lt: expected at most 65536 characters, found '2024"),
     ({"$and": {"year": 1}}, "filter.$and: expected a list of filters, not an empty one, found {'year': 1}"),
     ({"$or": [{}, 5]}, "filter.$or.1: expected an object, found 5"),
     ({"$or": [{}, {"year": {"$gt": ""}}]}, "filter.$or.1.year.$gt: expected a number, found ''"),
