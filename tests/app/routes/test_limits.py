@@ -93,3 +93,34 @@ def test_a_string_may_be_so_long_and_no_longer(
     expected = f"{field}: string should have at most {most} characters, found 'ggg"
     assert refused.json()["error"].startswith(expected)
     assert len(refused.content) < 300
+
+
+MANY: dict[str, tuple[str, bytes]] = {
+    "lists": ("/similar", b'{"text": "a", "filter": {"x": [' + b"[]," * 1_000_000 + b"[]]}}"),
+    "wrong items": ("/predict", b'{"text": [' + b"{}," * 1_000_000 + b"{}]}"),
+    "unknown fields": ("/similar", json.dumps({f"field{number}": number for number in range(60_000)}).encode()),
+    "strings": ("/v1/embeddings", b'{"x": [' + b'"",' * 200_000 + b'""]}'),
+    "brackets": ("/mcp", b"[" * 3_000_000),
+    "a message": ("/mcp", b'{"jsonrpc": "2.0", "params": {"x": [' + b"1," * 1_000_000 + b"1]}}"),
+    "another encoding": ("/similar", ('{"x": [' + "0," * 100_000 + "0]}").encode("utf-16")),
+    "a string without end": ("/similar", b"[" * 60_000 + b'"' + b'\\"' * 500_000),
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_a_body_of_very_many_values_is_refused_before_it_is_read(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path, body = MANY[kind]
+    monkeypatch.setattr(json.JSONDecoder, "decode", lambda *_: pytest.fail("it reads the body"))
+    refused = client.post(path, content=body, headers=JSON)
+    monkeypatch.undo()
+    assert refused.status_code == 413
+    assert "body: more than 50000 commas, lists and objects outside of strings; send fewer values" in refused.text
+
+
+def test_any_characters_within_strings_are_no_values(client: httpx.Client) -> None:
+    for text in ("[{," * 21_000, 'a "quoted, [part]" ' * 3_000, "\\," * 30_000 + '"'):
+        for ascii in (True, False):
+            body = json.dumps({"id": f"é{text}"}, ensure_ascii=ascii).encode()
+            assert client.post("/similar", content=body, headers=JSON).status_code == 404
