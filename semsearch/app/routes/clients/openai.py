@@ -70,9 +70,11 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
     )
     async def embeddings(body: EmbeddingsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
-        tokens = await embedding.tokenize(as_list(body.input), INPUT)
+        texts, is_base64 = as_list(body.input), body.encoding_format == "base64"
+        embedding.refuse_embeddings(texts, INPUT, body.dimensions, is_base64=is_base64)
+        tokens = await embedding.tokenize(texts, INPUT)
         found = await embedding.embed(tokens, INPUT, stopwatch, body.dimensions)
-        if body.encoding_format == "base64":
+        if is_base64:
             rows = base64_texts(found)
         else:
             rows = await embedding.write(found)
