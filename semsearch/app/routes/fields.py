@@ -61,7 +61,11 @@ def refuse_texts(texts: Sequence[str], settings: Settings, field: str = "text", 
 
 def refuse_query(request: SimilarRequest, settings: Settings) -> None:
     """Raise HttpError with status 413 if the texts of a search are too long together."""
-    refuse_texts(["".join([request.text or request.id or "", *request.without])], settings)
+    text = request.text or request.id or ""
+    refuse_texts([text], settings)
+    count, most = len(text) + sum(map(len, request.without)), settings.max_characters
+    if count > most:
+        raise HttpError(413, f"without: {count} characters with the text, at most {most}; send fewer or shorter ones")
 
 
 def refuse_truncated(tokens: Sequence[TokenIds], field: str, expected: str) -> None:

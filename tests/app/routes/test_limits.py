@@ -12,6 +12,7 @@ from semsearch.app.app import App
 from semsearch.app.mcp.messages import RpcMessage
 from semsearch.app.routes.clients.tei import AnyRequest
 from semsearch.app.routes.fields import ClientRequest
+from semsearch.app.settings import Settings
 from semsearch.search.query import CHARACTERS_PER_TEXT
 from semsearch.search.request import LONGEST_WITHOUT, StrictRequest
 
@@ -93,6 +94,15 @@ def test_a_string_may_be_so_long_and_no_longer(
     expected = f"{field}: string should have at most {most} characters, found 'ggg"
     assert refused.json()["error"].startswith(expected)
     assert len(refused.content) < 300
+
+
+def test_the_words_to_leave_out_count_with_the_text(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=40))
+    body = {"text": "g" * 300, "without": ["a" * 200, "b" * 140]}
+    assert client.post("/similar", json=body).status_code == 200
+    refused = client.post("/similar", json=body | {"text": "g" * 301})
+    error = "without: 641 characters with the text, at most 640; send fewer or shorter ones"
+    assert (refused.status_code, refused.json()["error"]) == (413, error)
 
 
 MANY: dict[str, tuple[str, bytes]] = {
