@@ -172,9 +172,10 @@ def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     yield Values("/predict", {"text": "goose"}, {"text": {"text": texts}})
     openai: dict[str, Body] = {"input": {"input": texts}, "model": {"model": name}, "dimensions": {"dimensions": 1}}
     yield Values("/v1/embeddings", {"input": "goose"}, openai)
-    yield Values("/embed", {"inputs": "goose"}, {"inputs": {"inputs": texts}, "dimensions": {"dimensions": 1}})
+    embed: dict[str, Body] = {"inputs": {"inputs": texts}, "dimensions": {"dimensions": 1}}
+    yield Values("/embed", {"inputs": "goose"}, embed)
     pair = {"source_sentence": "goose", "sentences": ["ferry"]}
-    compared = {"inputs": {"inputs": {"source_sentence": texts[0], "sentences": texts[1:]}}}
+    compared: dict[str, Body] = {"inputs": {"inputs": {"source_sentence": texts[0], "sentences": texts[1:]}}}
     yield Values("/similarity", {"inputs": pair}, compared)
     yield Values("/tokenize", {"inputs": "goose"}, {"inputs": {"inputs": texts}})
     if bundle.manifest.rerank is not None:

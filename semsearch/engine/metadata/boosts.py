@@ -103,7 +103,7 @@ def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Co
     added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
     sums = np.round(scores + added, DECIMALS)
     best = Scored(rows, sums, {**parts, mode: scores, "boost": added})
-    order = np.argsort(-sums, kind="stable")
+    order, boosted_rows = np.argsort(-sums, kind="stable"), set(rows.tolist())
 
     def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
         places = order
@@ -112,6 +112,6 @@ def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Co
         first = best.take(places[:count]).hits()
         if len(first) == count or len(rows) < MOST_BOOSTED:
             return first
-        return (first + [hit for hit in find(count, mask) if hit.row not in rows])[:count]
+        return (first + [hit for hit in find(count, mask) if hit.row not in boosted_rows])[:count]
 
     return find_boosted
