@@ -181,7 +181,7 @@ def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     if bundle.manifest.rerank is not None:
         half = CHARACTERS_PER_TOKEN * (TOKENS // TEXTS // 2 - 2)  # the query counts with each text
         pairs, query = [texts[0][:half]] * TEXTS, texts[0][:half]
-        asked = {"texts": {"texts": pairs}, "query": {"query": query}}
+        asked: dict[str, Body] = {"texts": {"texts": pairs}, "query": {"query": query}}
         yield Values("/rerank", {"query": "goose", "texts": ["goose"]}, asked)
         documents = [{"text": each} for each in pairs]
         ranked: dict[str, Body] = {"documents": {"documents": documents}, "query": {"query": query}}
