@@ -31,7 +31,7 @@ MEASUREMENTS = {
     "scale": "scale",
     "nearest": "nearest",
 }
-COMMANDS = {"demo": "warm"} | MEASUREMENTS | {"tables": "tables"}
+COMMANDS = {"demo": "warm", "limits": "limits"} | MEASUREMENTS | {"tables": "tables"}
 FOLDERS = """\
 --work is the folder for models, bundles and environments (default: BENCH_WORK, or build/bench), and --data the one with
 the files of docs/benchmarks.md (default: BENCH_DATA, or build/bench/data).

@@ -21,9 +21,7 @@ def column_of(values: Sequence[Any], kind: str) -> Column:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "columns.safetensors"
         save_file(column_tensors(rows, {"c": kind}), path)
-        column = Columns(path, {"c": kind}, len(rows))["c"]
-    assert isinstance(column, Column)
-    return column
+        return Columns(path, {"c": kind}, len(rows))["c"]
 
 
 def write_passages(

@@ -185,7 +185,9 @@ def test_texts_that_cannot_be_embedded_are_a_value_error(local: Search, texts: A
         local.embed(texts, role)
 
 
-@pytest.mark.parametrize("limits", [{"max_texts": 2}, {"max_tokens": 24}, {"max_body_bytes": 160}], ids=str)
+@pytest.mark.parametrize(
+    "limits", [{"max_texts": 2}, {"max_tokens": 24}, {"max_body_bytes": 160}, {"max_reply_bytes": 1_600}], ids=str
+)
 def test_many_texts_are_embedded_in_requests_within_the_limits_of_a_server(
     local: Search, make_app: Callable[..., App], limits: dict[str, Any]
 ) -> None:

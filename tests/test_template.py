@@ -16,7 +16,7 @@ from cfnlint.decode import cfn_yaml
 from cfnlint.template import Template
 
 from semsearch.app.app import App
-from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA
+from semsearch.app.mcp.messages import ISSUER_VARIABLE, OAUTH_METADATA
 from semsearch.app.middleware import EXPOSED_HEADERS
 from semsearch.app.routes.schemas import describe_app
 from semsearch.app.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_hashes
@@ -68,11 +68,13 @@ def test_the_api_has_the_routes_of_the_app_and_no_other(make_app: Callable[..., 
     assert {(method, path.replace("+}", "}")) for method, path in OPERATIONS} == routes
 
 
-def test_the_issuer_of_tokens_is_that_of_the_parameter_and_never_the_callers() -> None:
-    integration = OPERATIONS["GET", OAUTH_METADATA]["x-amazon-apigateway-integration"]
-    condition, given, otherwise = integration["requestParameters"]["Fn::If"]
-    assert (condition, given) == ("IsJwt", {f"overwrite:header.{ISSUER_HEADER}": {"Ref": "JwtIssuer"}})
-    assert list(otherwise) == [f"remove:header.{ISSUER_HEADER}"]
+def test_the_issuer_of_tokens_is_that_of_the_parameter() -> None:
+    """A variable of the stage is in each event, where no caller can set it, and needs no version of the function."""
+    condition, variables, otherwise = API["StageVariables"]["Fn::If"]
+    assert (condition, variables) == ("IsJwt", {ISSUER_VARIABLE: {"Ref": "JwtIssuer"}})
+    assert otherwise == {"Ref": "AWS::NoValue"}
+    for path in METADATA:
+        assert "requestParameters" not in OPERATIONS["GET", path]["x-amazon-apigateway-integration"]
 
 
 def test_every_route_is_closed_unless_a_parameter_opens_it_and_calls_the_alias() -> None:
@@ -140,6 +142,7 @@ KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567
     [
         ("BundleKeyArn", [KEY], [KEY.replace("key/", "alias/"), KEY.rpartition("/")[2]]),
         ("VectorIndex", ["headlines-2", "headlines*"], ["*", "head*lines"]),
+        ("JwtIssuer", ["https://a.b/c_D"], ["http://a.b", "https://", "https://a.b/c d", "https://a@b"]),
         ("JwtAudience", ["one,two"], ["one, two", "one,,two"]),
         ("ApiBasePath", ["search/v1"], ["/search", "search/", "a//b", "a" * 21]),
         (

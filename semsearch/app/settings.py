@@ -28,6 +28,7 @@ DEFAULT_BUNDLE = default_bundle(Path(__file__).resolve().parents[2])
 # OpenAI's limit of one request, so that its clients need no other setting: LangChain sends 1,000 texts at a time and
 # LlamaIndex 100 (https://developers.openai.com/api/reference/resources/embeddings/methods/create).
 DEFAULT_TEXTS = 2048
+MOST_TEXTS = 10_000  # largest MAX_TEXTS
 DEFAULT_TOKENS = 300_000
 # In Lambda a request has 29 seconds (template.yaml) and one core, which embeds 4,096 tokens of long texts with
 # all-MiniLM-L6-v2 in 1.7 seconds (bench/limits.py of commit 1eb8162). Half of the 29 are left for larger models.
@@ -35,6 +36,9 @@ LAMBDA_TOKENS = 32_768
 # Characters of a request for each token of MAX_TOKENS. English has four or five characters a token, and the time of
 # tokenizing grows with the characters.
 CHARACTERS_PER_TOKEN = 16
+# Bytes of a body for each of these characters: the longest that one takes in JSON, written as \u00e9. And bytes for
+# all else, such as names, filters and quotation marks.
+BYTES_PER_CHARACTER, OTHER_BYTES = 6, 65_536
 DEFAULT_POLL_SECONDS = 60
 LONGEST_POLL = 86_400  # seconds
 DEFAULT_SERVICE = "semantic-search"
@@ -121,14 +125,16 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         except ValueError as error:
             raise SettingsError(f"BUNDLE_DIR: {error}") from error
         bundle_dir, bundle_url = environment.get("LOCAL_BUNDLE_DIR") or str(DEFAULT_BUNDLE), bundle_dir.rstrip("/")
+    max_tokens = _whole_number(environment, "MAX_TOKENS", tokens, 1_000_000)
+    body_limit = min(LAMBDA_BODY_LIMIT, max_tokens * CHARACTERS_PER_TOKEN * BYTES_PER_CHARACTER + OTHER_BYTES)
     return Settings(
         bundle_dir=Path(bundle_dir),
         bundle_url=bundle_url,
         bundle_poll_seconds=_whole_number(environment, "BUNDLE_POLL_SECONDS", DEFAULT_POLL_SECONDS, LONGEST_POLL),
-        max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", LAMBDA_BODY_LIMIT, LAMBDA_BODY_LIMIT),
+        max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", body_limit, LAMBDA_BODY_LIMIT),
         max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", reply_limit, reply_limit),
-        max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
-        max_tokens=_whole_number(environment, "MAX_TOKENS", tokens, 1_000_000),
+        max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, MOST_TEXTS),
+        max_tokens=max_tokens,
         api_base_path="/" + (environment.get("API_BASE_PATH") or "").strip("/"),
         mcp_origins=(*(environment.get("MCP_ORIGINS") or origins).replace(",", " ").split(), *cors_origins),
         cors_origins=cors_origins,

@@ -83,7 +83,7 @@ class RemoteServer:
         return np.concatenate([self._embed_halves(batch, role) for batch in self._batches(texts)])
 
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the texts in batches within the limits of texts, characters and bytes that GET /info shows."""
+        """Return the texts in batches within the limits of embeddings, characters and bytes that GET /info shows."""
         limits = self.info()["limits"]
         batches: list[list[str]] = []
         characters = size = 0
@@ -91,7 +91,7 @@ class RemoteServer:
             characters += len(text)
             size += len(json.dumps(text)) + 2
             is_full = characters > limits["characters"] or size > limits["body_bytes"] - BODY_BYTES
-            if not batches or is_full or len(batches[-1]) == limits["texts"]:
+            if not batches or is_full or len(batches[-1]) == limits["embeddings"]:
                 batches.append([])
                 characters, size = len(text), len(json.dumps(text)) + 2
             batches[-1].append(text)

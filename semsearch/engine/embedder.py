@@ -21,7 +21,7 @@ from tokenizers import Encoding, Tokenizer
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from semsearch.engine.quantization import Codes, Embeddings
-from semsearch.engine.tensors import map_tensors
+from semsearch.engine.tensors import DAMAGED, TensorsError, map_tensors
 from semsearch.engine.tokenizer import read_tokenizer, split_word
 
 if TYPE_CHECKING:
@@ -197,12 +197,22 @@ class QueryTable:
         self._vectors = vectors
 
     @classmethod
-    def open(cls, path: Path) -> "QueryTable":
-        """Memory-map a file queries.safetensors. Raises TensorsError if it is not complete."""
-        return cls(map_tensors(path, scattered=True)[VECTORS])
+    def open(cls, path: Path, dim: int | None = None) -> "QueryTable":
+        """Memory-map a file queries.safetensors with vectors of `dim` values, None for any number.
+
+        Raises TensorsError if it is not complete.
+        """
+        return cls(map_tensors(path, scattered=True).require(VECTORS, [None, dim], np.int8))
 
     def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
-        """Return the unit embeddings, (n, dim) float32. An embedding is zeros if the sum of its vectors is zero."""
+        """Return the unit embeddings, (n, dim) float32. An embedding is zeros if the sum of its vectors is zero.
+
+        Raises TensorsError if a token has no vector.
+        """
+        most = max(max(text.ids) for text in tokens)
+        if most >= len(self._vectors):
+            found = f"{len(self._vectors)} vectors, expected one for each token and so for token {most}"
+            raise TensorsError(f"query table: {found}; {DAMAGED}")
         sums = np.array([self._vectors[text.ids].sum(axis=0, dtype=np.int64) for text in tokens])
         lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
         return np.asarray(sums / np.maximum(lengths, 1), np.float32)

@@ -217,7 +217,7 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     if manifest.queries is None:
         table = None
     else:
-        table = QueryTable.open(bundle / QUERY_TABLE)
+        table = QueryTable.open(bundle / QUERY_TABLE, manifest.model.dim)
     embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
     tokens = embedder.tokenize(["warm up"], role="query")
     if table is None:

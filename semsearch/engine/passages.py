@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from semsearch.engine.tensors import Strings, map_tensors
+from semsearch.engine.tensors import DAMAGED, Strings, TensorsError, map_tensors
 
 PASSAGE_COLUMNS = ("texts", "ids", "metadata")
 SOURCE_TEXTS = "sources"  # the column of the texts with their markup; "" for a text without any
@@ -45,12 +45,14 @@ class Passages:
     def __init__(self, path: Path) -> None:
         """Open a passages.safetensors. Raises TensorsError if the file is not whole."""
         tensors = map_tensors(path, scattered=True)
-        texts, ids, metadata = (Strings(tensors[name], tensors[f"{name}.offsets"]) for name in PASSAGE_COLUMNS)
+        self._path = path
+        rows = tensors["texts.offsets"].size - 1
+        texts, ids, metadata = (tensors.strings(name, f"{name}.offsets", rows) for name in PASSAGE_COLUMNS)
         self.ids: Strings = ids
         self._texts, self._metadata = texts, metadata
         self._sources = None
         if SOURCE_TEXTS in tensors:
-            self._sources = Strings(tensors[SOURCE_TEXTS], tensors[f"{SOURCE_TEXTS}.offsets"])
+            self._sources = tensors.strings(SOURCE_TEXTS, f"{SOURCE_TEXTS}.offsets", rows)
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -60,20 +62,24 @@ class Passages:
 
     def id(self, row: int) -> str:
         """Return the id of one row."""
-        return self.ids[row].decode()
+        return self.ids.text(row)
 
     def text(self, row: int) -> str:
         """Return the text of one row."""
-        return self._texts[row].decode()
+        return self._texts.text(row)
 
     def source(self, row: int) -> str:
         """Return the text of one row with its markup, as the model reads it."""
-        found = b""
+        found = ""
         if self._sources is not None:
-            found = self._sources[row]
-        return found.decode() or self.text(row)
+            found = self._sources.text(row)
+        return found or self.text(row)
 
     def metadata(self, row: int) -> dict[str, Any]:
         """Return the other columns of one row."""
-        found: dict[str, Any] = json.loads(self._metadata[row])
+        try:
+            found: dict[str, Any] = json.loads(self._metadata.text(row))
+        except (json.JSONDecodeError, RecursionError) as error:
+            where = f"{self._path}: the metadata of row {row}"
+            raise TensorsError(f"{where} cannot be read ({error}), expected JSON; {DAMAGED}") from error
         return found

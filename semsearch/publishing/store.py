@@ -297,7 +297,7 @@ def _find_rows(bucket: Bucket, version: str, ids: Iterable[str]) -> Removed:
         return {}
     stored = Strings(*_read_ids(bucket, version))
     rows_of: dict[bytes, list[int]] = {encoded: [] for encoded in wanted.values()}
-    for row in np.flatnonzero(IdColumn(stored).equals_any([*rows_of])).tolist():
+    for row in np.flatnonzero(IdColumn(stored).sorted.equals_any([*rows_of])).tolist():
         rows_of[stored[row]].append(row)
     return {id: tuple(rows_of[encoded]) for id, encoded in wanted.items()}
 

@@ -18,7 +18,7 @@ from semsearch.engine.pages import Group, find_groups, find_page, group_hits
 from semsearch.engine.passages import PassageReader
 from semsearch.engine.tensors import AnyArray, Array
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
-from semsearch.search.ranking import Ranking
+from semsearch.search.ranking import KeywordRanking, Ranking
 from semsearch.search.results import PATH, Found, show_hit
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ class RefinedQuery:
         return self._bundle.texts
 
     def _column(self, name: str) -> Column:
-        column = self._texts().columns[name]
-        assert isinstance(column, Column)  # only the ids, which the manifest does not list, are something else
-        return column
+        return self._texts().columns[name]
 
     def _sorted(self, rows: Array[np.intp]) -> Array[np.intp]:
         query = self._query
@@ -120,10 +118,7 @@ class RefinedQuery:
                 best, *others = [next(remaining) for _ in group.hits]
                 results.append(best | {"group": group.value, "other_passages": others})
         elif query.sort:
-            most = self._rows if query.mode == "keyword" else MOST_SORTED
-            by_row = {hit.row: hit for hit in ranking.find(most, None)}
-            page = self._sorted(np.array(list(by_row), np.intp))
-            results = self._show([by_row[int(row)] for row in page], ranking)
+            results = self._show(self._sorted_hits(ranking), ranking)
         else:
             results = self._show(find_page(ranking.find, query.offset, query.num_results), ranking)
         if not query.facets:
@@ -136,6 +131,17 @@ class RefinedQuery:
         else:
             total = int(np.count_nonzero(matching))
         return Found(results, ranking.is_truncated, self._count(matching), total, ranking.corrected)
+
+    def _sorted_hits(self, ranking: Ranking) -> list[Hit]:
+        """Return the hits of a page in the order of columns; the mode keyword sorts all of its texts."""
+        most = self._rows if self._query.mode == "keyword" else MOST_SORTED
+        if type(ranking) is KeywordRanking:  # these can be all texts of the corpus: only the page becomes hits
+            best = ranking.best(most)
+            places = np.empty(self._rows, np.intp)
+            places[best.rows] = np.arange(len(best.rows))
+            return best.take(places[self._sorted(best.rows)]).hits()
+        by_row = {hit.row: hit for hit in ranking.find(most, None)}
+        return [by_row[int(row)] for row in self._sorted(np.array(list(by_row), np.intp))]
 
     @property
     def _rows(self) -> int:

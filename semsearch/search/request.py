@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from reprlib import Repr
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
@@ -15,6 +15,8 @@ from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN
 
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 MOST_WITHOUT = 20  # maximum texts of `without`
+LONGEST_WITHOUT = 1_000  # maximum characters of each of them: every word of them is looked up
+CHARACTERS_PER_NAME = 200  # of a column, a model or a method of MCP
 MOST_DESCRIBED = 3  # maximum errors of one body that are described
 LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
 
@@ -55,10 +57,15 @@ def whole_number(number: object) -> object:
     return number
 
 
-RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
+RequestText = Annotated[
+    str, Field(max_length=CHARACTERS_PER_TEXT, json_schema_extra=NOT_BLANK), AfterValidator(_check_text)
+]
+ExcludedWords = Annotated[
+    str, Field(max_length=LONGEST_WITHOUT, json_schema_extra=NOT_BLANK), AfterValidator(_check_text)
+]
 
 Part = Literal["text", "metadata", "source"]
-ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_NAME)]
 
 
 def union_tag(form: str) -> str:
@@ -118,6 +125,7 @@ class SimilarRequest(StrictRequest):
     include: list[Part] = Field(
         default=["text", "metadata"],
         fail_fast=True,
+        max_length=len(get_args(Part)),
         description="The fields of each result to return, besides index, id and score. source is the text with its "
         "Markdown.",
     )
@@ -166,7 +174,7 @@ class SimilarRequest(StrictRequest):
         default=True,
         description="In the modes keyword and hybrid: replace misspelled words that no text has by words of the texts.",
     )
-    without: Annotated[list[RequestText], Field(max_length=MOST_WITHOUT)] = Field(
+    without: Annotated[list[ExcludedWords], Field(max_length=MOST_WITHOUT)] = Field(
         default=[],
         description="In the modes keyword and hybrid: leave out texts with one of these words, or with all words of "
         "one of these texts.",

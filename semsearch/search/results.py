@@ -115,13 +115,10 @@ def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:
     kinds = bundle.columns.kinds
     if kinds.get(PATH) != "string":
         return np.empty(0, np.intp)
-    from semsearch.engine.metadata.columns import Column  # a plain search does not need these
-    from semsearch.engine.metadata.facets import sort_rows
+    from semsearch.engine.metadata.facets import sort_rows  # a plain search does not need this
 
     has_path = bundle.columns[PATH].equals_any([path.encode("utf-8", "surrogatepass")])
     rows = np.flatnonzero(bundle.among_allowed(has_path))
     if kinds.get(PASSAGE_NUMBER) != "number":
         return rows
-    number = bundle.columns[PASSAGE_NUMBER]
-    assert isinstance(number, Column)  # only ids are something else
-    return sort_rows(rows, [(number, False)])
+    return sort_rows(rows, [(bundle.columns[PASSAGE_NUMBER], False)])

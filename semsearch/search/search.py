@@ -40,7 +40,7 @@ NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or index the te
 NO_RERANKER = "this bundle has no reranker; leave it out, or index the texts again with --rerank MODEL"
 ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or index the texts again with --fusion convex"
 NO_FLOOR = "this index has no measured floor; use a number, or index the texts again"
-LONG_QUERY = 200  # characters of a text, from which finding its words takes more than about a millisecond
+LONG_QUERY = 200  # characters of texts, from which finding their words takes more than about a millisecond
 
 
 @dataclass(slots=True)
@@ -132,7 +132,8 @@ class BundleSearch:
 
     def _rows_to_prepare(self, query: Query) -> int | None:
         """Return the rows of the index if preparing takes about as long as reading them, None if it can take longer."""
-        is_long = query.filter is not None or not query.is_plain or len(query.text or "") > LONG_QUERY
+        characters = len(query.text or "") + sum(map(len, query.without))
+        is_long = query.filter is not None or not query.is_plain or characters > LONG_QUERY
         if is_long:
             return None
         return self._bundle.manifest.corpus.rows

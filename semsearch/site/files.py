@@ -181,8 +181,8 @@ def _add_keywords(files: DataFiles, path: Path) -> None:
     The terms become one text with a term in each line, which a browser reads at once.
     """
     tensors = map_tensors(path)
-    content, offsets = tensors["terms"], tensors["terms.offsets"].astype(np.intp)
-    terms = np.insert(content, offsets[1:-1], ord("\n"))
+    strings = tensors.strings("terms", "terms.offsets").check()
+    terms = np.insert(strings.content, strings.offsets[1:-1].astype(np.intp), ord("\n"))
     kept = {name: tensors[name] for name in ("postings.offsets", "rows", "impacts", "scales")}
     files.add_tensors("keywords", {"terms": terms} | kept)
     files.add("words", tensors["words"].tobytes().rstrip(b"\n"))

@@ -18,7 +18,7 @@ from semsearch.engine.bundle import COLUMNS, PASSAGES, QUERY_TABLE, BundleError,
 from semsearch.engine.embedder import VECTORS, Embedder, QueryTable
 from semsearch.engine.keyword.analyzer import stop_words_of
 from semsearch.engine.loading import load_bundle
-from semsearch.engine.metadata.columns import Column, Columns
+from semsearch.engine.metadata.columns import Columns
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.engine.values import EXACT_FLOATS
@@ -136,9 +136,7 @@ def _scopes(bundle: Path, index: IndexInfo) -> dict[str, list[str]]:
     found = {}
     for name in SCOPES:
         if index.columns.get(name) == "string":
-            column = columns[name]
-            assert isinstance(column, Column)  # only ids are something else
-            values = column.values
+            values = columns[name].values
             found[name] = [bytes(values[place]).decode("utf-8", "replace") for place in range(len(values))]
     return found
 

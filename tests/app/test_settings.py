@@ -1,5 +1,6 @@
 """Environment variables: each one, what is taken when it is not set, and how a wrong one is told."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,18 @@ def test_nothing_set_or_an_empty_text_gives_the_defaults() -> None:
 
 def test_in_lambda_the_defaults_are_what_a_function_can_answer() -> None:
     found = read_settings({"AWS_LAMBDA_FUNCTION_NAME": "stories", "ALLOWED_HOSTS": "https://no.host"})
-    assert found == Settings(max_reply_bytes=6_287_360, max_tokens=32_768, mcp_origins=("*",))
+    assert found == Settings(max_body_bytes=3_211_264, max_reply_bytes=6_287_360, max_tokens=32_768, mcp_origins=("*",))
     with pytest.raises(SettingsError, match="MAX_REPLY_BYTES: '6287361', expected a whole number from 1 to 6287360"):
         read_settings({"AWS_LAMBDA_FUNCTION_NAME": "stories", "MAX_REPLY_BYTES": "6287361"})
+
+
+def test_the_body_may_hold_all_characters_that_are_allowed_and_little_more() -> None:
+    open_stack = {"AWS_LAMBDA_FUNCTION_NAME": "stories", "MAX_TEXTS": "16", "MAX_TOKENS": "1024"}
+    found = read_settings(open_stack)
+    longest = {"text": ["é" * (found.max_characters // 16)] * 16, "prompt_name": "document"}
+    assert len(json.dumps(longest)) <= found.max_body_bytes == 163_840
+    assert read_settings(open_stack | {"MAX_BODY_BYTES": "500000"}).max_body_bytes == 500_000
+    assert read_settings({"MAX_TOKENS": "1000000"}).max_body_bytes == 6_291_456  # what Lambda takes
 
 
 def test_origins_may_be_separated_by_commas_and_spaces() -> None:

@@ -1,8 +1,10 @@
 """safetensors files and the passages in them: byte for byte, against the library, and broken in many ways."""
 
 import json
+import re
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,8 +36,8 @@ def entry(dtype: str = "U8", shape: object = (2,), data_offsets: object = (0, 2)
 def test_bytes_written_by_hand_are_read_as_the_format_says(tmp_path: Path) -> None:
     header = (
         b'{"__metadata__":{"made":"by hand"},"a":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},'
-        b'"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'
-    )
+        b'"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}  '
+    )  # the blanks let the tensors begin at a multiple of 8
     path = tmp_path / "hand.safetensors"
     path.write_bytes(
         bytes([len(header), 0, 0, 0, 0, 0, 0, 0])
@@ -119,6 +121,53 @@ def test_a_file_with_another_header_is_refused_by_name(tmp_path: Path) -> None:
             map_tensors(path)
 
 
+TWO = entry()  # two bytes from the first one on
+LAYOUTS: dict[str, tuple[dict[str, Any], str]] = {
+    "overlapping": ({"a": TWO, "b": entry("U8", [3], [1, 4])}, "offsets 1 and 4 where byte 2 is the next one"),
+    "with a hole": ({"a": TWO, "b": entry("U8", [1], [3, 4])}, "offsets 3 and 4 where byte 2 is the next one"),
+    "before the first byte": ({"a": entry("U8", [4], [-4, 0])}, "offsets -4 and 0 where byte 0 is the next one"),
+    "reversed": ({"a": TWO, "b": entry("U8", [2], [2, 0])}, "offsets 2 and 0 where byte 2 is the next one"),
+    "too short": ({"a": TWO}, "the tensors end at byte 2 of 4"),
+    "too long": ({"a": entry("U8", [5], [0, 5])}, "the tensors end at byte 5 of 4"),
+    "of another shape": ({"a": entry("U8", [2, 3], [0, 4])}, "uint8 with the shape [2, 3] has 4 bytes"),
+    "of negative lengths": ({"a": entry("U8", [-2, -2], [0, 4])}, ""),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_header_that_does_not_describe_each_byte_once_is_refused(tmp_path: Path, layout: str) -> None:
+    header, found = LAYOUTS[layout]
+    path = write(tmp_path / "broken.safetensors", header, b"abcd")
+    with pytest.raises(TensorsError, match=rf"^{path}: .*{re.escape(found)}; expected a whole safetensors file; run `"):
+        map_tensors(path)
+
+
+def test_a_header_beyond_the_end_and_numbers_between_words_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "broken.safetensors", {"a": entry("U8", [4], [0, 4])}, b"abcd")
+    content = path.read_bytes()
+    path.write_bytes((2**40).to_bytes(8, "little") + content[8:])
+    with pytest.raises(TensorsError, match=f"the header ends at byte {2**40 + 8} of {len(content)}; expected a whole"):
+        map_tensors(path)
+    header = json.dumps({"a": entry("F32", [1], [0, 4])}).encode()
+    header += b" " * (1 - len(header) % 4)
+    with pytest.raises(TensorsError, match=r"float32 begins at byte \d+, no multiple of 4; expected a whole"):
+        map_tensors(write(path, header, bytes(4)))
+
+
+def test_a_tensor_of_another_dtype_or_shape_is_refused(tmp_path: Path) -> None:
+    tensors = map_tensors(write(tmp_path / "index.safetensors", {"codes": entry("U8", [2, 1])}, b"ab"))
+    assert tensors.require("codes", [None, 1], np.int8, np.uint8).tolist() == [[97], [98]]
+    wanted: list[tuple[list[int | None], Any, str]] = [
+        ([None, 1], np.int8, "int8 of the shape (any, 1)"),
+        ([2, 2], np.uint8, "uint8 of the shape (2, 2)"),
+        ([None], np.uint8, "uint8 of the shape (any)"),
+    ]
+    for shape, dtype, expected in wanted:
+        found = f"index.safetensors: the tensor codes is uint8 of the shape (2, 1), expected {expected}; run `semsearch"
+        with pytest.raises(TensorsError, match=re.escape(found)):
+            tensors.require("codes", shape, dtype)
+
+
 def test_a_name_that_a_file_lacks_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
     tensors = map_tensors(write(tmp_path / "index.safetensors", {"c0des": entry()}, b"ab"))
     with pytest.raises(TensorsError, match=r"index.safetensors: holds c0des, expected codes; run `semsearch index`"):
@@ -161,6 +210,19 @@ def test_the_bytes_are_utf_8_end_to_end_with_the_offset_of_each_row(tmp_path: Pa
     assert raw["metadata"].tobytes() == b'{}{"k":1}'
     assert raw["metadata.offsets"].tolist() == [0, 2, 9]
     assert {tensor.dtype.name for name, tensor in raw.items() if name.endswith("offsets")} == {"uint64"}
+
+
+def test_passages_that_are_no_utf_8_or_no_json_are_refused_where_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "passages.safetensors"
+    write_passages(path, ["whole", "aż"], ["1", "2"], ["{}", "{]"])
+    content = path.read_bytes()
+    path.write_bytes(content.replace("aż".encode(), b"a\xff\xff"))
+    passages = Passages(path)
+    assert (passages.text(0), passages.metadata(0)) == ("whole", {})
+    with pytest.raises(TensorsError, match=f"{path}: texts: string 1 is not UTF-8: .*, expected whole strings; run"):
+        passages.text(1)
+    with pytest.raises(TensorsError, match=f"{path}: the metadata of row 1 cannot be read .*, expected JSON; run"):
+        passages.metadata(1)
 
 
 def test_a_file_without_rows_has_no_passages(tmp_path: Path) -> None:

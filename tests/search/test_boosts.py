@@ -125,6 +125,7 @@ def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: Lo
         ({"date": {"half_life": "0d", "weight": 1}}, "boost.date.half_life: expected hours, days or weeks"),
         ({"in_stock": {"equals": "yes", "weight": 1}}, "boost.in_stock.equals: expected a value of type boolean"),
         ({"sold": {"log": False, "weight": 1}}, "boost.sold.log: expected true"),
+        ({"id": {"equals": "a" * 65_537, "weight": 1}}, "boost.id.equals: expected at most 65536 characters"),
     ],
 )
 def test_a_wrong_boost_is_refused(catalogue: LoadedTexts, boost: dict[str, Any], message: str) -> None:

@@ -330,3 +330,12 @@ def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
     rows_read.clear()
     asyncio.run(search(Query("an angry goose", mode=mode)))
     assert rows_read == [200, 200]
+
+
+@pytest.mark.parametrize("field", ["text", "without"])
+def test_many_words_are_long_work_wherever_they_are(bundle: Path, embedder: Embedder, field: str) -> None:
+    search, rows_read = watched_search(bundle, embedder)
+    words = "the mayor's kitchen " * 10
+    query = Query("goose", without=[words] * 2) if field == "without" else Query(words * 2)
+    asyncio.run(search(query))
+    assert rows_read == [None, 200]

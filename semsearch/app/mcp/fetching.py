@@ -1,6 +1,7 @@
 """What the tool `fetch` of POST /mcp returns: a section, a document, or a text, with the passages around it."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -117,13 +118,14 @@ def _text_within(bundle: LoadedTexts, rows: Sequence[int], row: int, most: int) 
     `cut` says what was left out.
     """
     texts, place = [bundle.passages.text(each) for each in rows], rows.index(row)
-    found = [texts[place]]
+    ends = [0, *accumulate(len(text) + 2 for text in texts)]
+    begin, end = place, place + 1
     for reach in range(1, len(texts)):
-        wider = texts[max(0, place - reach) : place + reach + 1]
-        if sum(map(len, wider)) + 2 * len(wider) > most:
+        before, after = max(0, place - reach), min(place + reach + 1, len(texts))
+        if ends[after] - ends[before] > most:
             break
-        found = wider
-    text = "\n\n".join(found)[:most]
+        begin, end = before, after
+    text = "\n\n".join(texts[begin:end])[:most]
     whole = len("\n\n".join(texts))
     if len(text) == whole:
         return {"text": text}

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
@@ -21,7 +21,7 @@ from semsearch.app.mcp.tools import NO_INSTRUCTIONS, Object, Tools, failed, text
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import describe_errors, echo, whole_number
+from semsearch.search.request import CHARACTERS_PER_NAME, describe_errors, echo, whole_number
 from semsearch.version import VERSION
 
 MODERN = "2026-07-28"
@@ -30,10 +30,11 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600,
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 STATUSES = {METHOD_NOT_FOUND: 404}  # HTTP status of errors in the modern revision; the others are 400
 CACHED: dict[str, int | str] = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
+CACHED_METADATA = "public, max-age=300"
 META = "io.modelcontextprotocol/"
 UNREAD = f"Search documents, whose index is being made. {NO_INSTRUCTIONS}"
 OAUTH_METADATA = "/.well-known/oauth-protected-resource"
-ISSUER_HEADER = "x-jwt-issuer"  # header that template.yaml adds
+ISSUER_VARIABLE = "jwtIssuer"  # the variable of an API Gateway's stage that names the issuer of tokens
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -62,8 +63,8 @@ class RpcMessage(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
 
     jsonrpc: Literal["2.0"]
-    method: str
-    id: Annotated[int, BeforeValidator(whole_number)] | str = ""
+    method: Annotated[str, Field(max_length=CHARACTERS_PER_NAME)]
+    id: Annotated[int, BeforeValidator(whole_number)] | Annotated[str, Field(max_length=CHARACTERS_PER_NAME)] = ""
     params: Object = {}
 
     def is_notification(self) -> bool:
@@ -116,13 +117,19 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
     @app.get(OAUTH_METADATA, include_in_schema=False)
     @app.get(f"{OAUTH_METADATA}/mcp", include_in_schema=False)
     async def metadata(request: Request) -> Response:
-        """Name the issuer of tokens (RFC 9728). API Gateway sends it, and removes the header from other requests."""
-        if not (issuer := request.headers.get(ISSUER_HEADER)):
+        """Name the issuer of tokens (RFC 9728). Nothing of the reply is the caller's: caches may keep it."""
+        event = request.scope.get("aws.event") or {}
+        issuer = (event.get("stageVariables") or {}).get(ISSUER_VARIABLE)
+        domain = (event.get("requestContext") or {}).get("domainName")
+        if not (issuer and domain):
             raise HTTPException(404)  # as for any path that there is not
         place = settings.api_base_path.rstrip("/") + request.url.path.removeprefix(OAUTH_METADATA)
-        resource = f"https://{request.headers.get('host', '')}{place}"
-        found = {"resource": resource, "authorization_servers": [issuer], "bearer_methods_supported": ["header"]}
-        return Response(json_bytes(found), media_type="application/json")
+        found = {
+            "resource": f"https://{domain}{place}",
+            "authorization_servers": [issuer],
+            "bearer_methods_supported": ["header"],
+        }
+        return Response(json_bytes(found), media_type="application/json", headers={"cache-control": CACHED_METADATA})
 
 
 async def respond(

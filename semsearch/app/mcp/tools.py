@@ -16,15 +16,14 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.fetching import FetchArguments, fetch, has_sections, reference
-from semsearch.app.routes.fields import refuse_texts
+from semsearch.app.routes.fields import refuse_query, refuse_texts
 from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.bundle import IndexInfo
 from semsearch.engine.loading import Loaded, LoadedTexts
-from semsearch.engine.metadata.columns import Column
+from semsearch.engine.metadata.columns import STRING_TYPES
 from semsearch.engine.metadata.facets import count_values
-from semsearch.engine.metadata.filters import STRING_TYPES
 from semsearch.search.executor import Executor
 from semsearch.search.query import FLOOR, BackendError, Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes, json_text
@@ -127,7 +126,7 @@ class Tools:
                 content = await self.executor.run(lambda: self._list_documents(bundle, offset))
             else:
                 request = SimilarRequest.model_validate(arguments)
-                refuse_texts([request.text or request.id or ""], self.settings)
+                refuse_query(request, self.settings)
                 content = (await self.search(request.query(), stopwatch.lap)).reply()
             content |= self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}
@@ -182,7 +181,6 @@ class Tools:
 
     def _list_documents(self, bundle: LoadedTexts, offset: int) -> Object:
         column = bundle.columns[PATH]
-        assert isinstance(column, Column)
         rows = np.flatnonzero(bundle.among_allowed(column.exists()))
         paths, first = np.unique(column.ordered[rows], return_index=True)  # in the order of the paths
         passages = [bundle.passages[int(rows[place])] for place in first[offset : offset + DOCUMENTS_OF_PAGE]]
@@ -237,7 +235,6 @@ def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     if bundle.texts is None or kind not in STRING_TYPES:
         return ""
     column = bundle.texts.columns[name]
-    assert isinstance(column, Column)
     counts = count_values(column, bundle.texts.allowed, LISTED_VALUES + 1)  # one more shows that there are others
     frequent = counts[:LISTED_VALUES]
     if 2 * sum(each["count"] for each in frequent) < np.count_nonzero(bundle.texts.among_allowed(column.exists())):

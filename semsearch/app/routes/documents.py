@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Response
+from fastapi import FastAPI, Path, Query, Response
 from pydantic import BaseModel
 
 from semsearch.app.errors import MISSING, ErrorReply, Replies
@@ -12,7 +12,7 @@ from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.search.executor import Executor
-from semsearch.search.query import MOST_AROUND, SearchError
+from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND, SearchError
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import echo
 from semsearch.search.results import PATH, document_rows, show_around, show_passage
@@ -72,7 +72,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         tags=["search"],
     )
     async def passage(
-        id: str,
+        id: Annotated[str, Path(max_length=CHARACTERS_PER_TEXT)],
         before: Annotated[
             int, Query(ge=0, le=MOST_AROUND, description="How many passages before it in its document to return.")
         ] = 0,
@@ -98,7 +98,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         tags=["search"],
     )
     async def document(
-        path: str,
+        path: Annotated[str, Path(max_length=CHARACTERS_PER_TEXT)],
         offset: Annotated[int, Query(ge=0, le=1_000_000_000, description="How many passages to skip.")] = 0,
         num_results: Annotated[int, Query(ge=1, le=MOST_PASSAGES, description="How many passages to return.")] = 100,
     ) -> Response:

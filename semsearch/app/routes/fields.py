@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from semsearch.app.http import HttpError
-from semsearch.app.settings import Settings
+from semsearch.app.settings import MOST_TEXTS, Settings
 from semsearch.engine.embedder import TokenIds
 from semsearch.search.query import CHARACTERS_PER_TEXT
-from semsearch.search.request import check_unicode, union_tag, whole_number
+from semsearch.search.request import CHARACTERS_PER_NAME, SimilarRequest, check_unicode, union_tag, whole_number
 
 TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
 
@@ -21,12 +21,14 @@ def text_or_texts(value: object) -> str:
     return TEXT
 
 
-ClientText = Annotated[str, AfterValidator(check_unicode), Field(min_length=1)]  # clients send blank texts too
+# clients send blank texts too
+ClientText = Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_TEXT), AfterValidator(check_unicode)]
+ModelName = Annotated[str, Field(max_length=CHARACTERS_PER_NAME)]
 
 
 Text = TypeVar("Text")
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
-Several = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
+Several = Annotated[list[Text], Field(min_length=1, max_length=MOST_TEXTS, fail_fast=True)]
 OneOrSeveral = Annotated[
     Annotated[Text, Tag(TEXT)] | Annotated[Several[Text], Tag(TEXTS)], Discriminator(text_or_texts)
 ]
@@ -40,14 +42,14 @@ def as_list(texts: str | list[str]) -> list[str]:
 
 
 def refuse_texts(texts: Sequence[str], settings: Settings, field: str = "text", query: str = "") -> None:
-    """Raise HttpError with status 422 for too many texts, with 413 if they are too long, each or together.
+    """Raise HttpError with status 422 for too many texts, with 413 if they are too long together.
 
     A query counts with each text, because a reranker reads it with each. The tokenizer reads all of a text before it
     cuts it to the model's length, and takes seconds for a megabyte.
     """
     if len(texts) > settings.max_texts:
         raise HttpError(422, f"{field}: {len(texts)} texts, at most {settings.max_texts}; send fewer")
-    count, longest = sum(map(len, texts)) + len(query) * len(texts), max(len(query), *map(len, texts))
+    count = sum(map(len, texts)) + len(query) * len(texts)
     if count > settings.max_characters:
         if query:
             of = ", because the query counts with each text"
@@ -55,9 +57,15 @@ def refuse_texts(texts: Sequence[str], settings: Settings, field: str = "text", 
             of = f" in {len(texts)} text{'s'[: len(texts) > 1]}"
         most = settings.max_characters
         raise HttpError(413, f"{field}: {count} characters{of}, at most {most}; send fewer or shorter texts")
-    if longest > CHARACTERS_PER_TEXT:
-        found = f"a text of {longest} characters"
-        raise HttpError(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+
+
+def refuse_query(request: SimilarRequest, settings: Settings) -> None:
+    """Raise HttpError with status 413 if the texts of a search are too long together."""
+    text = request.text or request.id or ""
+    refuse_texts([text], settings)
+    count, most = len(text) + sum(map(len, request.without)), settings.max_characters
+    if count > most:
+        raise HttpError(413, f"without: {count} characters with the text, at most {most}; send fewer or shorter ones")
 
 
 def refuse_truncated(tokens: Sequence[TokenIds], field: str, expected: str) -> None:

@@ -10,7 +10,7 @@ from semsearch.app.errors import REFUSED
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
 from semsearch.app.routes.fields import OneOrSeveral, as_list, describe_limits, refuse_texts, refuse_tokens
-from semsearch.app.routes.replies import embedding_texts, refuse_bytes
+from semsearch.app.routes.replies import bytes_per_text, embedding_texts, refuse_bytes
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.embedder import Embedder, TokenIds, keep_dimensions
@@ -32,6 +32,16 @@ class TextEmbedding:
     embedder: Embedder
     executor: Executor
     settings: Settings
+
+    def refuse_embeddings(
+        self, texts: Sequence[str], field: str, dimensions: int | None = None, *, is_base64: bool = False
+    ) -> None:
+        """Raise HttpError with status 413 if the embeddings of texts would not fit into a reply."""
+        dim = self.embedder.model.dim
+        most = self.settings.max_reply_bytes // bytes_per_text(min(dimensions or dim, dim), is_base64=is_base64)
+        if len(texts) > most:
+            found = f"{field}: the embeddings of {len(texts)} texts do not fit into a reply"
+            raise HttpError(413, f"{found}, expected at most {most}; send fewer")
 
     async def tokenize(self, texts: Sequence[str], field: str, role: str = "") -> list[TokenIds]:
         """Return the tokens of each text, with the model's prompt for that role. Limits the texts and characters.
@@ -97,6 +107,7 @@ def predict_route(embedding: TextEmbedding) -> DirectRoute:
     async def predict(body: PredictRequest, stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
         texts = as_list(body.text)
+        embedding.refuse_embeddings(texts, "text")
         tokens = await embedding.tokenize(texts, "text", role=body.prompt_name or "")
         rows = await embedding.write(await embedding.embed(tokens, "text", stopwatch))
         truncated = json_text([one.is_truncated for one in tokens])

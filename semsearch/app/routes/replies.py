@@ -12,6 +12,9 @@ from semsearch.search.reply import json_bytes, json_text
 if TYPE_CHECKING:
     from fastapi import Response
 
+# Bytes of a reply for each value of an embedding as a number, with its comma: 12.9 on average for 384 values, and more
+# where most values are smaller. And bytes for each text besides: brackets, and the names of OpenAI's fields.
+BYTES_PER_VALUE, BYTES_PER_TEXT = 15, 100
 LOG10_OF_2 = 0.30103
 POWERS_OF_TEN = np.array([10.0**power for power in range(60)])  # float32 values are at least 2 ** -149
 
@@ -39,6 +42,13 @@ def embedding_texts(embeddings: Embeddings) -> list[str]:
     scales = POWERS_OF_TEN[np.maximum((25 - exponents) * LOG10_OF_2, 0).astype(np.intp) + 1]
     rounded = np.rint(embeddings * scales) / scales
     return [json_text(row) for row in rounded.tolist()]
+
+
+def bytes_per_text(dim: int, *, is_base64: bool = False) -> int:
+    """Return how many bytes of a reply an embedding of `dim` values takes at most, as numbers or in base64."""
+    if is_base64:
+        return BYTES_PER_TEXT + 4 * -(-4 * dim // 3)
+    return BYTES_PER_TEXT + BYTES_PER_VALUE * dim
 
 
 def refuse_bytes(body: bytes | memoryview, most: int, reply: str, advice: str) -> None:

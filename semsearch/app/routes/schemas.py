@@ -17,39 +17,41 @@ from semsearch.app.errors import ErrorReply
 from semsearch.app.routes.reply_models import ERRORS, REPLIES
 from semsearch.engine.bundle import FloorInfo
 from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
-from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES
-from semsearch.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
+from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES, STRING_TYPES
+from semsearch.engine.metadata.filters import LONGEST_OPERAND, MOST_FILTER_VALUES, MOST_LEVELS
 from semsearch.search.query import FLOOR
 from semsearch.search.request import MOST_COLUMNS
 from semsearch.search.results import PASSAGE_NUMBER, PATH
 
 SCHEMAS = "#/components/schemas/"
 NULL = {"type": "null"}
-DATE_SCHEMA: dict[str, Any] = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
+STRING_SCHEMA: dict[str, Any] = {"type": "string", "maxLength": LONGEST_OPERAND}
+DATE_SCHEMA = STRING_SCHEMA | {"anyOf": [{"format": "date"}, {"format": "date-time"}]}
 VALUES: dict[str, dict[str, Any]] = {  # JSON Schema of a value that is compared with a column, by the column's type
-    "string": {"type": "string"},
+    "string": STRING_SCHEMA,
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
     "date": DATE_SCHEMA,
-    "list": {"type": "string"},
+    "list": STRING_SCHEMA,
     "numbers": {"type": "number"},
 }
 DESCRIPTION = f"""\
 Only texts whose metadata pass the filter are found. A value without an operator means `$eq`; all members of an object \
 must hold, and `$not` keeps the texts that its filter does not keep. A list passes if one of its values passes. \
-`$startsWith` compares the beginning of strings. At most {MOST_LEVELS} filters may be within each other."""
+`$startsWith` compares the beginning of strings. At most {MOST_LEVELS} filters may be within each other, and a filter \
+may hold {MOST_FILTER_VALUES} values, lists and objects included."""
 
 
 def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return the JSON Schemas of a filter over columns of these types, keyed by their names in the OpenAPI document."""
-    filters = {"type": "array", "minItems": 1, "items": _reference("Filter")}
+    filters = {"type": "array", "minItems": 1, "maxItems": MOST_FILTER_VALUES, "items": _reference("Filter")}
     columns = {name: {"anyOf": [VALUES[kind], _reference(_name(kind))]} for name, kind in kinds.items()}
     schemas = {
         "Filter": _object({**columns, "$and": filters, "$or": filters, "$not": _reference("Filter")})
         | {"description": DESCRIPTION}
     }
     for kind in sorted(set(kinds.values())):
-        several = {"type": "array", "items": VALUES[kind]}
+        several = {"type": "array", "maxItems": MOST_FILTER_VALUES, "items": VALUES[kind]}
         operators = dict.fromkeys(("$eq", "$ne", *COMPARED), VALUES[kind]) | {"$in": several, "$nin": several}
         if kind in STRING_TYPES:
             operators["$startsWith"] = VALUES[kind]

@@ -3,7 +3,7 @@
 from semsearch.app.errors import BACKEND, MISSING, REFUSED
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
-from semsearch.app.routes.fields import refuse_texts
+from semsearch.app.routes.fields import refuse_query
 from semsearch.app.routes.replies import refuse_bytes
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
@@ -22,7 +22,7 @@ def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
 
     async def similar(body: SimilarRequest, stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
-        refuse_texts([body.text or body.id or ""], settings)
+        refuse_query(body, settings)
         try:
             found = await search(body.query(), stopwatch.lap)
         except SearchError as error:

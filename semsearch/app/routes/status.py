@@ -12,7 +12,7 @@ from semsearch.app.cold_start import ColdStart
 from semsearch.app.errors import ErrorReply, Replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
-from semsearch.app.routes.replies import json_reply
+from semsearch.app.routes.replies import bytes_per_text, json_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Log, Stopwatch
 from semsearch.engine.bundle import ModelInfo
@@ -64,8 +64,10 @@ def add_info(
     """Add GET /info to the app. Callers that find all texts also see what `operation` returns."""
     from fastapi import Response  # not needed to start
 
+    most_embeddings = min(settings.max_texts, settings.max_reply_bytes // bytes_per_text(current().manifest.model.dim))
     limits = {
         "texts": settings.max_texts,
+        "embeddings": most_embeddings,
         "tokens": settings.max_tokens,
         "characters": settings.max_characters,
         "characters_per_text": CHARACTERS_PER_TEXT,
@@ -82,7 +84,7 @@ def add_info(
         versions = {"semsearch": VERSION, "python": platform.python_version()}
         versions |= {name: version(name) for name in REPORTED}
         bundle = current()
-        content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(bundle.manifest.model, limits["texts"])
+        content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(bundle.manifest.model, limits["embeddings"])
         if bundle.is_view:  # a view: no figure of the whole corpus
             content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
             if content["index"]["keywords"]:

@@ -15,8 +15,8 @@ from itertools import chain
 from typing import Any
 
 from semsearch.aws.s3vectors.vectors import EMPTY, LARGEST_NUMBER, metadata_value
-from semsearch.engine.metadata.columns import COMPARED, LIST_TYPES, Stored
-from semsearch.engine.metadata.filters import STRING_TYPES, Condition, FilterError, Parsed, read_filter
+from semsearch.engine.metadata.columns import COMPARED, LIST_TYPES, STRING_TYPES, Stored
+from semsearch.engine.metadata.filters import Condition, FilterError, Parsed, read_filter
 
 COMPARABLE = ("number", "date")
 BEYOND = LARGEST_NUMBER + 2

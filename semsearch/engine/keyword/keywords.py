@@ -47,7 +47,7 @@ from semsearch.engine.keyword.analyzer import (
     unfinished_words,
 )
 from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Matches, Postings, Term
-from semsearch.engine.tensors import AnyArray, Strings, map_tensors
+from semsearch.engine.tensors import DAMAGED, AnyArray, TensorsError, check_ascending, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
@@ -81,8 +81,14 @@ class Keywords:
         tensors = map_tensors(path)
         self.info = info
         self.split_word = split_word
-        self._tensors = tensors
-        self._terms = Strings(tensors["terms"], tensors["terms.offsets"])
+        self._terms = tensors.strings("terms", "terms.offsets")
+        terms = len(self._terms)
+        self._ends = tensors.require("postings.offsets", [terms + 1], np.uint64)
+        self._holders = tensors.require("rows", [None], np.uint32)  # the row of each posting
+        self._impacts = tensors.require("impacts", [len(self._holders)], np.uint8)
+        self._scales = tensors.require("scales", [terms], np.float32)
+        self.words: AnyArray = tensors.require("words", [None], np.uint8)  # as the file has them
+        self._path = path
         self._rows = self._count = rows  # texts of the corpus, and texts that can be found
         self._view: tuple[Mask, Callable[[int], str]] | None = None
         self._stems = [find_stemmer(language) for language in info.stemmers]
@@ -209,7 +215,7 @@ class Keywords:
                 known = [postings for postings in own if postings is not None]
                 if len(known) < len(terms) or terms.issubset(counts):
                     continue
-                rows = np.flatnonzero(self._rows_with(terms)).astype(np.uint32)
+                rows = self._common_rows(terms)
                 if len(rows) > (0 if best is None else len(best[1].rows)):
                     weight = max(postings.weight for postings in known)
                     best = terms, Postings(rows, np.full(len(rows), LARGEST_IMPACT, np.uint8), weight)
@@ -245,8 +251,14 @@ class Keywords:
 
     def _rows_with_words(self, text: str) -> Mask:
         """Return the rows that have all words of a text."""
-        by_language: Mask = np.logical_or.reduce([self._rows_with(self._split_by(stem, text)) for stem in self._stems])
-        return by_language
+        holds = np.zeros(self._rows, np.bool_)
+        for stem in self._stems:
+            terms = self._split_by(stem, text)
+            if terms:
+                holds[self._common_rows(terms)] = True
+            else:
+                holds[:] = True
+        return holds
 
     def _synonyms(self, term: str, repeats: float, counts: Collection[str]) -> dict[str, Postings]:
         """Return the postings of the synonyms of a term that are no terms of the query themselves, which are `counts`.
@@ -269,23 +281,24 @@ class Keywords:
             return {}
         terms, key = self._terms, beginning.encode()
         first, end = bisect_left(terms, key), bisect_left(terms, key + b"\xff")
-        offsets = self._tensors["postings.offsets"][first : end + 1].astype(np.intp)
+        ends = self._ends[first : end + 1]
+        offsets = check_ascending(ends, len(self._holders), f"{self._path}: postings").astype(np.intp)
         if self._view is not None:
-            is_allowed = self._view[0][self._tensors["rows"][offsets[0] : offsets[-1]]]
+            is_allowed = self._view[0][self._holders[offsets[0] : offsets[-1]]]
             offsets = np.concatenate([[0], np.cumsum(is_allowed)])[offsets - offsets[0]]
         uses = np.diff(offsets)
         if not set(MARKS_OF_CODES).intersection(key):
-            start = int(terms.offsets[first])
-            part = terms.content[start : int(terms.offsets[end])]
-            marks = start + np.flatnonzero(np.isin(part, [*MARKS_OF_CODES]))
-            uses[np.searchsorted(terms.offsets, marks, "right") - 1 - first] = 0
+            begins = terms.offsets_of(first, end)
+            part = terms.content[int(begins[0]) : int(begins[-1])]
+            marks = begins[0] + np.flatnonzero(np.isin(part, [*MARKS_OF_CODES])).astype(np.uint64)
+            uses[np.searchsorted(begins, marks, "right") - 1] = 0
         own = [place for term in whole if (place := self._number(term)) is not None and len(self.rows_of(term))]
         uses[[place - first for place in own if first <= place < end]] = 0
         if not uses.any():
             return {}
         most = max(float(self._postings_at(place).weight) for place in own or [first + int(uses.argmax())])
         places = [first + place for place in largest(uses, MOST_COMPLETIONS).tolist() if uses[place]]
-        return {terms[place].decode(): self._postings_at(place, COMPLETION, most) for place in places}
+        return {terms.text(place): self._postings_at(place, COMPLETION, most) for place in places}
 
     def has_word(self, word: str) -> bool:
         """Return whether a word of `words` is in a text that can be found, as far as the first texts with it show."""
@@ -300,11 +313,6 @@ class Keywords:
         words = [word for _, parts in codes for word in parts if word not in corrected]
         return sum(all(unknown.issuperset(self._split_by(stem, word)) for stem in self._stems) for word in words)
 
-    @property
-    def words(self) -> AnyArray:
-        """The words of the corpus, as the file has them."""
-        return self._tensors["words"]
-
     def terms_of(self, text: str) -> Mapping[str, int]:
         """Return the terms of a text in each language of the corpus, and how often the text has each."""
         return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
@@ -312,13 +320,14 @@ class Keywords:
     def _split_by(self, stem: Stem | None, text: str) -> list[str]:
         return split_terms(text, stem, is_query=True)
 
-    def _rows_with(self, terms: Collection[str]) -> Mask:
-        holds = np.ones(self._rows, np.bool_)
-        for term in terms:
-            has_term = np.zeros(self._rows, np.bool_)
-            has_term[self.rows_of(term)] = True
-            holds &= has_term
-        return holds
+    def _common_rows(self, terms: Collection[str]) -> AnyArray:
+        """Return the rows that have all of these terms, ascending: (n,) uint32. There is at least one term."""
+        rows, *others = sorted((self.rows_of(term) for term in dict.fromkeys(terms)), key=len)
+        for more in others:
+            if not len(rows):
+                break
+            rows = rows[more.take(more.searchsorted(rows), mode="clip") == rows]
+        return rows
 
     def rows_of(self, term: str) -> AnyArray:
         """Return the rows that have a term, ascending: (n,) uint32."""
@@ -344,9 +353,12 @@ class Keywords:
 
     def _postings_at(self, place: int, factor: float = 1.0, most: float = math.inf) -> Postings:
         """Return the postings of the term with a number. Their weight is its scale, at most `most`, times `factor`."""
-        begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()
-        rows, impacts = self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end]
-        scale = float(self._tensors["scales"][place])
+        begin, end = self._ends[place : place + 2].tolist()
+        if not begin <= end <= len(self._holders):
+            found = f"the postings of term {place} have the offsets {begin} and {end}"
+            raise TensorsError(f"{self._path}: {found}, expected offsets up to {len(self._holders)}; {DAMAGED}")
+        rows, impacts = self._holders[begin:end], self._impacts[begin:end]
+        scale = float(self._scales[place])
         if self._view is not None:
             is_allowed = self._view[0][rows]
             scale /= _idf(self._rows, len(rows))

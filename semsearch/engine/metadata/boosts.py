@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from semsearch.engine.hits import DECIMALS, Find, Hit, Mask, Rows, Scored
-from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column, Columns, stored_value
-from semsearch.engine.metadata.filters import FilterError
+from semsearch.engine.metadata.columns import EXPECTED_VALUES, Columns
+from semsearch.engine.metadata.filters import FilterError, read_operand
 from semsearch.engine.tensors import Array
 
 MOST_BOOSTED = 200  # number of best hits whose scores are boosted
@@ -59,10 +59,7 @@ def _read(where: str, name: str, options: object, kinds: Mapping[str, str]) -> B
     if kind == "half_life":
         operand = _seconds(f"{where}.half_life", operand)
     elif kind == "equals":
-        try:
-            operand = stored_value(kinds[name], operand)
-        except ValueError:
-            raise FilterError(f"{where}.equals", f"a value of type {kinds[name]}", operand) from None
+        operand = read_operand(f"{where}.equals", kinds[name], operand, f"a value of type {kinds[name]}")
     elif operand is not True:
         raise FilterError(f"{where}.log", "true", operand)
     return Boost(name, kind, operand, float(weight))
@@ -84,7 +81,6 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
         if boost.kind == "equals":
             total += boost.weight * column.equals_any([boost.operand])[rows]
             continue
-        assert isinstance(column, Column)  # only the ids have another class, and they are strings
         numbers = column.ordered[rows]
         if column.codes is not None:
             numbers = np.asarray(column.values)[numbers]
@@ -107,7 +103,7 @@ def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Co
     added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
     sums = np.round(scores + added, DECIMALS)
     best = Scored(rows, sums, {**parts, mode: scores, "boost": added})
-    order = np.argsort(-sums, kind="stable")
+    order, boosted_rows = np.argsort(-sums, kind="stable"), set(rows.tolist())
 
     def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
         places = order
@@ -116,6 +112,6 @@ def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Co
         first = best.take(places[:count]).hits()
         if len(first) == count or len(rows) < MOST_BOOSTED:
             return first
-        return (first + [hit for hit in find(count, mask) if hit.row not in rows])[:count]
+        return (first + [hit for hit in find(count, mask) if hit.row not in boosted_rows])[:count]
 
     return find_boosted

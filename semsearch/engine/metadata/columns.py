@@ -16,13 +16,23 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from semsearch.engine.hits import Mask
-from semsearch.engine.tensors import AnyArray, Array, Strings, map_tensors
+from semsearch.engine.hits import Mask, Rows
+from semsearch.engine.tensors import (
+    DAMAGED,
+    DTYPES,
+    UNSIGNED,
+    AnyArray,
+    Strings,
+    Tensors,
+    TensorsError,
+    map_tensors,
+)
 
 Stored = bytes | int | float
 
@@ -30,6 +40,8 @@ PARTS = ("values", "offsets", "codes", "rows", "present")  # a tensor's name is 
 SECTIONS = "sections"  # the tensor of the sections; no column can have this name, because it has no dot
 ID = "id"  # the column of the ids, unless the metadata have a column of this name
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+WORD_BYTES = 8  # bytes of a string that are compared as one number
+COMPARED_AT_ONCE = 1 << 20  # bytes of ids that are compared with one at a time
 FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
 
 EXPECTED_VALUES = {  # the values that a column of each type can be compared with, in words
@@ -41,6 +53,7 @@ EXPECTED_VALUES = {  # the values that a column of each type can be compared wit
     "numbers": "a number",
 }
 LIST_TYPES = ("list", "numbers")  # lists of strings, and lists of numbers
+STRING_TYPES = ("string", "list")  # types of columns whose values are strings
 Compare = Callable[[AnyArray, Any], Mask]
 
 
@@ -94,7 +107,7 @@ class Column:
 
     kind: str
     count: int
-    values: AnyArray | Strings
+    values: "AnyArray | Strings | PickedStrings"
     codes: AnyArray | None
     rows: AnyArray | None
     present: AnyArray | None
@@ -209,76 +222,126 @@ class Columns:
         self.count = count
         self._ids = ids
         self._path = path
-        self._tensors: dict[str, AnyArray] = {}
+        self._tensors = Tensors(path)
         if kinds:
             self._tensors = map_tensors(path)
+        self._open: dict[str, Column] = {}
 
     @property
     def sections(self) -> AnyArray | None:
         """The number of each row's section, (rows,) uint32; None if the texts are no passages of documents."""
-        return self._tensors.get(SECTIONS)
+        if SECTIONS not in self._tensors:
+            return None
+        return self._tensors.require(SECTIONS, [self.count], np.uint32)
 
-    def __getitem__(self, name: str) -> "Column | IdColumn":
-        """Return one column. Raises KeyError if there is none of this name."""
-        kind = self.kinds[name]
-        if name == ID and self._ids is not None and f"{ID}.values" not in self._tensors:
-            return self._ids()
-        values, offsets, codes, rows, present = (self._tensors.get(f"{name}.{part}") for part in PARTS)
-        assert values is not None  # every column of the manifest has values
-        if offsets is not None:
-            return Column(kind, self.count, Strings(values, offsets), codes, rows, present)
-        return Column(kind, self.count, values, codes, rows, present)
+    def __getitem__(self, name: str) -> Column:
+        """Return one column. Raises KeyError if there is none of this name, and TensorsError if it is damaged.
+
+        The first use of a column reads its codes and the offsets of its strings, to check them.
+        """
+        if name not in self._open:
+            self._open[name] = self._read(name, self.kinds[name])
+        return self._open[name]
+
+    def _read(self, name: str, kind: str) -> Column:
+        tensors = self._tensors
+        if name == ID and self._ids is not None and f"{ID}.values" not in tensors:
+            return self._ids().sorted
+        values, offsets, codes_name, rows_name, present_name = (f"{name}.{part}" for part in PARTS)
+        present = rows = codes = None
+        entries = self.count
+        if present_name in tensors:
+            present = tensors.require(present_name, [-(-self.count // 8)], np.uint8)
+        if kind in LIST_TYPES:
+            rows = tensors.require(rows_name, [None], np.uint32)
+            self._check_below(rows_name, rows, self.count)
+            entries = len(rows)
+        if kind not in STRING_TYPES and codes_name not in tensors:
+            return Column(kind, self.count, tensors.require(values, [entries], *DTYPES.values()), None, rows, present)
+        codes = tensors.require(codes_name, [entries], *UNSIGNED)
+        dictionary: AnyArray | Strings
+        if kind in STRING_TYPES:
+            dictionary = tensors.strings(values, offsets).check()
+        else:
+            dictionary = tensors.require(values, [None], *DTYPES.values())
+        self._check_below(codes_name, codes, max(len(dictionary), 1))  # rows without a value have the code 0
+        return Column(kind, self.count, dictionary, codes, rows, present)
+
+    def _check_below(self, name: str, numbers: AnyArray, count: int) -> None:
+        most = int(numbers.max(initial=0))
+        if most >= count and len(numbers):
+            raise TensorsError(f"{self._path}: the tensor {name} has {most}, expected less than {count}; {DAMAGED}")
 
 
 class IdColumn:
-    """The id of each row, a string. The methods of the same names as those of `Column` return (rows,) bool too."""
-
-    kind = "string"
+    """The id of each row, by which rows are found."""
 
     def __init__(self, ids: Strings) -> None:
-        self._ids = ids
-        self.count: int = len(ids)
+        """Take the ids. Raises TensorsError if their offsets are damaged; all of these are read."""
+        self._ids = ids.check()
 
     def find(self, id: str, allowed: Mask | None = None) -> int | None:
         """Return the first row with an id among the allowed rows (rows,) bool, None for all; None if there is none."""
         wanted = id.encode("utf-8", "surrogatepass")
-        rows = self._begin_with(np.flatnonzero(np.diff(self._ids.offsets) == len(wanted)), wanted)
+        rows = np.flatnonzero(np.diff(self._ids.offsets) == len(wanted))
         if allowed is not None:
             rows = rows[allowed[rows]]
+        content, begins = self._ids.content, self._ids.offsets[rows].astype(np.intp)
+        while len(rows) and wanted:  # from the end, because the last bytes of ids differ most
+            width = min(len(wanted), max(WORD_BYTES, COMPARED_AT_ONCE // len(rows)))
+            wanted, part = wanted[:-width], wanted[-width:]
+            parts = np.ndarray(len(content) - width + 1, f"V{width}", content, strides=(1,))  # at each place
+            is_same = parts[begins + len(wanted)] == np.frombuffer(part, parts.dtype)
+            rows, begins = rows[is_same], begins[is_same]
         if not len(rows):
             return None
         return int(rows[0])
 
-    def exists(self) -> Mask:
-        """Return all rows."""
-        return np.ones(self.count, np.bool_)
+    @cached_property
+    def sorted(self) -> Column:
+        """The ids as a column of strings. The first use reads and sorts them: about a second for a million."""
+        first, codes = sort_strings(self._ids)
+        return Column("string", len(self._ids), PickedStrings(self._ids, first), codes, None, None)
 
-    def equals_any(self, values: Sequence[Stored]) -> Mask:
-        """Return the rows whose id is one of these."""
-        wanted = set(values)
-        lengths = np.diff(self._ids.offsets)
-        rows = np.flatnonzero(np.isin(lengths, [len(value) for value in wanted if isinstance(value, bytes)]))
-        return self._mask([row for row in rows.tolist() if self._ids[row] in wanted])
 
-    def starts_with(self, start: bytes) -> Mask:
-        """Return the rows whose id begins with this; start is UTF-8."""
-        rows = np.flatnonzero(np.diff(self._ids.offsets) >= len(start))
-        return self._mask(self._begin_with(rows, start))
+class PickedStrings:
+    """Some of the strings of a file, in another order."""
 
-    def compare(self, comparison: str, value: Stored) -> Mask:
-        """Return the rows whose id is above or below this one in the order of bytes; comparison is as in `Column`."""
-        compare = COMPARED[comparison].values
-        return self._mask([row for row in range(self.count) if compare(self._ids[row], value)])  # type: ignore[arg-type] # bytes compare as numbers do
+    def __init__(self, strings: Strings, places: Rows) -> None:
+        """Take the places (n,) of the strings."""
+        self._strings, self._places = strings, places
 
-    def _begin_with(self, rows: Array[np.intp], start: bytes) -> Array[np.intp]:
-        """Return those of these rows whose ids begin with these bytes. No id of the rows is shorter than start."""
-        begins = self._ids.offsets[rows].astype(np.int64)
-        for place in reversed(range(len(start))):  # the last bytes of ids differ most
-            same = self._ids.content[begins + place] == start[place]
-            rows, begins = rows[same], begins[same]
-        return rows
+    def __len__(self) -> int:
+        return len(self._places)
 
-    def _mask(self, rows: Sequence[int] | Array[np.intp]) -> Mask:
-        mask = np.zeros(self.count, np.bool_)
-        mask[rows] = True
-        return mask
+    def __getitem__(self, place: int) -> bytes:
+        return self._strings[int(self._places[place])]
+
+
+def sort_strings(strings: Strings) -> tuple[Rows, Rows]:
+    """Return where each different string is first, in the order of bytes, and each string's place in this order.
+
+    Both are (n,). The next eight bytes of each string are one number, and only strings that were equal up to these are
+    compared further.
+    """
+    begins, ends = (strings.offsets[some].astype(np.intp) for some in (slice(-1), slice(1, None)))
+    ranks = np.zeros(len(strings), np.intp)  # how many strings come before each one and those that are equal so far
+    rows = np.arange(len(strings))
+    while len(rows):
+        left = np.minimum(ends[rows] - begins[rows], WORD_BYTES)
+        words = np.zeros(len(rows), np.uint64)
+        for place in range(WORD_BYTES):
+            has_byte = left > place
+            words <<= np.uint64(8)
+            words[has_byte] |= strings.content[begins[rows[has_byte]] + place]
+        order = np.lexsort((left, words, ranks[rows]))
+        rows, left, words = rows[order], left[order], words[order]
+        old = ranks[rows]
+        is_other = (np.diff(old) != 0) | (np.diff(words) != 0) | (np.diff(left) != 0)
+        first = np.flatnonzero(np.concatenate([[True], is_other]))
+        sizes = np.diff(first, append=len(rows))
+        ranks[rows] = old + np.repeat(first, sizes) - np.searchsorted(old, old)
+        rows = rows[(np.repeat(sizes, sizes) > 1) & (left == WORD_BYTES)]
+        begins[rows] += WORD_BYTES
+    _, places, codes = np.unique(ranks, return_index=True, return_inverse=True)
+    return places, codes

@@ -21,13 +21,13 @@ import numpy as np
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.engine.hits import Mask
-from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, Columns, Stored, stored_value
+from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, STRING_TYPES, Columns, Stored, stored_value
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
-STRING_TYPES = ("string", "list")  # types of columns whose values are strings
 MOST_LEVELS = 8  # maximum depth of filters within filters
 # maximum values of a filter: each takes a pass over the rows, and 6 MB of JSON can hold millions
 MOST_FILTER_VALUES = 1_000
+LONGEST_OPERAND = 65_536  # maximum characters of a string that a column is compared with
 
 
 class FilterError(ExpectedError, ValueError):
@@ -106,7 +106,8 @@ def _read(where: str, condition: object, kinds: Mapping[str, str], level: int) -
         elif name not in kinds:
             raise FilterError(where, "the name of a column, $and, $or or $not", name)
         elif not isinstance(value, dict):
-            operand = _operand(place, kinds[name], value, ", or an object of operators")
+            expected = f"{EXPECTED_VALUES[kinds[name]]}, or an object of operators"
+            operand = read_operand(place, kinds[name], value, expected)
             parts.append(Condition(place, name, "$eq", operand))
         elif not value:
             raise FilterError(place, f"at least one of {', '.join(OPERATORS)}", value)
@@ -124,14 +125,14 @@ def _operand_of(column: str, kind: str, operator: str, value: object) -> Stored 
         case "$in" | "$nin":
             if not isinstance(value, list):
                 raise FilterError(where, "a list of values", value)
-            return [_operand(f"{where}.{place}", kind, each) for place, each in enumerate(value)]
+            return [read_operand(f"{where}.{place}", kind, each) for place, each in enumerate(value)]
         case "$exists":
-            return _operand(where, "boolean", value)
+            return read_operand(where, "boolean", value)
         case "$startsWith" if kind not in STRING_TYPES:
             raise FilterError(where, "a column of strings or lists", kind)
     if operator not in OPERATORS:
         raise FilterError(column, f"one of {', '.join(OPERATORS)}", operator)
-    return _operand(where, kind, value)
+    return read_operand(where, kind, value)
 
 
 def _rows(parsed: Parsed, columns: Columns) -> Mask:
@@ -162,8 +163,14 @@ def _rows(parsed: Parsed, columns: Columns) -> Mask:
     return column.compare(parsed.operator, operand)
 
 
-def _operand(where: str, kind: str, value: object, more: str = "") -> Stored:
+def read_operand(where: str, kind: str, value: object, expected: str = "") -> Stored:
+    """Return a value of a request as a column of this type stores it. Raises FilterError, which names what is expected.
+
+    By default, that is what EXPECTED_VALUES has.
+    """
+    if isinstance(value, str) and len(value) > LONGEST_OPERAND:
+        raise FilterError(where, f"at most {LONGEST_OPERAND} characters", value)
     try:
         return stored_value(kind, value)
     except ValueError:
-        raise FilterError(where, EXPECTED_VALUES[kind] + more, value) from None
+        raise FilterError(where, expected or EXPECTED_VALUES[kind], value) from None

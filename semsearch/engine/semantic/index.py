@@ -84,8 +84,15 @@ class Index:
         Raises TensorsError if the file is not whole.
         """
         tensors = map_tensors(path, scattered=True)
-        read_ahead(tensors["codes" if stages is None else "bits"])
-        return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), stages)
+        codes = tensors.require("codes", [None, None], np.int8)
+        rows, dim = codes.shape
+        scales = tensors.require("scales", [rows], np.float32)
+        if stages is None:
+            read_ahead(codes)
+            return cls(codes, scales)
+        bits = tensors.require("bits", [-(-dim // WORD_BITS), rows], np.uint64)
+        read_ahead(bits)
+        return cls(codes, scales, bits, stages)
 
     def __len__(self) -> int:
         return len(self.codes)

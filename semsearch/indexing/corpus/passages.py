@@ -63,7 +63,7 @@ class StoredColumn(Sequence[str]):
         """Take the file and one of PASSAGE_COLUMNS, which semsearch/engine/passages.py describes."""
         self._path = path
         self._column = column
-        self._rows = len(map_tensors(path)[f"{column}.offsets"]) - 1
+        self._rows = len(self._strings())
 
     def __len__(self) -> int:
         return self._rows
@@ -73,11 +73,13 @@ class StoredColumn(Sequence[str]):
     @overload
     def __getitem__(self, rows: slice) -> list[str]: ...
     def __getitem__(self, rows: int | slice) -> str | list[str]:
-        tensors = map_tensors(self._path)
-        strings = Strings(tensors[self._column], tensors[f"{self._column}.offsets"])
+        strings = self._strings()
         if isinstance(rows, int):
-            return strings[range(self._rows)[rows]].decode()
-        return [strings[row].decode() for row in range(self._rows)[rows]]
+            return strings.text(range(self._rows)[rows])
+        return [strings.text(row) for row in range(self._rows)[rows]]
+
+    def _strings(self) -> Strings:
+        return map_tensors(self._path).strings(self._column, f"{self._column}.offsets")
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, self._rows, STRINGS_AT_ONCE):

@@ -11,12 +11,13 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from semsearch.app.mcp.messages import ISSUER_HEADER, OAUTH_METADATA
+from semsearch.app.mcp.messages import ISSUER_VARIABLE, OAUTH_METADATA
 from semsearch.app.mcp.tools import OFFERED, tool_name
 from semsearch.engine.bundle import Manifest, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.version import VERSION
+from tests.function.events.event_makers import function_url, http_api, load_balancer, rest_api
 from tests.world import add_floor, write_bundle
 
 META = "io.modelcontextprotocol/"
@@ -150,7 +151,7 @@ def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
 # --- messages that are none
 
 
-@pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b'{"id": "\\ud800"}'])
+@pytest.mark.parametrize("body", [b"{", b"[" * 40_000, b'{"id": "\\ud800"}'])
 def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, body: bytes) -> None:
     reply = client.post("/mcp", content=body, headers=JSON)
     error(reply, 400, -32700)
@@ -424,8 +425,25 @@ def test_the_tool_is_named_after_the_title_or_the_file(manifest: Manifest, title
 
 
 @pytest.mark.parametrize("path", ["", "/mcp"])
-def test_clients_learn_who_issues_tokens_only_where_there_are_any(client: httpx.Client, path: str) -> None:
-    url, issuer = f"{OAUTH_METADATA}{path}", "https://issuer.example.com"
-    found = client.get(url, headers={ISSUER_HEADER: issuer, "host": "search.example.com"}).json()
-    assert (found["resource"], found["authorization_servers"]) == (f"https://search.example.com{path}", [issuer])
-    assert client.get(url).status_code == 404
+def test_clients_learn_who_issues_tokens_from_the_api_and_never_from_a_caller(
+    answer: Callable[[object], dict[str, Any]], client: httpx.Client, path: str
+) -> None:
+    url, evil = f"{OAUTH_METADATA}{path}", {"x-jwt-issuer": "https://evil.example", "host": "evil.example"}
+    for maker, domain in ((http_api, "r3pmxmplak.execute-api.eu-central-1.amazonaws.com"), (rest_api, "api.example")):
+        event = maker("GET", url, None)
+        event["requestContext"]["domainName"] = domain
+        event["headers"] = event["headers"] | evil
+        event.pop("multiValueHeaders", None)
+        assert answer(event)["statusCode"] == 404
+        found = answer(event | {"stageVariables": {ISSUER_VARIABLE: "https://issuer.example.com"}})
+        assert json.loads(found["body"]) == {
+            "resource": f"https://{domain}{path}",
+            "authorization_servers": ["https://issuer.example.com"],
+            "bearer_methods_supported": ["header"],
+        }
+        headers = {name: str(value) for name, value in (found.get("headers") or {}).items()}
+        headers |= {name: value for name, (value,) in (found.get("multiValueHeaders") or {}).items()}
+        assert headers["cache-control"] == "public, max-age=300"
+    for others in (load_balancer, function_url):
+        assert answer(others("GET", url, None))["statusCode"] == 404
+    assert client.get(url, headers=evil).status_code == 404

@@ -16,7 +16,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 
 from semsearch.app.app import App
-from semsearch.app.routes.schemas import describe_app
+from semsearch.app.routes.schemas import STRING_SCHEMA, describe_app
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import load
 from semsearch.engine.metadata.filters import OPERATORS
@@ -49,7 +49,7 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert schemas["Filter"]["properties"]["chapter"]["anyOf"][0] == {"type": "number"}
     assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS) - {"$startsWith"}
     assert schemas["StringOperators"]["properties"].keys() == set(OPERATORS)
-    assert schemas["ListOperators"]["properties"]["$startsWith"] == {"type": "string"}
+    assert schemas["ListOperators"]["properties"]["$startsWith"] == STRING_SCHEMA
     assert schemas["SimilarRequest"]["properties"]["filter"]["anyOf"][0] == {"$ref": "#/components/schemas/Filter"}
     assert schemas["FacetRange"]["properties"].keys() == {"from", "to", "count"}
     always = set(schemas["Result"]["required"])

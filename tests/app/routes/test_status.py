@@ -37,9 +37,8 @@ def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]
     client = connect(settings=Settings(max_texts=3, max_tokens=40, max_body_bytes=500, max_reply_bytes=6_000))
     limits = client.get("/info").json()["limits"]
     assert limits | {"characters_per_text": 65_536} == limits
-    assert [limits[name] for name in ("texts", "tokens", "characters", "body_bytes", "reply_bytes")] == [
-        *(3, 40, 640, 500, 6_000)
-    ]
+    names = ("texts", "embeddings", "tokens", "characters", "body_bytes", "reply_bytes")
+    assert [limits[name] for name in names] == [3, 3, 40, 640, 500, 6_000]
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/" + "health" * 10_000])

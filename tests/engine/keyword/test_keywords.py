@@ -67,6 +67,15 @@ def random_texts(seed: int, rows: int) -> list[list[str]]:
     return [choose.choices(WORDS, weights, k=choose.randint(1, 40)) for _ in range(rows)]
 
 
+def test_rows_with_all_words_of_an_excluded_text_are_left_out_and_no_others(file: Path) -> None:
+    texts = random_texts(2, 300)
+    keywords = make(file, [" ".join(text) for text in texts])
+    for words in ([], ["w0"], ["w0", "w1"], ["w2", "w0", "w2", "w5"], ["w0", "unknown"], WORDS[:3] + WORDS[20:23]):
+        expected = {row for row, text in enumerate(texts) if "w1" in text and not (words and set(words) <= {*text})}
+        found = keywords.match("w1", without=[" ".join(words)] if words else []).best(300)
+        assert {hit.row for hit in found} == expected
+
+
 def test_the_scores_are_those_of_the_formula_to_a_step_of_8_bit(file: Path) -> None:
     texts = random_texts(0, 300)
     keywords = make(file, [" ".join(text) for text in texts])

@@ -10,17 +10,26 @@ from base64 import b64encode
 from typing import Annotated, Literal
 
 import numpy as np
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from semsearch.app.errors import CLIENT_FAILED, CLIENT_REFUSED, describe_replies
 from semsearch.app.http import HttpError
-from semsearch.app.routes.fields import ClientRequest, ClientText, Count, OneOrSeveral, as_list, describe_limits
+from semsearch.app.routes.fields import (
+    ClientRequest,
+    ClientText,
+    Count,
+    ModelName,
+    OneOrSeveral,
+    as_list,
+    describe_limits,
+)
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.replies import json_reply, text_reply
 from semsearch.app.telemetry import stopwatch_of
 from semsearch.engine.quantization import Embeddings
+from semsearch.search.query import CHARACTERS_PER_TEXT
 from semsearch.search.reply import json_text
 from semsearch.search.request import echo
 
@@ -42,7 +51,7 @@ class EmbeddingsRequest(ClientRequest):
     """
 
     input: Annotated[OneOrSeveral[ClientText], BeforeValidator(_refuse_token_ids)]
-    model: str | None = None
+    model: ModelName | None = None
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Count | None = None
 
@@ -61,9 +70,11 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
     )
     async def embeddings(body: EmbeddingsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
-        tokens = await embedding.tokenize(as_list(body.input), INPUT)
+        texts, is_base64 = as_list(body.input), body.encoding_format == "base64"
+        embedding.refuse_embeddings(texts, INPUT, body.dimensions, is_base64=is_base64)
+        tokens = await embedding.tokenize(texts, INPUT)
         found = await embedding.embed(tokens, INPUT, stopwatch, body.dimensions)
-        if body.encoding_format == "base64":
+        if is_base64:
             rows = base64_texts(found)
         else:
             rows = await embedding.write(found)
@@ -86,7 +97,7 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
         summary="The model, if this is its name",
         tags=["status"],
     )
-    async def one_model(name: str) -> Response:
+    async def one_model(name: Annotated[str, Path(max_length=CHARACTERS_PER_TEXT)]) -> Response:
         if name != model["id"]:
             raise HttpError(404, f"model: found {echo(name)}, expected {model['id']!r}")
         return json_reply(model)

@@ -20,6 +20,7 @@ from semsearch.app.routes.fields import (
     ClientRequest,
     ClientText,
     Count,
+    ModelName,
     Several,
     describe_limits,
     refuse_texts,
@@ -84,7 +85,7 @@ class DocumentsRequest(ClientRequest):
 
     query: ClientText
     documents: Several[StringOrObject]
-    model: str | None = None
+    model: ModelName | None = None
     top_n: Count | None = None
     return_documents: bool | None = None
     max_tokens_per_doc: Count | None = None

@@ -110,8 +110,9 @@ def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
 
     @post("/embed", summary="Embeddings, as text-embeddings-inference returns them")
     async def embed(body: EmbedRequest, request: Request) -> Response:
-        stopwatch = stopwatch_of(request)
-        tokens = await tokens_of(as_list(body.inputs), body)
+        stopwatch, texts = stopwatch_of(request), as_list(body.inputs)
+        embedding.refuse_embeddings(texts, INPUTS, body.dimensions)
+        tokens = await tokens_of(texts, body)
         rows = await embedding.write(await embedding.embed(tokens, INPUTS, stopwatch, body.dimensions))
         return text_reply(embedding.reply(f"[{','.join(rows)}]", len(tokens), INPUTS, stopwatch))
 

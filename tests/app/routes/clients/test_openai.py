@@ -95,7 +95,7 @@ def test_limits_are_told_as_openai_tells_errors(connect: Callable[..., httpx.Cli
     client = connect(settings=Settings(max_tokens=30, max_reply_bytes=3_000, max_body_bytes=5_000))
     assert "31 tokens in 2 texts, at most 30" in error(client, 413, input=["goose " * 10, "goose " * 17])["message"]
     assert "481 characters in 1 text, at most 480" in error(client, 413, input="q" * 481)["message"]
-    assert "the reply to 5 texts is" in error(client, 413, input=["a"] * 5)["message"]
+    assert "the embeddings of 5 texts do not fit" in error(client, 413, input=["a"] * 5)["message"]
     assert "body: 6" in error(client, 413, input="q" * 6_000)["message"]
 
 

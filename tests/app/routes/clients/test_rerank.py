@@ -150,7 +150,7 @@ def test_empty_fields_are_a_400_for_tei_and_a_422_for_the_others(reranking: http
     for path, field in ROUTES.items():
         empty = 400 if path == "/rerank" else 422
         assert error(reranking, path, empty, []).startswith(f"{field}: list should have at least 1 item")
-        assert error(reranking, path, empty, query="").startswith("query: value should have at least 1 item")
+        assert error(reranking, path, empty, query="").startswith("query: string should have at least 1 character")
         assert error(reranking, path, 422, "goose").startswith(f"{field}: ")
         assert len(ranks(reranking, path, [" ", "goose"], query=" ", unknown=5)) == 2  # clients send blank texts too
 
