@@ -15,7 +15,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from semsearch.app.middleware import GZIP, takes_gzip
+from semsearch.app.middleware import GZIP_FORMAT, takes_gzip
 
 SOURCES = Path(__file__).parents[1] / "page"
 STYLE = re.compile(r'<link rel="stylesheet" href="([\w.-]+)">')
@@ -65,7 +65,7 @@ def load_page(sources: Path = SOURCES) -> SearchPage:
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",  # the address holds the query
     }
-    return SearchPage(plain, zlib.compress(plain, 9, GZIP), headers)
+    return SearchPage(plain, zlib.compress(plain, 9, GZIP_FORMAT), headers)
 
 
 def page_reply(request: Request) -> Response:
