@@ -41,6 +41,8 @@ def publish(
     *,
     out: Path | None = None,
     keep_texts: Annotated[bool, Parameter(negative=())] = False,
+    other_model: Annotated[bool, Parameter(negative=())] = False,
+    new_pointer: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
     aws: InAws = AMAZON,
 ) -> None:
@@ -56,12 +58,17 @@ def publish(
         out: with s3vectors:// : folder of the small bundle. Without it, the bundle's with -s3vectors at the end.
         keep_texts: with s3vectors:// : keep texts, columns and keywords in the small bundle, for the modes keyword and
             hybrid; the index then has only the embeddings.
+        other_model: with s3:// : accept a bundle with another model than the current version. Running functions refuse
+            it and new ones take it, so start all of them again.
+        new_pointer: with s3:// : write a new current.json although versions are there, because the old one was lost or
+            the first publish was stopped. Ids that were removed stay removed.
         json: with s3:// : print the result as JSON, for programs. `replaced` is the version that was current before,
             null if there was none or if it is the same.
     """
     if url.startswith(S3_VECTORS):
-        if json:
-            raise OptionError("json", "is for s3://")
+        for name, is_stated in (("json", json), ("other_model", other_model), ("new_pointer", new_pointer)):
+            if is_stated:
+                raise OptionError(name, "is for s3://")
         _publish_vectors(bundle_at(place), url.removeprefix(S3_VECTORS), out, aws, keeps_texts=keep_texts)
         return
     if not url.startswith(S3):
@@ -73,6 +80,10 @@ def publish(
     bundle = bundle_at(place)
     with open_store(url, aws) as store:
         before = store.pointer()
+        if not new_pointer:
+            store.check_pointer(before)
+        if not other_model:
+            store.check_model(bundle, before)
         with showing_progress(console) as on_progress:
             version, files, sent = store.send(bundle, on_progress)
         store.make_current(version, before)

@@ -40,7 +40,8 @@ class Exchange(Handler):
     def ask(self) -> tuple[int, dict[str, str], bytes]:
         """Return what S3 answers."""
         connection = HTTPConnection(self.proxy.target, timeout=WAIT)
-        connection.request("GET", self.path, headers=dict(self.headers) | {"host": self.proxy.target})
+        headers = {name.lower(): value for name, value in self.headers.items()} | {"host": self.proxy.target}
+        connection.request("GET", self.path, headers=headers)
         reply = connection.getresponse()
         content = reply.read()
         connection.close()

@@ -15,7 +15,7 @@ from time import perf_counter, time
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
 from semsearch.aws.search import make_search
-from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, Manifest, check_files, read_manifest
+from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, check_files, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
 from semsearch.engine.tensors import TensorsError
@@ -155,9 +155,7 @@ class Reloader:
 
     def _check_model(self, manifest: Manifest, advice: str) -> None:
         """Raise BundleError unless the bundle embeds with the files that are open."""
-        is_open = self.served.bundle.manifest
-        same = [manifest.files.get(name) == is_open.files[name] for name in (MODEL, TOKENIZER)]
-        if manifest.model != is_open.model or not all(same):
+        if not manifest.has_model_of(self.served.bundle.manifest):
             found = f"another model, {manifest.model.name}, or the same converted with other options"
             raise BundleError(f"{self.status.source}: holds {found}, expected the one that is open; {advice}")
 

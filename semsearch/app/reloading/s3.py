@@ -165,7 +165,7 @@ class BundleReloader(Reloader):
 
         folder = open_shared(self._own_folder / pointer.version, fill)
         with closed_if_failed(folder):
-            advice = "roll back, and publish another model under another prefix"
+            advice = "start this process again if that one is meant, otherwise roll back to a version of this model"
             self._check_model(read_manifest(folder.path), advice)
         return self._open(pointer, folder, current.embedder)
 

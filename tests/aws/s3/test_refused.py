@@ -10,7 +10,7 @@ import pytest
 
 from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from tests.aws.s3.asking import Behind, Start, ask, left
-from tests.stand_ins.faults import Fault, Proxy, change, cut, refuse
+from tests.stand_ins.faults import Fault, Proxy, cut, refuse
 from tests.stand_ins.fixtures import Publish, object_at
 
 
@@ -49,9 +49,14 @@ def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, f
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "index.safetensors"])
-def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str], proxy: Proxy, name: str) -> None:
-    switch, client, old, _ = behind
-    proxy.fail(name, change)
+def test_wrong_bytes_are_refused_once(
+    behind: Behind, environment: dict[str, str], proxy: Proxy, s3: Any, url: str, name: str
+) -> None:
+    switch, client, old, new = behind
+    place = object_at(url, f"bundles/{new}/{name}")
+    content = bytearray(s3.get_object(**place)["Body"].read())
+    content[len(content) // 2] ^= 1
+    s3.put_object(**place, Body=bytes(content))
     switch.poll()
     assert f"{name}: is damaged" in str(switch.status.error) or f"{name} is damaged" in str(switch.status.error)
     assert ask(client)[0] == old[:12]
