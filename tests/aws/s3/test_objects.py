@@ -1,6 +1,7 @@
 """The requests that a function makes of S3: where they go, and answers that are not what was asked for."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,7 @@ def test_requests_that_crawl_fail_together(
     proxy.fail(name, crawl)
     objects = Objects(url, environment)
     with (tmp_path / "part").open("wb") as file:
-        requests = {
+        requests: dict[str, Callable[[], object]] = {
             "current.json": lambda: objects.read("current.json"),
             "index.safetensors": lambda: objects.copy_part(f"bundles/{version}/{name}", 0, 10_000, file.fileno()),
         }
