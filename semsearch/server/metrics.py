@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from threading import Lock
+from time import time
 from typing import Any
 
 import numpy as np
@@ -120,9 +121,10 @@ class Metrics(Collector):
             self._own["left"] += 1
 
     def set_bundle(self, status: Status) -> None:
-        """Set the bundle that this worker serves, when it was loaded, and how many polls have failed."""
+        """Set the bundle that this worker serves, when it was loaded and last looked for, and how many polls failed."""
         self._own["version"] = status.version[:VERSION_CHARACTERS].encode()
         self._own["loaded_at"] = status.loaded_at
+        self._own["looked_at"] = status.looked_at
         self._own["failures"] = status.failures
 
     def collect(self) -> Iterator[Metric]:
@@ -167,6 +169,8 @@ class Metrics(Collector):
         if len(rows):
             loaded = "Unix time when the version was loaded, of the worker that loaded it first."
             yield GaugeMetricFamily(f"{PREFIX}_bundle_loaded_timestamp_seconds", loaded, rows["loaded_at"].min())
+            looked = "Seconds since a worker last found that it serves the current bundle, of the worker with the most."
+            yield GaugeMetricFamily(f"{PREFIX}_bundle_seconds_since_look", looked, time() - rows["looked_at"].min())
 
     def _route(self, path: str) -> int:
         if path in self._routes:
@@ -188,6 +192,7 @@ def _row_of(routes: int) -> np.dtype[np.void]:
         ("version", f"S{VERSION_CHARACTERS}"),
         ("failures", np.float64),
         ("loaded_at", np.float64),
+        ("looked_at", np.float64),
     ]
     return np.dtype(fields)
 

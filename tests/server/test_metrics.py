@@ -10,6 +10,7 @@ import pytest
 from semsearch.app.children import SharedFailures
 from semsearch.app.settings import Settings
 from semsearch.engine.bundle import MANIFEST
+from semsearch.server import metrics
 from semsearch.server.workers import ServerApp, make_app
 from tests.server.running import counted
 from tests.world import InProcess
@@ -57,6 +58,16 @@ def test_the_bundle_of_each_worker_is_shown(app: ServerApp, client: httpx.Client
     assert samples["bundle_workers", version] == 1
     assert samples["bundle_failures_total",] == 0
     assert 0 < samples["bundle_loaded_timestamp_seconds",] < time.time() + 1
+
+
+def test_the_seconds_since_a_worker_looked_for_a_bundle_are_shown(
+    app: ServerApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.begin(0)
+    assert app.reloader is not None
+    looked_at = app.reloader.status.looked_at
+    monkeypatch.setattr(metrics, "time", lambda: looked_at + 64)
+    assert counted(client.get("/metrics").text)["bundle_seconds_since_look",] == 64
 
 
 def test_polls_and_updates_that_fail_are_counted_and_the_last_error_is_shown(bundle_copy: Path) -> None:

@@ -111,12 +111,12 @@ def test_requests_that_crawl_fail_together(
     name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects_module, "ALLOWED_SECONDS", 0.05)
-    monkeypatch.setattr(objects_module, "SECONDS_BETWEEN_TICKS", 0.05)
     version = publish(bundle)
     proxy.fail(name, crawl)
     objects = Objects(url, environment)
-    with (tmp_path / "part").open("wb") as file:
+    with (tmp_path / "part").open("wb") as file, monkeypatch.context() as patch:
+        patch.setattr(objects_module, "ALLOWED_SECONDS", 0.05)
+        patch.setattr(objects_module, "SECONDS_BETWEEN_TICKS", 0.05)
         requests: dict[str, Callable[[], object]] = {
             "current.json": lambda: objects.read("current.json"),
             "index.safetensors": lambda: objects.copy_part(f"bundles/{version}/{name}", 0, 10_000, file.fileno()),

@@ -117,31 +117,6 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
     assert len(proxy.asked) == 1  # the pointer: the bundle is not fetched again
 
 
-def test_each_poll_reports_the_bundle_that_is_refused_until_another_one_is_current(
-    start: Start,
-    publish: Publish,
-    bundles: list[Path],
-    s3: Any,
-    url: str,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    publish(bundles[0])
-    switch, _ = start(by_requests=True)
-    publish_manifest(s3, url, b"[]")
-    capsys.readouterr()
-    caplog.set_level("INFO", "tests")
-    for _ in range(3):
-        switch.poll()
-    publish(bundles[1])
-    switch.poll()
-    sent = [json.loads(line)["SwitchFailed"] for line in capsys.readouterr().out.splitlines()]
-    assert sent == [[1.0], [1.0], [1.0], [0.0]]
-    logged = [record.levelname for record in caplog.records if record.name == "tests"]
-    assert logged == ["ERROR", "ERROR", "ERROR", "INFO"]
-    assert switch.info()["failures"] == 3
-
-
 def test_the_pointer_is_read_again_after_a_lack_of_free_files(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> None:
     switch, client, _, new = behind
     with monkeypatch.context() as patch:
