@@ -22,6 +22,7 @@ from semsearch.search.query import SearchFunction
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from semsearch.app.access.bound_filters import BoundFilters
     from semsearch.app.access.stored_keys import StoredKeys
     from semsearch.app.reloading.reloader import Reloader
 
@@ -40,10 +41,14 @@ class App:
         make_fastapi: Callable[[], "FastAPI"],
         layers: Sequence[Layer],
         stored_keys: "StoredKeys | None" = None,
+        filters: "BoundFilters | None" = None,
     ) -> None:
-        """Put the layers around the routes, the first one innermost. `stored_keys` are the keys that AWS keeps."""
+        """Put the layers around the routes, the first one innermost.
+
+        `stored_keys` are the keys that AWS keeps, and `filters` those of keys.
+        """
         self._make_fastapi = make_fastapi
-        self.stored_keys = stored_keys
+        self.stored_keys, self.filters = stored_keys, filters
         self._outermost: ASGIApp = DirectRoutes(routes, lambda: self.fastapi)
         for layer in layers:
             self._outermost = layer(self._outermost)
@@ -72,7 +77,7 @@ def create_app(
     A `reloader` can replace the bundle by another one with the same model. `admission` wraps `RequestLimits`,
     which keeps a whole body in memory.
     Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text, or if the keys of API_KEYS_ARN
-    cannot be read or a bound filter does not fit the bundle.
+    cannot be read or JWT_FILTER does not fit the bundle.
     """
     executor = executor or Executor(bundle.embedder)
     most = bundle.embedder.model.max_tokens
@@ -87,10 +92,17 @@ def create_app(
         from semsearch.app.access.stored_keys import StoredKeys  # not needed without such keys
 
         stored_keys = StoredKeys(settings, logger)
+    if reloader is None:
+        whole: Callable[[], Loaded] = lambda: bundle  # noqa: E731
+    else:
+        whole = lambda: reloader.of_request().bundle  # noqa: E731
+    filters = None
     if settings.is_closed:
-        from semsearch.app.access.keys import access_layers  # not needed without keys and bound filters
+        from semsearch.app.access.bound_filters import BoundFilters  # not needed without keys and bound filters
+        from semsearch.app.access.keys import access_layers
 
-        layers += access_layers(bundle, settings, stored_keys)
+        filters = BoundFilters(whole, settings, logger)
+        layers += access_layers(bundle, settings, stored_keys, filters)
     if settings.allowed_hosts:
         layers.append(partial(AllowedHosts, names=settings.allowed_hosts))
     layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
@@ -112,16 +124,15 @@ def create_app(
         )
     if reloader is None:
         search: SearchFunction = make_search(bundle, executor)
-        current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
     else:
         reloader.connect(executor, logger)
         search = reloader.search
-        current = lambda: reloader.of_request().bundle  # noqa: E731
         layers.append(reloader.per_request)
+    current = whole
     if settings.is_closed:
         from semsearch.app.access.views import Views
 
-        views = Views(current, search, executor)
+        views = Views(whole, search, executor)
         current, search = views.current, views.search  # from here on, nothing has the whole bundle
     if settings.log_queries:
         search = log_queries(search, logger)
@@ -133,8 +144,11 @@ def create_app(
         found: dict[str, object] = {}
         if reloader is not None:
             found["bundle"] = reloader.info()
+        keys: dict[str, object] = {}
         if stored_keys is not None:
-            found["keys"] = {"failures": stored_keys.failures.failures, "error": stored_keys.failures.error}
+            keys = {"failures": stored_keys.failures.failures, "error": stored_keys.failures.error}
+        if filters is not None:
+            found["keys"] = keys | {"unusable": filters.reasons()}
         return found
 
     def make_fastapi() -> "FastAPI":
@@ -142,4 +156,4 @@ def create_app(
 
         return make_fastapi(routes, embedding, search, current, cold_start, operation)
 
-    return App(routes, make_fastapi, layers, stored_keys)
+    return App(routes, make_fastapi, layers, stored_keys, filters)

@@ -26,6 +26,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 from starlette.routing import Route
 
+from semsearch.app.access.bound_filters import BoundFilters
 from semsearch.app.children import SharedFailures
 from semsearch.app.reloading.reloader import VERSION_CHARACTERS, Status
 from semsearch.app.telemetry import Stopwatch
@@ -63,6 +64,7 @@ class Metrics(Collector):
         """
         self._workers, self._updates = workers, updates
         self.keys: SharedFailures | None = None  # failures to read the keys that AWS keeps
+        self.filters: BoundFilters | None = None
         self._lock = Lock()
 
     def add_route(self, app: FastAPI) -> None:
@@ -153,6 +155,9 @@ class Metrics(Collector):
         if self.keys is not None:
             failed = "Times that the API keys were not read again from AWS."
             yield CounterMetricFamily(f"{PREFIX}_keys_failures", failed, self.keys.failures)
+        if self.filters is not None:
+            unusable = "API keys whose filter does not fit the bundle, as the worker that answers found it."
+            yield GaugeMetricFamily(f"{PREFIX}_keys_unusable", unusable, len(self.filters.reasons()))
         yield from self._bundles()
 
     def _bundles(self) -> Iterator[Metric]:
