@@ -4,8 +4,8 @@
 
 The environment variable SEARCH_KEY has an API key for all texts. Each request lets the function look for a newer
 version, at most once in BundlePollSeconds. The exit code is NOT_SERVED if it does not serve the version within
-SECONDS_TO_SWITCH. It is FAILED if the last reply says nothing against the texts, such as that the key is not valid.
-Then the texts should stay.
+SECONDS_TO_SWITCH. It is FAILED if the last reply says nothing against the texts, such as that SEARCH_KEY is not valid,
+or if the filter of another key does not fit them. Then the texts should stay.
 """
 
 import json
@@ -30,12 +30,15 @@ def main(published: Path, address: str) -> int:
     while True:
         code = NOT_SERVED
         try:
-            bundle = served_by(address, key)
+            info = request_info(address, key)
+            bundle, unusable = info["bundle"], info.get("keys", {}).get("unusable")
             if bundle["version"] == version:
                 code = FAILED
-                if bundle["error"] is None:
+                if bundle["error"] is None and not unusable:
                     return 0
             found = f"it serves {bundle['version']} with the error {bundle['error']}"
+            if unusable:  # the reason can be the texts or the list of keys: a person has to decide
+                found += f", and refuses {len(unusable)} keys: {unusable[0]}"
         except HTTPError as error:
             found = f"GET /info: {error!r}"
             if 400 <= error.code < 500:
@@ -48,12 +51,12 @@ def main(published: Path, address: str) -> int:
         time.sleep(min(SECONDS_BETWEEN_REQUESTS, max(0.0, ends - time.monotonic())))
 
 
-def served_by(address: str, key: str) -> dict[str, Any]:
-    """Return the field `bundle` of GET /info. Raises OSError, HTTPException, or another error for an odd reply."""
+def request_info(address: str, key: str) -> dict[str, Any]:
+    """Return the reply of GET /info. Raises OSError, HTTPException, or another error for an odd reply."""
     request = Request(f"{address.rstrip('/')}/info", headers={"authorization": f"Bearer {key}"})  # noqa: S310
     with urlopen(request, timeout=SECONDS_PER_REQUEST) as reply:  # noqa: S310  the operator's own address
-        bundle: dict[str, Any] = json.loads(reply.read())["bundle"]
-        return bundle
+        info: dict[str, Any] = json.loads(reply.read())
+        return info
 
 
 if __name__ == "__main__":

@@ -90,6 +90,12 @@ FAILURES: dict[str, tuple[int, dict[str, Any], bool, bool]] = {
         False,
         False,
     ),
+    "it refuses a key": (
+        200,
+        {**SWITCHED, "keys": {"unusable": ["the filter of team-b: no such column"]}},
+        False,
+        False,
+    ),
     "the key was revoked": (401, {"error": "authorization: is not one"}, False, False),
     "IAM refuses": (403, {"message": "Forbidden"}, False, False),
 }
