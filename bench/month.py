@@ -72,6 +72,7 @@ class Operation:
     s3: Any = None
     proxy: Any = None  # between S3 and what reads it
     order: random.Random = field(default_factory=lambda: random.Random(SEED))
+    options: Sequence[str] = ()  # further ones of `semsearch publish`
     published: dict[str, list[str]] = field(default_factory=dict)  # the texts of each version
     switches: list[tuple[float, str]] = field(default_factory=list)  # when each version became current
     functions: list[Any] = field(default_factory=list)
@@ -100,7 +101,7 @@ class Operation:
 
     def publish(self) -> None:
         """Publish the folder `bundle`. Then Lambda replaces one of the functions."""
-        self.switch("publish", self.work / "bundle", URL)
+        self.switch("publish", self.work / "bundle", URL, *self.options)
         for function in self.functions[len(self.switches) % FUNCTIONS :][:1]:
             function.is_old = True
 
@@ -171,7 +172,9 @@ class Operation:
 def bad_bundle(operation: Operation, version: str) -> Iterator[None]:
     """Index with another model; roll back, and replace the function that started meanwhile with that model."""
     operation.index("--query-prompt", "query: ")
+    operation.options = ["--other-model"]
     yield
+    operation.options = []
     operation.switch("rollback", URL)
     time.sleep(SECONDS_OF_A_FAULT)
     for function in operation.functions:
@@ -212,9 +215,10 @@ def damage_file(operation: Operation, version: str) -> Iterator[None]:
     """Damage a file in S3 before it becomes current; roll back, delete the file and publish again."""
     name = "passages.safetensors"
     content = bytearray((operation.work / "bundle" / name).read_bytes())
+    whole = {"sha256": sha256(content).hexdigest()}  # with it, `publish` does not send the file again
     content[len(content) // 2] ^= 1
     key = f"{PREFIX}/bundles/{version}/{name}"
-    operation.s3.put_object(Bucket=BUCKET, Key=key, Body=bytes(content))  # `publish` finds it there
+    operation.s3.put_object(Bucket=BUCKET, Key=key, Body=bytes(content), Metadata=whole)
     yield
     operation.switch("rollback", URL)
     operation.s3.delete_object(Bucket=BUCKET, Key=key)

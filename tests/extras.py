@@ -59,7 +59,7 @@ def install_and_use(extra: str, wheel: str, model: Path, folder: Path) -> None:
     """Install one extra in a new environment in `folder`, and run its line of USES there."""
     subprocess.run([sys.executable, "-m", "venv", folder / "environment"], check=True)
     python = folder / "environment" / "bin" / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if extra == "export" and subprocess.run([*pip, CPU_BUILD], stderr=subprocess.DEVNULL, check=False).returncode:
         subprocess.run([*pip, TORCH], check=True)
     subprocess.run([*pip, wheel, model], check=True)

@@ -281,14 +281,53 @@ def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> 
     assert {alarm["Namespace"] for alarm in own} == {namespace}
     filters = of_type("AWS::Logs::MetricFilter").values()
     counted = [one["MetricTransformations"][0]["MetricName"] for one in filters]  # in the logs
-    sent = ["InitTotal", "SwitchFailed", "KeysNotRead"]
+    sent = ["InitTotal", "SwitchFailed", "LookFailed", "KeysNotRead", "KeysUnusable"]
     assert sorted(str(alarm["MetricName"]) for alarm in own) == sorted(map(str, [*sent, *counted]))
+
+
+def matches(filter_of_log: dict[str, Any], line: dict[str, Any]) -> bool:
+    """Return whether a filter of CloudWatch Logs matches a line. A field that the line lacks equals nothing."""
+
+    def value(path: str) -> Any:
+        found: Any = line
+        for name in path.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+    pattern = re.sub(r"\$\.([\w.]+) = ", r'value("\1") == ', filter_of_log["FilterPattern"].strip("{} "))
+    return bool(eval(pattern.replace("&&", "and").replace("||", "or"), {"value": value}))
+
+
+def init_report(phase: str, status: str) -> dict[str, Any]:
+    """Return the line of a start in the format of Lambda's JSON logs."""
+    record = {"initializationType": "on-demand", "phase": phase, "status": status, "metrics": {"durationMs": 503.2}}
+    return {"time": "2026-11-28T12:00:00.000Z", "type": "platform.initReport", "record": record}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_counted"),
+    [
+        (init_report("init", "success"), False),
+        (init_report("init", "error"), True),
+        (init_report("init", "timeout"), False),  # Lambda begins it again in the request that needs it
+        (init_report("invoke", "timeout"), True),
+        (init_report("invoke", "error"), True),
+        ({"type": "platform.report", "record": {"status": "error"}}, False),
+        ({"level": "ERROR", "message": "request failed"}, False),
+    ],
+)
+def test_a_start_that_failed_is_counted(line: dict[str, Any], is_counted: bool) -> None:
+    filter_of_log = RESOURCES["FailedStarts"]["Properties"]
+    assert matches(filter_of_log, line) is is_counted
+    (metric,) = filter_of_log["MetricTransformations"]
+    assert RESOURCES["StartsAlarm"]["Properties"]["MetricName"] == metric["MetricName"]
 
 
 @pytest.mark.parametrize(
     ("path", "body", "is_counted"),
     [
         ("/similar", {"text": "goose"}, True),
+        ("/similar", {"texts": "goose"}, False),  # refused, which takes no time
         ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, True),
         ("/predict", {"text": ["goose", "ferry"]}, False),
         ("/v1/embeddings", {"input": ["goose", "ferry"], "model": "any"}, False),
@@ -303,8 +342,7 @@ def test_the_alarm_for_slow_requests_looks_at_searches_and_not_at_requests_for_m
     client.post(path, json=body)
     (line,) = [vars(record) for record in caplog.records if record.name == "tests"]
     filter_of_log = RESOURCES["Searches"]["Properties"]
-    pattern = re.sub(r'\$\.(\w+) = "', r'line["\1"] == "', filter_of_log["FilterPattern"].strip("{} "))
-    assert eval(pattern.replace("&&", "and").replace("||", "or"), {"line": line}) is is_counted
+    assert matches(filter_of_log, line) is is_counted
     (metric,) = filter_of_log["MetricTransformations"]
     assert line[metric["MetricValue"].removeprefix("$.")] > 0
     alarm = RESOURCES["DurationAlarm"]["Properties"]

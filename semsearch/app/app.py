@@ -24,6 +24,7 @@ from semsearch.search.query import SearchFunction
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from semsearch.app.access.bound_filters import BoundFilters
     from semsearch.app.access.keys import StatedKeys
     from semsearch.app.access.stored_keys import StoredKeys
     from semsearch.app.reloading.reloader import Reloader
@@ -41,14 +42,15 @@ class App:
         layers: Sequence[Layer],
         keys: "StatedKeys | None" = None,
         stored_keys: "StoredKeys | None" = None,
+        filters: "BoundFilters | None" = None,
     ) -> None:
         """Put the layers around the routes, the first one innermost.
 
-        `keys` are the API keys, if there are any, and `stored_keys` the same if AWS keeps some of them.
+        `keys` are the API keys, if there are any, `stored_keys` the same if AWS keeps some of them, and `filters` those
+        of keys.
         """
         self._make_fastapi = make_fastapi
-        self.keys = keys
-        self.stored_keys = stored_keys
+        self.keys, self.stored_keys, self.filters = keys, stored_keys, filters
         self._outermost: ASGIApp = DirectRoutes(routes, lambda: self.fastapi)
         for layer in layers:
             self._outermost = layer(self._outermost)
@@ -78,7 +80,7 @@ def create_app(
     A `reloader` can replace the bundle by another one with the same model. `admission` wraps `RequestLimits`,
     which keeps a whole body in memory. `image` is the file that describes the image of the function, if it runs in one.
     Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text, or if the keys of API_KEYS_ARN
-    cannot be read or a bound filter does not fit the bundle.
+    cannot be read or JWT_FILTER does not fit the bundle.
     """
     executor = executor or Executor(bundle.embedder)
     most = bundle.embedder.model.max_tokens
@@ -98,10 +100,17 @@ def create_app(
 
         stated_keys = StatedKeys(settings, logger)
     keys = stored_keys or stated_keys
+    if reloader is None:
+        whole: Callable[[], Loaded] = lambda: bundle  # noqa: E731
+    else:
+        whole = lambda: reloader.of_request().bundle  # noqa: E731
+    filters = None
     if settings.is_closed:
-        from semsearch.app.access.keys import access_layers  # not needed without keys and bound filters
+        from semsearch.app.access.bound_filters import BoundFilters  # not needed without keys and bound filters
+        from semsearch.app.access.keys import access_layers
 
-        layers += access_layers(bundle, settings, keys)
+        filters = BoundFilters(whole, settings, logger)
+        layers += access_layers(bundle, settings, keys, filters)
     if settings.allowed_hosts:
         layers.append(partial(AllowedHosts, names=settings.allowed_hosts))
     layers += [
@@ -114,16 +123,15 @@ def create_app(
         layers.append(partial(Cors, origins=settings.cors_origins))
     if reloader is None:
         search: SearchFunction = make_search(bundle, executor)
-        current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
     else:
         reloader.connect(executor, logger)
         search = reloader.search
-        current = lambda: reloader.of_request().bundle  # noqa: E731
         layers.append(reloader.per_request)
+    current = whole
     if settings.is_closed:
         from semsearch.app.access.views import Views
 
-        views = Views(current, search, executor)
+        views = Views(whole, search, executor)
         current, search = views.current, views.search  # from here on, nothing has the whole bundle
     if settings.log_queries:
         search = log_queries(search, logger)
@@ -137,8 +145,11 @@ def create_app(
             found["image"] = json.loads(image.read_bytes())
         if reloader is not None:
             found["bundle"] = reloader.info()
+        of_keys: dict[str, object] = {}
         if stored_keys is not None:
-            found["keys"] = {"failures": stored_keys.failures.failures, "error": stored_keys.failures.error}
+            of_keys = {"failures": stored_keys.failures.failures, "error": stored_keys.failures.error}
+        if filters is not None:
+            found["keys"] = of_keys | {"unusable": filters.reasons()}
         return found
 
     def make_fastapi() -> "FastAPI":
@@ -146,4 +157,4 @@ def create_app(
 
         return make_fastapi(routes, embedding, search, current, cold_start, operation)
 
-    return App(routes, make_fastapi, layers, keys, stored_keys)
+    return App(routes, make_fastapi, layers, keys, stored_keys, filters)

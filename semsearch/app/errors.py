@@ -75,6 +75,12 @@ def error_reply(status: int, message: str, path: str = "") -> Reply:
     Under /v1/ that is OpenAI's, `{"error": {"message", "type", "param", "code"}}`. A 422 becomes a 400, and `param` is
     the field with which its message begins (https://developers.openai.com/api/docs/guides/error-codes).
     """
+    reply = _error_reply(status, message, path)
+    reply.reason = message
+    return reply
+
+
+def _error_reply(status: int, message: str, path: str) -> Reply:
     if path in MESSAGE_FIELDS:
         return _json_reply({MESSAGE_FIELDS[path]: message}, status)
     if path.startswith(OPENAI_PATHS):
@@ -93,6 +99,7 @@ def reply_to(error: HttpError, path: str) -> Reply:
     """Return the reply for an error that a route raised, with the error's headers, such as Retry-After."""
     reply = error_reply(error.status_code, error.detail, path)
     reply.headers.update(error.headers)
+    reply.reason = error.reason
     return reply
 
 

@@ -15,25 +15,37 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class HttpError(Exception):
-    """A request that is refused: the status, the message and further headers of its reply."""
+    """A request that is refused: the status, the message and further headers of its reply.
 
-    def __init__(self, status_code: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    `reason` is what the log says of a status of 5xx: by default the message, which callers read.
+    """
+
+    def __init__(
+        self, status_code: int, detail: str, headers: Mapping[str, str] | None = None, reason: str | None = None
+    ) -> None:
         super().__init__(status_code, detail)
         self.status_code = status_code
         self.detail = detail
         self.headers: dict[str, str] = dict(headers or {})
+        self.reason: str = reason or detail
 
 
 @dataclass(slots=True)
 class Reply:
-    """A reply in JSON, as an ASGI app that sends it: with the same bytes as Starlette's JSONResponse."""
+    """A reply in JSON, as an ASGI app that sends it: with the same bytes as Starlette's JSONResponse.
+
+    `reason` becomes the field `error` of the request's log line if the status is 5xx.
+    """
 
     body: bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the reply."""
+        if self.status >= 500:
+            scope.setdefault("log_fields", {})["error"] = self.reason
         headers = {"content-length": str(len(self.body)), "content-type": "application/json"} | self.headers
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": encoded})

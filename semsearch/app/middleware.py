@@ -38,7 +38,10 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # without its end to
 
 
 class RequestLog:
-    """Times and logs each request, answers a failed one with a 500, and puts the request's id into every reply."""
+    """Times and logs each request, answers a failed one with a 500, and puts the request's id into every reply.
+
+    The line of a request with a status of 5xx is an error, and has the reason as `error`.
+    """
 
     def __init__(self, app: ASGIApp, logger: Log, cold_start: ColdStart) -> None:
         """Log to `logger`. The first reply after the start has the start's phases too, and causes their report."""
@@ -104,7 +107,10 @@ class RequestLog:
         }
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]
-        self._logger.info(scope.get("log_as", "request"), extra=fields)
+        if status >= 500:
+            self._logger.error(scope.get("log_as", "request"), extra=fields)
+        else:
+            self._logger.info(scope.get("log_as", "request"), extra=fields)
 
 
 class Cors:

@@ -6,6 +6,7 @@ boto3 takes longer to import than everything else in a cold start.
 import hashlib
 import hmac
 import json
+import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -100,6 +101,7 @@ class Endpoint:
         if parts.scheme == "https":
             self._tls = ssl.create_default_context()
         self._idle: list[tuple[HTTPConnection, float]] = []  # since when; a list's append and pop are atomic
+        self._awaited: set[socket.socket] = set()  # those whose reply has not been read yet
 
     @contextmanager
     def borrow(self) -> Iterator[HTTPConnection]:
@@ -115,6 +117,22 @@ class Endpoint:
             self.close()
             raise
         self._idle.append((connection, time.time()))
+
+    @contextmanager
+    def reply_of(self, connection: HTTPConnection) -> Iterator[HTTPResponse]:
+        """Yield the reply to the request that a connection has just sent. `interrupt` can break it off."""
+        waiting = connection.sock
+        self._awaited.add(waiting)
+        try:
+            yield connection.getresponse()
+        finally:
+            self._awaited.discard(waiting)
+
+    def interrupt(self) -> None:
+        """Let the threads that wait for a reply, or read one, get an error now."""
+        for waiting in list(self._awaited):
+            with suppress(OSError):  # it was closed meanwhile
+                waiting.shutdown(socket.SHUT_RDWR)
 
     def _take_idle(self) -> HTTPConnection | None:
         with suppress(IndexError):  # none is left
@@ -237,4 +255,5 @@ class Service:
         signed = sign(method, self.endpoint.host, path, headers, body, credentials, self._region, self._name, now)
         with self.endpoint.borrow() as connection:
             connection.request(method, path, body or None, signed)
-            yield connection.getresponse()
+            with self.endpoint.reply_of(connection) as reply:
+                yield reply

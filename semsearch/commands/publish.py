@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 from rich.console import Console
 
+from semsearch.app.access.bound_filters import SHOWN_REASONS, unusable_keys
+from semsearch.app.settings import read_hashes
 from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.commands.places import bundle_at
 from semsearch.commands.published import AMAZON, MEGABYTE, AwsOptions, InAws, open_store, warn_of_removed
-from semsearch.engine.bundle import BundleError
+from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.progress import showing_progress
@@ -25,6 +27,7 @@ EXAMPLES = """\
 Examples:
 
     semsearch publish bundle/ s3://my-bundles/docs
+    semsearch publish bundle/ s3://my-bundles/docs --keys keys.txt
     semsearch publish bundle/ s3vectors://my-vectors/docs --keep-texts
 
 `semsearch history`, `rollback`, `prune`, `remove` and `restore` manage what is in S3. Files and vectors that were sent
@@ -41,6 +44,9 @@ def publish(
     *,
     out: Path | None = None,
     keep_texts: Annotated[bool, Parameter(negative=())] = False,
+    keys: Path | None = None,
+    other_model: Annotated[bool, Parameter(negative=())] = False,
+    new_pointer: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
     aws: InAws = AMAZON,
 ) -> None:
@@ -56,12 +62,20 @@ def publish(
         out: with s3vectors:// : folder of the small bundle. Without it, the bundle's with -s3vectors at the end.
         keep_texts: with s3vectors:// : keep texts, columns and keywords in the small bundle, for the modes keyword and
             hybrid; the index then has only the embeddings.
+        keys: with s3:// : file with the entries of API keys, as in API_KEY_HASHES. A bundle is not published if the
+            filter of a key does not fit its columns, because functions would refuse that key.
+        other_model: with s3:// : accept a bundle with another model than the current version. Running functions refuse
+            it and new ones take it, so start all of them again.
+        new_pointer: with s3:// : write a new current.json although versions are there, because the old one was lost or
+            the first publish was stopped. Ids that were removed stay removed.
         json: with s3:// : print the result as JSON, for programs. `replaced` is the version that was current before,
             null if there was none or if it is the same.
     """
     if url.startswith(S3_VECTORS):
-        if json:
-            raise OptionError("json", "is for s3://")
+        of_s3 = {"keys": keys is not None, "other_model": other_model, "new_pointer": new_pointer, "json": json}
+        for name, is_stated in of_s3.items():
+            if is_stated:
+                raise OptionError(name, "is for s3://")
         _publish_vectors(bundle_at(place), url.removeprefix(S3_VECTORS), out, aws, keeps_texts=keep_texts)
         return
     if not url.startswith(S3):
@@ -71,8 +85,14 @@ def publish(
             raise OptionError(name, "is for s3vectors://; s3:// needs no other bundle")
     console = TerminalConsole(stderr=json)
     bundle = bundle_at(place)
+    if keys is not None:
+        _check_keys(keys, bundle)
     with open_store(url, aws) as store:
         before = store.pointer()
+        if not new_pointer:
+            store.check_pointer(before)
+        if not other_model:
+            store.check_model(bundle, before)
         with showing_progress(console) as on_progress:
             version, files, sent = store.send(bundle, on_progress)
         store.make_current(version, before)
@@ -88,6 +108,20 @@ def publish(
         _abort_old_uploads(store, console)
         if replaced is not None and not json:
             console.print(f"To undo this: {suggested('rollback', store.url)}", markup=False)
+
+
+def _check_keys(file: Path, bundle: Path) -> None:
+    """Raise BundleError if the filter of a key in a file does not fit the bundle.
+
+    Raises OptionError for a file that cannot be read, and SettingsError for one without keys.
+    """
+    try:
+        listed = read_hashes(str(file), file.read_text(encoding="ascii", errors="replace"))
+    except OSError as error:
+        raise OptionError("keys", f"{file}: cannot be read ({error.strerror}), expected a file of keys") from error
+    if unusable := unusable_keys(listed, read_manifest(bundle)):
+        found = "; ".join(reason for _, reason in unusable[:SHOWN_REASONS])
+        raise BundleError(f"{bundle}: {len(unusable)} keys of {file} do not fit it; nothing was published: {found}")
 
 
 def _abort_old_uploads(store: "Store", console: Console) -> None:

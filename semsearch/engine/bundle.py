@@ -208,6 +208,11 @@ class Manifest:
             )
         return self.index
 
+    def has_model_of(self, other: "Manifest") -> bool:
+        """Return whether both embed with the same files in the same way, so that one can take the other's place."""
+        same = [self.files.get(name) == other.files.get(name) for name in (MODEL, TOKENIZER)]
+        return self.model == other.model and all(same)
+
 
 def is_bundle(path: str | Path) -> bool:
     """Return whether this folder is a bundle: whether it has a manifest and a model."""

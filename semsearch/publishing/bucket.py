@@ -19,6 +19,7 @@ from semsearch.engine.bundle import BundleError
 from semsearch.indexing.progress import OnProgress
 
 ATTEMPTS = 10  # maximum attempts of boto3 at each call, with growing pauses
+READS = 3  # maximum times that a small object is read, because boto3 does not repeat a call whose body broke off
 
 
 class PublishError(BundleError):
@@ -69,11 +70,30 @@ class Bucket:
     def read(self, name: str) -> tuple[bytes, str] | None:
         """Return a small object and its ETag, None if there is no such object. Raises PublishError."""
         with self._explained(name):
-            try:
-                reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
-            except self._client.exceptions.NoSuchKey:
-                return None
-            return reply["Body"].read(), reply["ETag"]
+            for left in reversed(range(READS)):
+                try:
+                    # boto3 compares the body with the SHA-256 that S3 keeps
+                    reply = self._client.get_object(
+                        Bucket=self._bucket, Key=self._prefix + name, ChecksumMode="ENABLED"
+                    )
+                except self._client.exceptions.NoSuchKey:
+                    return None
+                try:
+                    return reply["Body"].read(), reply["ETag"]
+                except BotoCoreError:  # the body broke off, or changed on its way
+                    if not left:
+                        raise
+        raise AssertionError("the last read returns or raises")
+
+    def sha256_of(self, name: str) -> str | None:
+        """Return the SHA-256 that `send_file` stored with an object, None if it was stored otherwise.
+
+        Raises PublishError.
+        """
+        with self._explained(name):
+            reply = self._client.head_object(Bucket=self._bucket, Key=self._prefix + name)
+        sha256: str | None = reply["Metadata"].get("sha256")
+        return sha256
 
     def read_part(self, name: str, begin: int, length: int) -> bytes:
         """Return `length` bytes of an object. Raises PublishError."""

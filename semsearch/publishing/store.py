@@ -5,6 +5,9 @@ semsearch/aws/s3/published.py says how they are stored. The objects of a version
 A version's manifest is sent last, so a version without one is unfinished. A command replaces the pointer only if it has
 not changed since the command read it: of two commands that switch it, one reports an error.
 
+removed.json has all ids that the pointer has as removed. `remove` and `switch` write it before the pointer, `restore`
+after it: so it can have more ids, and never fewer. It is read when there is no pointer.
+
 Commands may run at the same time: `prune` deletes no version of which an object was written during the last day, and
 `publish` writes the manifest of its version again before it switches the pointer.
 """
@@ -19,12 +22,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semsearch.aws.s3.published import BUNDLES, POINTER, is_version, parse_pointer
+from semsearch.aws.s3.published import BUNDLES, POINTER, REMOVED_IDS, is_version, parse_pointer
 from semsearch.engine.bundle import (
     FORMAT_VERSION,
     MANIFEST,
     PASSAGES,
     BundleError,
+    FileInfo,
     Manifest,
     check_bundle,
     check_file,
@@ -59,7 +63,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none."""
+    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none.
+
+    Without a pointer, the removed ids are those of removed.json, without their rows.
+    """
 
     version: str | None = None
     previous: str | None = None
@@ -88,10 +95,47 @@ class Store:
         """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is damaged."""
         reply = self._bucket.read(POINTER)
         if reply is None:
-            return Current()
+            return Current(removed=dict.fromkeys(self.kept_ids(), ()))
         content, etag = reply
         pointer = parse_pointer(content, f"{self.url}/{POINTER}")
         return Current(pointer.version, pointer.previous, etag, pointer.removed)
+
+    def kept_ids(self) -> list[str]:
+        """Return the ids of removed.json. Raises PublishError if it cannot be read, BundleError if it is damaged."""
+        return self._read_kept()[0]
+
+    def check_pointer(self, pointer: Current) -> None:
+        """Raise PublishError if there is no pointer although versions are there: it was lost."""
+        if pointer.version is None and (versions := _finished(self._folders(), None)):
+            raise PublishError(
+                f"{self.url}/{POINTER}: is missing, expected the pointer to one of {len(versions)} versions; run "
+                f"`semsearch rollback {self.url} VERSION` with one that `semsearch history {self.url}` lists, or "
+                "publish a bundle with --new-pointer. Both keep the removed ids"
+            )
+
+    def check_model(self, bundle: Path, pointer: Current) -> None:
+        """Raise PublishError if a bundle has another model than the current version.
+
+        Running functions would refuse it and new ones would take it, so two models would answer. Nothing is checked if
+        the manifest of the current version is missing, damaged or of another format. Raises BundleError if the bundle
+        has no manifest.
+        """
+        found = None
+        if pointer.version is not None:
+            found = self._bucket.read(_key(pointer.version, MANIFEST))
+        if found is None:
+            return
+        ours = read_manifest(bundle)
+        try:
+            theirs = parse_manifest(found[0], self.url)
+        except BundleError:
+            return
+        if not ours.has_model_of(theirs):
+            raise PublishError(
+                f"{bundle}: has the model {ours.model.name}, expected that of the current version of {self.url}, "
+                f"{theirs.model.name} converted with the same options; publish it under another prefix, or with "
+                "--other-model if you then start all functions and servers again"
+            )
 
     def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
         """Send the files of a bundle that S3 lacks; return the version, and the numbers of files and bytes sent.
@@ -115,7 +159,9 @@ class Store:
 
     def fetch(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
         """Fetch the current version into an empty folder. Raises PublishError, and BundleError if it is damaged."""
-        version = self.pointer().version
+        pointer = self.pointer()
+        self.check_pointer(pointer)
+        version = pointer.version
         if version is None:
             raise PublishError(f"{self.url}: holds no published bundle; publish one first, or leave --update out")
         self._bucket.fetch_file(_key(version, MANIFEST), folder / MANIFEST)
@@ -139,6 +185,7 @@ class Store:
         Raises PublishError if the pointer is not `before` any more, because another command has switched it.
         """
         now = self.pointer()
+        self._keep(now.removed)
         if now.version == version:
             return
         if (now.version, now.previous) != (before.version, before.previous):
@@ -155,6 +202,7 @@ class Store:
         Raises PublishError, and changes nothing, if the current version lacks one of the ids.
         """
         now = self.pointer()
+        self.check_pointer(now)
         if now.version is None:
             raise PublishError(f"{self.url}: holds no current version; publish a bundle first")
         removed = _find_rows(self._bucket, now.version, [*now.removed, *ids])
@@ -167,6 +215,7 @@ class Store:
                 f"{self.url}: {len(removed):,} ids would be removed, expected at most {MOST_REMOVED:,}; publish a "
                 "bundle without their texts, then restore these ids"
             )
+        self._keep(removed)
         self._write_pointer(now.version, now.previous, now.etag, removed)
         return removed
 
@@ -176,13 +225,20 @@ class Store:
         Raises PublishError, and changes nothing, if one of the ids is not removed.
         """
         now = self.pointer()
-        if now.version is None or not now.removed.keys() >= set(ids):
-            found = first_ids([id for id in ids if id not in now.removed])
+        self.check_pointer(now)
+        kept, etag = self._read_kept()
+        known = now.removed.keys() | set(kept)
+        if unknown := [id for id in ids if id not in known]:
             raise PublishError(
-                f"{self.url}: found {found}, expected removed ids; `semsearch history {self.url}` lists them"
+                f"{self.url}: found {first_ids(unknown)}, expected removed ids; `semsearch history {self.url}` lists "
+                "them"
             )
-        kept = {id: rows for id, rows in now.removed.items() if id not in set(ids)}
-        self._write_pointer(now.version, now.previous, now.etag, kept)
+        restored = set(ids)
+        if now.version is not None and restored & now.removed.keys():
+            removed = {id: rows for id, rows in now.removed.items() if id not in restored}
+            self._write_pointer(now.version, now.previous, now.etag, removed)
+        if restored.intersection(kept):
+            self._write_kept([id for id in kept if id not in restored], etag)
 
     def _write_pointer(self, version: str, previous: str | None, etag: str | None, removed: Removed) -> None:
         fields: dict[str, Any] = {
@@ -193,8 +249,40 @@ class Store:
         }
         if removed:
             fields["removed"] = removed
+        self._write_unchanged(POINTER, fields, etag)
+
+    def _read_kept(self) -> tuple[list[str], str | None]:
+        """Return the ids of removed.json and its ETag; no ids and None if there is no such object."""
+        reply = self._bucket.read(REMOVED_IDS)
+        if reply is None:
+            return [], None
+        try:
+            ids = json.loads(reply[0])["removed"]
+            if not all(isinstance(id, str) for id in ids):
+                raise TypeError("found an id that is no string")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise BundleError(
+                f"{self.url}/{REMOVED_IDS}: cannot be read ({error!r}), expected an object with a list of ids; if "
+                f"{POINTER} is there, delete this object, and the next command writes it again"
+            ) from error
+        return ids, reply[1]
+
+    def _keep(self, ids: Iterable[str]) -> None:
+        """Add ids to removed.json. Those that are there stay: another command may be about to remove them."""
+        wanted = dict.fromkeys(ids)
+        if not wanted:
+            return
+        kept, etag = self._read_kept()
+        if not wanted.keys() <= set(kept):
+            self._write_kept([*dict.fromkeys(kept) | wanted], etag)
+
+    def _write_kept(self, ids: Sequence[str], etag: str | None) -> None:
+        self._write_unchanged(REMOVED_IDS, {"removed": ids}, etag)
+
+    def _write_unchanged(self, name: str, fields: Mapping[str, Any], etag: str | None) -> None:
+        """Write an object of JSON, unless another command has written it since it had this ETag; None: was missing."""
         condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
-        self._bucket.write(POINTER, (json.dumps(fields) + "\n").encode(), condition)
+        self._bucket.write(name, (json.dumps(fields) + "\n").encode(), condition)
 
     def _check_whole(self, version: str) -> None:
         where, advice = f"{self.url}: {version[:SHORT]} is not whole", "publish its bundle again"
@@ -206,11 +294,16 @@ class Store:
             raise PublishError(f"{where}: {MANIFEST} is {state}; {advice}")
         missing = self._missing(version, parse_manifest(found[0], f"{self.url}/{_key(version, MANIFEST)}"))
         if missing:
-            raise PublishError(f"{where}: {missing[0]} is missing or of another length; {advice}")
+            raise PublishError(f"{where}: {missing[0]} is missing, or has another length or SHA-256; {advice}")
 
     def _missing(self, version: str, manifest: Manifest) -> list[str]:
         there = {entry.name: entry.bytes for entry in self._bucket.entries(_key(version, ""))}
-        return [name for name, info in manifest.files.items() if there.get(_key(version, name)) != info.bytes]
+
+        def is_there(name: str, info: FileInfo) -> bool:
+            key = _key(version, name)
+            return there.get(key) == info.bytes and self._bucket.sha256_of(key) == info.sha256
+
+        return [name for name, info in manifest.files.items() if not is_there(name, info)]
 
     def versions(self) -> list[Version]:
         """Return the finished versions, newest first."""
@@ -219,9 +312,16 @@ class Store:
     def find(self, start: str | None, pointer: Current) -> Version:
         """Return the version whose name begins with `start`; without `start`, the one before the current one.
 
-        Raises PublishError if there is no such version, or more than one.
+        Raises PublishError if there is no such version, or more than one, and if `start` is empty.
         """
-        start = start or pointer.previous
+        if start == "":
+            raise PublishError(
+                f"{self.url}: found '' as the version, expected its first characters; leave it out for the version "
+                "before the current one. Is a variable of your shell empty?"
+            )
+        if start is None:
+            self.check_pointer(pointer)
+            start = pointer.previous
         if start is None:
             raise PublishError(
                 f"{self.url}: no version was served before; name one that `semsearch history {self.url}` lists"

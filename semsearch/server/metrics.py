@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from threading import Lock
+from time import time
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 from starlette.routing import Route
 
+from semsearch.app.access.bound_filters import BoundFilters
 from semsearch.app.children import SharedFailures
 from semsearch.app.reloading.reloader import VERSION_CHARACTERS, Status
 from semsearch.app.telemetry import Stopwatch
@@ -62,6 +64,7 @@ class Metrics(Collector):
         """
         self._workers, self._updates = workers, updates
         self.keys: SharedFailures | None = None  # failures to read the keys that AWS keeps
+        self.filters: BoundFilters | None = None
         self._lock = Lock()
 
     def add_route(self, app: FastAPI) -> None:
@@ -126,9 +129,10 @@ class Metrics(Collector):
             self._own["left"] += 1
 
     def set_bundle(self, status: Status) -> None:
-        """Set the bundle that this worker serves, when it was loaded, and how many of its polls have failed."""
+        """Set the bundle that this worker serves, when it was loaded and last looked for, and how many polls failed."""
         self._own["version"] = status.version[:VERSION_CHARACTERS].encode()
         self._own["loaded_at"] = status.loaded_at
+        self._own["looked_at"] = status.looked_at
         self._own["failures"] = self._failures_before + status.failures
 
     def collect(self) -> Iterator[Metric]:
@@ -158,6 +162,9 @@ class Metrics(Collector):
         if self.keys is not None:
             failed = "Times that the API keys were not read again from AWS."
             yield CounterMetricFamily(f"{PREFIX}_keys_failures", failed, self.keys.failures)
+        if self.filters is not None:
+            unusable = "API keys whose filter does not fit the bundle, as the worker that answers found it."
+            yield GaugeMetricFamily(f"{PREFIX}_keys_unusable", unusable, len(self.filters.reasons()))
         yield from self._bundles()
 
     def _bundles(self) -> Iterator[Metric]:
@@ -174,6 +181,8 @@ class Metrics(Collector):
         if len(rows):
             loaded = "Unix time when the version was loaded, of the worker that loaded it first."
             yield GaugeMetricFamily(f"{PREFIX}_bundle_loaded_timestamp_seconds", loaded, rows["loaded_at"].min())
+            looked = "Seconds since a worker last found that it serves the current bundle, of the worker with the most."
+            yield GaugeMetricFamily(f"{PREFIX}_bundle_seconds_since_look", looked, time() - rows["looked_at"].min())
 
     def _route(self, path: str) -> int:
         if path in self._routes:
@@ -196,6 +205,7 @@ def _row_of(routes: int) -> np.dtype[np.void]:
         ("version", f"S{VERSION_CHARACTERS}"),
         ("failures", np.float64),
         ("loaded_at", np.float64),
+        ("looked_at", np.float64),
     ]
     return np.dtype(fields)
 

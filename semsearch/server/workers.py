@@ -216,6 +216,7 @@ def make_app(
     app = create_app(bundle, settings, log, cold_start, executor, reloader, admission)
     if app.stored_keys is not None:
         metrics.keys = app.stored_keys.failures
+    metrics.filters = app.filters
     metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
     return ServerApp(app, metrics, reloader, app.keys, log, workers)

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from semsearch.app.http import HttpError
 from semsearch.app.settings import read_settings
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.questions import read_log
@@ -93,6 +94,28 @@ def test_without_lambda_each_request_id_is_32_other_hex_digits(client: httpx.Cli
     assert all(re.fullmatch("[0-9a-f]{32}", request_id) for request_id in ids)
 
 
+@pytest.mark.parametrize(
+    ("path", "body"), [("/similar", {"text": "goose"}), ("/v1/embeddings", {"input": "goose", "model": "any"})]
+)
+def test_each_status_of_5xx_is_an_error_with_its_reason(
+    connect: Callable[..., httpx.Client],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    body: dict[str, str],
+) -> None:
+    """Whether a direct route or FastAPI answers, and whatever the form of the reply."""
+
+    def refuse(*arguments: object) -> None:
+        raise HttpError(503, "model: is resting; wait", reason="the model rests until noon")
+
+    for module in ("similar", "predict"):
+        monkeypatch.setattr(f"semsearch.app.routes.{module}.refuse_texts", refuse)
+    assert connect().post(path, json=body).status_code == 503
+    (line,) = [record for record in caplog.records if record.message == "request"]
+    assert (line.levelname, vars(line)["error"]) == ("ERROR", "the model rests until noon")
+
+
 @pytest.fixture
 def broken_client(connect: Callable[..., httpx.Client], embedder: Embedder) -> httpx.Client:
     return connect(embedder=BrokenEmbedder(embedder))
@@ -110,5 +133,6 @@ def test_a_crash_is_a_500_that_tells_its_id_alone_and_is_logged_once_with_its_tr
     assert (failure.message, vars(failure)["request_id"]) == ("request failed", request_id)
     assert "the model is gone" in caplog.text
     assert "in tokenize" in caplog.text
-    assert [vars(record)["status"] for record in caplog.records if record.message == "request"] == [500]
+    (line,) = [record for record in caplog.records if record.message == "request"]
+    assert (line.levelname, vars(line)["status"], vars(line)["error"]) == ("ERROR", 500, error)
     assert broken_client.get("/health").status_code == 200

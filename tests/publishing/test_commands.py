@@ -87,6 +87,30 @@ def test_an_update_needs_a_published_bundle(
     assert not (tmp_path / "new").exists()
 
 
+def test_a_bundle_that_a_filter_of_a_key_does_not_fit_is_not_published(
+    where: list[str], store: Store, bundle: Path, tmp_path: Path
+) -> None:
+    def entry(name: str, condition: str) -> str:
+        made = run("key", name, "--filter", condition, "--bundle", bundle)
+        assert (made.code, made.err.startswith("the key, shown only now: ")) == (0, True)
+        return made.out.strip()
+
+    refused = run("key", "team-b", "--filter", '{"tenannt": "b"}', "--bundle", bundle)
+    reason = "filter: expected the name of a column, $and, $or or $not, found 'tenannt'"
+    assert (refused.code, refused.out) == (2, "")
+    assert f"--filter: does not fit {bundle}: {reason}" in refused.err
+    keys = tmp_path / "keys.txt"
+    unfit = run("key", "team-b", "--filter", '{"tenannt": "b"}').out
+    fit = entry("team-a", '{"chapter": 15}')
+    keys.write_text(f"{fit},\n{unfit}")
+    error = error_line(run("publish", bundle, *where, "--keys", keys))
+    assert f"{bundle}: 1 keys of {keys} do not fit it; nothing was published: the filter of team-b: {reason}" in error
+    assert store.versions() == []
+    assert run("publish", bundle, *where, "--keys", tmp_path / "none").code == 2
+    keys.write_text(entry("team-a", '{"chapter": 15}'))
+    assert run("publish", bundle, *where, "--keys", keys).code == 0
+
+
 def test_missing_credentials_end_in_one_line(where: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)

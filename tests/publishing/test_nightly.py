@@ -1,9 +1,10 @@
 """The commands of deploy/nightly.yaml, run by bash as GitHub runs them, against the stand-ins for S3 and a function."""
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from tests.stand_ins.http import Handler, listening
 
 STEPS = cfn_yaml.load(str(ROOT / "deploy" / "nightly.yaml"))["jobs"]["update"]["steps"]
 PUBLISH = next(step for step in STEPS if "semsearch publish" in step.get("run", ""))["run"]
-CHECK, UNDO = (next(step for step in STEPS if step.get("id") == id)["run"] for id in ("check", "undo"))
+CHECK, UNDO = (next(step for step in STEPS if step.get("id") == id) for id in ("check", "undo"))
 
 
 class Info(Handler):
@@ -61,54 +62,111 @@ def shell(
         yield run_step
 
 
+@pytest.fixture
+def check(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool | None]:
+    """Return what runs the step `check`, and returns None if it succeeded, or whether the step `undo` would run."""
+    outputs = tmp_path / "outputs"
+    monkeypatch.setenv("GITHUB_OUTPUT", str(outputs))
+    (wanted,) = re.findall(r"^\$\{\{ failure\(\) && steps.check.outputs.code == '(\d)' \}\}$", UNDO["if"])
+
+    def run_check() -> bool | None:
+        outputs.write_text("")
+        if shell(CHECK["run"]) == 0:
+            return None
+        return outputs.read_text() == f"code={wanted}\n"
+
+    return run_check
+
+
 SWITCHED = {"bundle": {"version": "VERSION", "error": None}}
-NOT_SERVED: dict[str, tuple[int, dict[str, Any], bool]] = {  # status and content of /info, is it an older version
-    "it serves the older version": (200, SWITCHED, True),
-    "an error": (200, {"bundle": {"version": "VERSION", "error": "damaged"}}, False),
-    "IAM refuses": (403, {"message": "Forbidden"}, False),
-    "it serves its image": (200, {"bundle": None}, False),
+# status and content of /info, whether that is of an older version, and whether the texts are rolled back
+FAILURES: dict[str, tuple[int, dict[str, Any], bool, bool]] = {
+    "it serves the older version": (200, SWITCHED, True, True),
+    "it cannot start": (503, {"message": "Service Unavailable"}, False, True),
+    "it serves its image": (200, {"bundle": None}, False, True),
+    "it serves the version, and cannot look for newer ones": (
+        200,
+        {"bundle": {"version": "VERSION", "error": "403"}},
+        False,
+        False,
+    ),
+    "it refuses a key": (
+        200,
+        {**SWITCHED, "keys": {"unusable": ["the filter of team-b: no such column"]}},
+        False,
+        False,
+    ),
+    "the key was revoked": (401, {"error": "authorization: is not one"}, False, False),
+    "IAM refuses": (403, {"message": "Forbidden"}, False, False),
 }
 
 
 @pytest.mark.slow  # the tests below run the same step
 def test_a_version_that_is_not_served_is_undone(
-    shell: Any, store: Store, publish: Publish, bundles: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Any,
+    check: Callable[[], bool | None],
+    store: Store,
+    publish: Publish,
+    bundles: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     oldest, before = publish(bundles[0]), publish(bundles[1])
     (tmp_path / "bundle").symlink_to(bundles[2])
     assert shell(PUBLISH) == 0
     assert store.pointer().version not in (oldest, before)
-    for name, (status, content, serves_older) in NOT_SERVED.items():
+    for name, (status, content, serves_older, is_undone) in FAILURES.items():
         monkeypatch.setattr(Info, "status", status)
         monkeypatch.setattr(Info, "content", content)
         monkeypatch.setattr(Info, "version", before if serves_older else "")
-        assert shell(CHECK) == 1, name
+        assert check() is is_undone, name
+    monkeypatch.setattr(Info, "status", 200)
     monkeypatch.setattr(Info, "content", SWITCHED)
-    assert shell(CHECK) == 0
-    assert shell(UNDO) == 0
+    assert check() is None
+    assert shell(UNDO["run"]) == 0
     assert store.pointer().version == before
 
 
+def test_texts_stay_if_the_key_was_revoked(
+    check: Callable[[], bool | None], publish: Publish, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "published.json").write_text(json.dumps({"version": publish(bundle), "replaced": None}))
+    monkeypatch.setattr(Info, "status", 401)
+    assert check() is False
+
+
 def test_nothing_is_undone_if_the_texts_were_unchanged(
-    shell: Any, store: Store, publish: Publish, bundles: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Any,
+    check: Callable[[], bool | None],
+    store: Store,
+    publish: Publish,
+    bundles: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     publish(bundles[0])
     before = publish(bundles[1])
     (tmp_path / "published.json").write_text(run("publish", bundles[1], store.url, "--json").out)
     monkeypatch.setattr(Info, "status", 503)
-    assert shell(CHECK) == 1
-    assert shell(UNDO) == 0
+    assert check() is True
+    assert shell(UNDO["run"]) == 0
     assert store.pointer().version == before
 
 
 def test_a_version_that_somebody_made_current_during_the_check_stays(
-    shell: Any, store: Store, publish: Publish, bundles: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Any,
+    check: Callable[[], bool | None],
+    store: Store,
+    publish: Publish,
+    bundles: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     publish(bundles[0])
     (tmp_path / "bundle").symlink_to(bundles[1])
     assert shell(PUBLISH) == 0
     repaired = publish(bundles[2])
     monkeypatch.setattr(Info, "content", SWITCHED)
-    assert shell(CHECK) == 1  # another version is served
-    assert shell(UNDO) == 0
+    assert check() is True  # another version is served
+    assert shell(UNDO["run"]) == 0
     assert store.pointer().version == repaired

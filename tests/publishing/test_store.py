@@ -1,6 +1,8 @@
 """Bundles in S3, on a server that keeps its conditions: what is sent, who wins, what is deleted, and removed ids."""
 
 import json
+import shutil
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from semsearch.commands.main import dispatch as main
-from semsearch.engine.bundle import BundleError
+from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from semsearch.publishing import store as store_module
 from semsearch.publishing.bucket import Bucket, PublishError
 from semsearch.publishing.store import Pruned, Store
@@ -34,6 +36,20 @@ def test_a_file_that_is_there_is_not_sent_again(store: Store, s3: Any, url: str,
     assert store.send(bundle) == (version, 0, 0)
     s3.delete_object(**object_at(url, f"bundles/{version}/tokenizer.txt"))
     assert store.send(bundle)[1] == 1
+
+
+def test_a_file_of_another_content_is_sent_again(
+    store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], where: list[str]
+) -> None:
+    version = publish(bundles[0])
+    publish(bundles[1])
+    index = bundles[0] / "index.safetensors"
+    place = object_at(url, f"bundles/{version}/{index.name}")
+    s3.put_object(**place, Body=bytes(index.stat().st_size))  # as long as the file, by another program
+    error = error_line(run("rollback", *where))
+    assert f"{version[:12]} is not whole: {index.name} is missing, or has another length or SHA-256" in error
+    assert store.send(bundles[0])[1] == 1
+    assert s3.get_object(**place)["Body"].read() == index.read_bytes()
 
 
 def test_a_damaged_file_is_not_sent(store: Store, bundle_copy: Path) -> None:
@@ -156,6 +172,41 @@ def test_what_is_no_prefix_of_a_bucket_is_refused(s3: Any, url: str) -> None:
         Store(s3, url)
 
 
+def test_an_empty_version_is_no_rollback(store: Store, publish: Publish, bundles: list[Path], where: list[str]) -> None:
+    """As the shell leaves it, if a variable is not set."""
+    for bundle in bundles[:2]:
+        publish(bundle)
+    pointer = store.pointer()
+    assert "found '' as the version, expected its first characters" in error_line(
+        run("rollback", where[0], "", *where[1:])
+    )
+    assert store.pointer() == pointer
+
+
+def with_other_model(bundle: Path, folder: Path) -> Path:
+    """Return a copy of a bundle whose queries get a prompt: functions must not switch between the two."""
+    copy = Path(shutil.copytree(bundle, folder))
+    manifest = read_manifest(copy)
+    other = replace(manifest, model=replace(manifest.model, prompts={"query": "query: "}))
+    (copy / MANIFEST).write_text(other.to_json(), encoding="utf-8")
+    return copy
+
+
+def test_a_bundle_of_another_model_is_published_only_if_that_is_said(
+    store: Store, s3: Any, publish: Publish, bundle: Path, where: list[str], tmp_path: Path
+) -> None:
+    other = with_other_model(bundle, tmp_path / "other")
+    version, name = publish(bundle), read_manifest(bundle).model.name
+    expected = f"{other}: has the model {name}, expected that of the current version of {store.url}, {name} converted"
+    assert expected in error_line(run("publish", other, *where))
+    assert [version.name for version in store.versions()] == [version]
+    assert run("publish", other, *where, "--other-model").code == 0
+    assert run("rollback", *where).code == 0
+    # a version that nothing can start with is no reason to refuse the one that replaces it
+    s3.delete_object(**object_at(store.url, f"bundles/{version}/{MANIFEST}"))
+    assert run("publish", other, *where).code == 0
+
+
 def test_a_bucket_that_is_not_there_is_named(s3: Any, bundle: Path) -> None:
     with pytest.raises(PublishError, match=r"s3://nowhere-at-all/x: .*NoSuchBucket"):
         Store(s3, "s3://nowhere-at-all/x").send(bundle)
@@ -223,6 +274,91 @@ def test_a_removal_while_another_bundle_is_sent_is_kept(store: Store, publish: P
     store.remove(["story-003"])
     store.make_current(version, before)
     assert (store.pointer().version, store.pointer().removed) == (version, {"story-003": (3,)})
+
+
+def kept(s3: Any, url: str) -> list[str]:
+    """Return the ids of removed.json."""
+    found: list[str] = json.loads(s3.get_object(**object_at(url, "removed.json"))["Body"].read())["removed"]
+    return found
+
+
+def test_a_lost_pointer_is_named_and_removed_ids_stay_removed(
+    store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], where: list[str]
+) -> None:
+    version = publish(bundles[0])
+    store.remove(["story-003"])
+    s3.delete_object(**object_at(url, "current.json"))
+    lost = f"{url}/current.json: is missing, expected the pointer to one of 1 versions; run `semsearch rollback {url} "
+    for words in (
+        ["publish", bundles[0], *where],
+        ["remove", *where, "story-004"],
+        ["restore", *where, "story-003"],
+        ["rollback", *where],
+    ):
+        assert lost in error_line(run(*words))
+    history = " ".join(run("history", *where).out.split())
+    assert f"removed 'story-003' 1 ids are removed; removed.json has 1 warning: {lost}" in history
+    assert run("rollback", url, version, *where[1:]).code == 0
+    assert store.pointer().removed == {"story-003": (3,)}
+    s3.delete_object(**object_at(url, "current.json"))
+    assert run("publish", bundles[1], *where, "--new-pointer").code == 0
+    assert store.pointer().removed == {"story-003": (3,)}
+
+
+def test_removed_json_never_has_fewer_ids_than_the_pointer(
+    store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundles[0])
+    written = []
+    write = Bucket.write
+
+    def note(bucket: Bucket, name: str, *arguments: Any) -> None:
+        written.append(name)
+        write(bucket, name, *arguments)
+
+    monkeypatch.setattr(Bucket, "write", note)
+    store.remove(["story-003", "story-004"])
+    store.restore(["story-003"])
+    assert written == ["removed.json", "current.json", "current.json", "removed.json"]
+    assert (kept(s3, url), [*store.pointer().removed]) == (["story-004"], ["story-004"])
+    s3.delete_object(**object_at(url, "removed.json"))
+    publish(bundles[0])  # it is the current version already
+    assert kept(s3, url) == ["story-004"]
+
+
+def test_an_id_whose_removal_was_stopped_can_be_restored(
+    store: Store,
+    s3: Any,
+    url: str,
+    publish: Publish,
+    bundle: Path,
+    where: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    publish(bundle)
+
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_write_pointer", stop)
+        with pytest.raises(KeyboardInterrupt):
+            store.remove(["story-003"])
+    assert (store.pointer().removed, kept(s3, url)) == ({}, ["story-003"])
+    assert "removed  'story-003': in removed.json alone" in run("history", *where).out
+    store.restore(["story-003"])
+    assert kept(s3, url) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"removed": 5}', b'{"removed": [5]}'])
+def test_a_damaged_list_of_removed_ids_is_named(
+    store: Store, s3: Any, url: str, publish: Publish, bundle: Path, where: list[str], content: bytes
+) -> None:
+    publish(bundle)
+    s3.put_object(**object_at(url, "removed.json"), Body=content)
+    error = error_line(run("remove", *where, "story-003"))
+    assert f"{url}/removed.json: cannot be read (" in error
+    assert store.pointer().removed == {}
 
 
 def test_of_two_commands_at_the_same_time_the_second_is_refused(

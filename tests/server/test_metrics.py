@@ -12,6 +12,7 @@ from semsearch.app.children import SharedFailures
 from semsearch.app.reloading.reloader import Status
 from semsearch.app.settings import Settings
 from semsearch.engine.bundle import MANIFEST
+from semsearch.server import metrics
 from semsearch.server.metrics import Metrics
 from semsearch.server.workers import ServerApp, make_app
 from tests.server.running import counted
@@ -63,14 +64,24 @@ def test_the_bundle_of_each_worker_is_shown(app: ServerApp, client: httpx.Client
 
 
 def test_failed_polls_of_a_worker_that_died_still_count() -> None:
-    app, metrics = FastAPI(), Metrics()
-    metrics.add_route(app)
+    app, own = FastAPI(), Metrics()
+    own.add_route(app)
     client = httpx.Client(transport=InProcess(app), base_url="http://tests")
     for version, failures, total in (("one", 2, 2), ("one", 0, 2), ("", 3, 5)):  # "" while it can serve none
         if failures == 0:
-            metrics.begin(0)  # the next worker with this number
-        metrics.set_bundle(Status("", version, failures=failures))
+            own.begin(0)  # the next worker with this number
+        own.set_bundle(Status("", version, failures=failures))
         assert counted(client.get("/metrics").text)["bundle_failures_total",] == total
+
+
+def test_the_seconds_since_a_worker_looked_for_a_bundle_are_shown(
+    app: ServerApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.begin(0)
+    assert app.reloader is not None
+    looked_at = app.reloader.status.looked_at
+    monkeypatch.setattr(metrics, "time", lambda: looked_at + 64)
+    assert counted(client.get("/metrics").text)["bundle_seconds_since_look",] == 64
 
 
 def test_polls_and_updates_that_fail_are_counted_and_the_last_error_is_shown(bundle_copy: Path) -> None:

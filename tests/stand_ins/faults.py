@@ -6,6 +6,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from http.server import ThreadingHTTPServer
@@ -39,11 +40,13 @@ class Exchange(Handler):
     def ask(self) -> tuple[int, dict[str, str], bytes]:
         """Return what S3 answers."""
         connection = HTTPConnection(self.proxy.target, timeout=WAIT)
-        connection.request("GET", self.path, headers=dict(self.headers) | {"host": self.proxy.target})
+        headers = {name.lower(): value for name, value in self.headers.items()} | {"host": self.proxy.target}
+        connection.request("GET", self.path, headers=headers)
         reply = connection.getresponse()
         content = reply.read()
         connection.close()
-        return reply.status, {name: reply.headers.get(name, "") for name in ("etag", "last-modified")}, content
+        names = ("etag", "last-modified", "x-amz-checksum-sha256")
+        return reply.status, {name: reply.headers[name] for name in names if name in reply.headers}, content
 
 
 @dataclass
@@ -106,6 +109,23 @@ def change(exchange: Exchange) -> None:
     status, headers, content = exchange.ask()
     middle = len(content) // 2
     exchange.reply(status, headers, content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+
+
+def cut_in_s3(exchange: Exchange) -> None:
+    """Answer with half of the bytes, as if there were no more."""
+    status, headers, content = exchange.ask()
+    exchange.reply(status, headers, content[: len(content) // 2])
+
+
+def crawl(exchange: Exchange) -> None:
+    """Send a byte now and then, always before the function stops waiting for it."""
+    status, headers, content = exchange.ask()
+    exchange.reply(status, headers | {"content-length": str(len(content))}, b"")
+    with suppress(OSError):  # the function has hung up
+        for byte in content:
+            time.sleep(0.01)
+            exchange.wfile.write(bytes([byte]))
+    exchange.close_connection = True
 
 
 def dawdle(exchange: Exchange) -> None:

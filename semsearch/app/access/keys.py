@@ -15,13 +15,14 @@ from secrets import compare_digest
 from typing import TYPE_CHECKING, Any
 
 from semsearch.app.access.binding import OPEN_PATHS, answer_bound, bind_claim, is_open
-from semsearch.app.errors import ErrorReply, error_reply
-from semsearch.app.http import ASGIApp, Receive, Reply, Scope, Send
+from semsearch.app.access.bound_filters import BoundFilters, misfit
+from semsearch.app.access.views import ASK, UNFIT
+from semsearch.app.errors import ErrorReply, error_reply, reply_to
+from semsearch.app.http import ASGIApp, HttpError, Receive, Reply, Scope, Send
 from semsearch.app.middleware import discard_body
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_api_keys
 from semsearch.app.telemetry import Log
 from semsearch.engine.loading import Loaded
-from semsearch.engine.metadata.filters import FilterError, read_filter
 
 if TYPE_CHECKING:
     from semsearch.app.children import Handover  # of a server's workers; a function has none
@@ -71,10 +72,10 @@ class StatedKeys:
 class ApiKeys:
     """Replies 401 to requests without a valid key, except on OPEN_PATHS; binds the key's filter to other requests."""
 
-    def __init__(self, app: ASGIApp, keys: Callable[[], Awaitable[Sequence[ApiKey]]]) -> None:
-        """Take the app and a function that returns the keys, which is called for each request that needs a key."""
+    def __init__(self, app: ASGIApp, keys: Callable[[], Awaitable[Sequence[ApiKey]]], filters: BoundFilters) -> None:
+        """Take the app, a function that returns the keys, called for each request that needs one, and their filters."""
         self._app = app
-        self._keys = keys
+        self._keys, self._filters = keys, filters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
@@ -83,14 +84,22 @@ class ApiKeys:
         """
         if is_open(scope):
             await answer_bound(self._app, None, scope, receive, send)
-        elif (key := find_key(scope, await self._keys())) is None:
+            return
+        keys = await self._keys()
+        key = find_key(scope, keys)
+        if key is None:
             await _refusal(scope)(scope, receive, send)
             with suppress(TimeoutError):
                 async with asyncio.timeout(SECONDS_TO_DISCARD):
                     await discard_body(receive)
-        else:
-            scope["log_fields"]["key"] = key.name
+            return
+        scope["log_fields"]["key"] = key.name
+        reason = self._filters.reason_against(key, keys)
+        if reason is None:
             await answer_bound(self._app, key.filter, scope, receive, send)
+        else:
+            error = HttpError(503, f"{UNFIT}; {ASK}", reason=reason)
+            await reply_to(error, scope["path"])(scope, receive, send)
 
 
 def find_key(scope: Scope, keys: Sequence[ApiKey]) -> ApiKey | None:
@@ -118,27 +127,23 @@ def _refusal(scope: Scope) -> Reply:
     return reply
 
 
-def access_layers(bundle: Loaded, settings: Settings, keys: "StatedKeys | None") -> list[Callable[[ASGIApp], ASGIApp]]:
+def access_layers(
+    bundle: Loaded, settings: Settings, keys: "StatedKeys | None", filters: BoundFilters
+) -> list[Callable[[ASGIApp], ASGIApp]]:
     """Return the ASGI layers for the keys and for the filters of the settings, innermost first.
 
-    Raises SettingsError if a bound filter does not fit the bundle.
+    A key whose filter does not fit the bundle is reported, and refused alone. Raises SettingsError if JWT_FILTER, which
+    all requests have, does not fit.
     """
-    filters = {}
-    if keys is not None:
-        filters = {f"the filter of {key.name}": key.filter for key in keys.latest if key.filter is not None}
     layers: list[Callable[[ASGIApp], ASGIApp]] = []
     if settings.jwt_filter:
-        filters["JWT_FILTER"] = {settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}
+        reason = misfit({settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}, bundle.manifest)
+        if reason is not None:
+            raise SettingsError(f"JWT_FILTER: {reason}")
         layers.append(partial(bind_claim, jwt_filter=settings.jwt_filter))
-    for where, condition in filters.items():
-        if bundle.texts is None:
-            raise SettingsError(f"{where}: the texts are in S3 Vectors, expected in the bundle; publish with the texts")
-        try:
-            read_filter(condition, bundle.column_kinds)
-        except FilterError as error:
-            raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
     if keys is not None:
-        layers.append(partial(ApiKeys, keys=keys.get))
+        layers.append(partial(ApiKeys, keys=keys.get, filters=filters))
+        filters.check(keys.latest)
     return layers
 
 

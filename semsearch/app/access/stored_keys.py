@@ -27,6 +27,7 @@ from semsearch.aws.s3.objects import PAUSE, TRIES
 SECONDS_KEPT = 60.0
 STORE_TIMEOUT = 2.0  # maximum seconds between two bytes of the reply of AWS that contains the keys
 SECONDS_TO_READ = 8.0  # no try begins later: Lambda stops a start after ten seconds
+WITHOUT = "a reply without"  # how a StoreError begins whose reply has no text
 THROTTLED = ("ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException")  # types of errors
 # By the service in an ARN: the operation that reads the keys, the request's field for the ARN, and the path of the keys
 # in the reply.
@@ -166,7 +167,7 @@ def _request_keys(store: Service, headers: dict[str, str], body: bytes, path: Se
         for name in path:
             content = content[name]
     except (LookupError, TypeError) as error:
-        raise StoreError(f"a reply without {'.'.join(path)}", can_pass=False) from error
+        raise StoreError(f"{WITHOUT} {'.'.join(path)}", can_pass=False) from error
     return str(content)
 
 
@@ -174,6 +175,8 @@ def _advice(found: str, host: str) -> str:
     """Return what to do about the failure that a StoreError describes."""
     if "NotFound" in found:
         return "check the ARN"
+    if found.startswith(WITHOUT):
+        return "store the keys as text, not as a binary secret"
     if found.startswith("400") and not found.endswith(THROTTLED):
         return "let the role read it, and decrypt it"
     return f"is {host} reachable? In a VPC it needs an interface endpoint"

@@ -15,6 +15,7 @@ from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 
 ASK = "ask the operator of this server"
+UNFIT = "key: its filter does not fit this bundle"  # what a caller reads, who must not learn the columns
 MOST_VIEWS = 64  # maximum number of views that are kept open; each takes one byte for each text of the corpus
 
 
@@ -62,7 +63,11 @@ class Views:
             try:
                 view = whole.texts.view(condition)
             except FilterError as error:
-                raise HttpError(503, f"key: its filter does not fit this bundle; {ASK}") from error
+                # without the filter's values, which can be those of a token's claim
+                reason = (
+                    f"a filter over {', '.join(condition)} does not fit the columns {', '.join(whole.column_kinds)}"
+                )
+                raise HttpError(503, f"{UNFIT}; {ASK}", reason=reason) from error
             known = whole, view, make_search(view, self._executor)
             # drop the views of a bundle that was replaced
             kept = [each for each in self._open.items() if each[1][0] is whole][1 - MOST_VIEWS :]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
 from semsearch.aws.search import make_search
-from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, Manifest, check_files, read_manifest
+from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, check_files, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import Loaded, load
 from semsearch.engine.tensors import TensorsError
@@ -61,13 +61,15 @@ bundle_of_request: ContextVar[ActiveBundle | None] = ContextVar("bundle of the r
 class Status:
     """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it succeeded.
 
-    `loaded_at` is the time, in Unix seconds, when this process loaded the version. `removed` is the number of texts of
-    the bundle that were removed after it was published to S3.
+    `loaded_at` is the time, in Unix seconds, when this process loaded the version. `looked_at` is the time when it last
+    found that this is the current one; GET /info shows the seconds since then. `removed` is the number of texts of the
+    bundle that were removed after it was published to S3.
     """
 
     source: str
     version: str = ""
     loaded_at: float = 0.0
+    looked_at: float = 0.0
     fetch_milliseconds: float = 0.0
     removed: int = 0
     switches: int = 0
@@ -158,6 +160,10 @@ class Reloader:
             self._look()
         except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
             self._fail(reason_of(error))
+            return
+        if self.status.error is None:
+            self.status.looked_at = time()
+            self.on_change(self.status)
 
     def _look(self) -> None:
         """Switch to another bundle if there is one; report one that cannot be used."""
@@ -169,11 +175,14 @@ class Reloader:
         def run() -> None:
             while not self._is_stopped:
                 self.poll()
-                self._is_due.wait(self._poll_seconds)
+                self._is_due.wait(self._seconds_to_next_poll())
                 self._is_due.clear()
 
         self._thread = Thread(target=run, name="poll", daemon=True)
         self._thread.start()
+
+    def _seconds_to_next_poll(self) -> float:
+        return self._poll_seconds
 
     def poll_now(self) -> None:
         """Let the thread poll at once, or once more if it polls just now."""
@@ -203,13 +212,12 @@ class Reloader:
     def _set_version(self, version: str, began: float, removed: int = 0) -> None:
         """Note the version that is served now, which took the time since `began`, by perf_counter."""
         self.status.version, self.status.removed, self.status.loaded_at = version, removed, round(time(), 3)
+        self.status.looked_at = self.status.loaded_at
         self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
 
     def _check_model(self, manifest: Manifest, advice: str) -> None:
         """Raise BundleError unless the bundle embeds with the files that are open."""
-        is_open = self.served.bundle.manifest
-        same = [manifest.files.get(name) == is_open.files[name] for name in (MODEL, TOKENIZER)]
-        if manifest.model != is_open.model or not all(same):
+        if not manifest.has_model_of(self.served.bundle.manifest):
             found = f"another model, {manifest.model.name}, or the same converted with other options"
             raise BundleError(f"{self.status.source}: holds {found}, expected the one that is open; {advice}")
 
@@ -217,8 +225,12 @@ class Reloader:
         """Count and log a failure, and show it in GET /info."""
         self.status.failures += 1
         self.status.error = reason
-        self._logger_of_app().error("bundle switch failed", extra=self._log_fields() | {"error": self.status.error})
+        self._logger_of_app().error(self._failure(), extra=self._log_fields() | {"error": self.status.error})
         self.on_change(self.status)
+
+    def _failure(self) -> str:
+        """Return the message of the log line of a poll that failed."""
+        return "bundle switch failed"
 
     def _logger_of_app(self) -> Log:
         assert self._logger is not None  # connect set it
@@ -234,7 +246,14 @@ class Reloader:
 
     def info(self) -> dict[str, object]:
         """Return the field `bundle` of GET /info, with the version that answers this request."""
-        return {**asdict(self.status), "version": self.of_request().version, **self.more_info()}
+        fields = asdict(self.status)
+        del fields["looked_at"]
+        fields |= {"version": self.of_request().version, "seconds_since_look": round(self.seconds_since_look(), 3)}
+        return {**fields, **self.more_info()}
+
+    def seconds_since_look(self) -> float:
+        """Return how many seconds ago a poll last found that the version that is served is the current one."""
+        return time() - self.status.looked_at
 
 
 def reason_of(error: Exception) -> str:

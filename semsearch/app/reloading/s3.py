@@ -6,14 +6,15 @@ If the pointer has removed other texts of the current version, the poll opens th
 A request keeps the bundle that was current when it began; a later poll removes the files of bundles without requests.
 
 In Lambda a process is frozen between requests. A request starts the poll when it is due, and a poll that is not
-finished continues during later requests. It opens new connections in place of those that broke meanwhile.
+finished continues during later requests. It opens new connections in place of those that broke meanwhile. After each
+poll, metrics say how long ago one ended well, and whether somebody has to do something about it.
 """
 
 import json
 import math
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from time import monotonic, perf_counter
 
-from semsearch.app.reloading.reloader import ActiveBundle, Reloader, Status, is_final, reason_of
+from semsearch.app.reloading.reloader import ActiveBundle, Reloader, is_final, reason_of
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import make_metrics
 from semsearch.aws.s3.fetch import fetch, without_rows
@@ -35,6 +36,10 @@ from semsearch.engine.loading import Loaded, load
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
+SECONDS_TO_RETRY = 60.0  # maximum pause after a poll that failed, if the pause between polls is longer
+# Metrics report a failure after this many polls in a row that failed, and twice the pause between polls and these
+# seconds without a good one. Until then nobody has to do anything: the next poll can succeed.
+REPORTED_POLLS, SECONDS_TO_REPORT = 2, 300.0
 POLL_SECONDS_TO_STOP = TIMEOUT + 1  # time for a stopped poll to fail and to remove what it has written
 
 
@@ -68,8 +73,10 @@ class BundleReloader(Reloader):
         self._own_folder = self._make_own_folder()
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
-        if by_requests:
-            self.on_change: Callable[[Status], None] = self._send_metric
+        self._cannot_use = (
+            False  # whether the last poll failed because of the bundle; otherwise nobody could look for one
+        )
+        self._failed_polls = 0  # in a row
         self._unused: deque[SharedFolder] = deque()
         # Finalizers run newest first at exit, so this one runs after each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
@@ -81,7 +88,7 @@ class BundleReloader(Reloader):
         began = perf_counter()
         remove_unused(self._own_folder)
         local, embedder = self._settings.bundle_dir, None
-        try:
+        with closing(self._objects), self._objects.limited():
             answer = self._objects.read(POINTER)
             assert answer is not None  # only a conditional request returns None
             content, self._etag = answer
@@ -92,8 +99,6 @@ class BundleReloader(Reloader):
                 embedder = fetch(self._objects, pointer.version, folder, local, AT_ONCE_TO_START, Embedder.open)
 
             self._fetched = pointer, open_shared(self._own_folder / pointer.version, fill), embedder
-        finally:
-            self._objects.close()
         self._set_version(pointer.version, began, len(pointer.removed_rows))
 
     def load(self) -> Loaded:
@@ -116,7 +121,7 @@ class BundleReloader(Reloader):
         self._switch(pointer)
 
     def _begin_request(self) -> PublishedBundle:
-        is_due = monotonic() - self._last_poll >= self._settings.bundle_poll_seconds
+        is_due = monotonic() - self._last_poll >= self._seconds_to_next_poll()
         if self._by_requests and is_due and not self._polling.locked():
             self._last_poll = monotonic()
             Thread(target=self.poll, name="poll", daemon=True).start()
@@ -133,27 +138,41 @@ class BundleReloader(Reloader):
         if self._thread is not None:
             self._thread.join(POLL_SECONDS_TO_STOP)
 
-    def _look(self) -> None:
-        """Switch to the bundle that the pointer names unless it is the current one; report one that cannot be used.
+    def _seconds_to_next_poll(self) -> float:
+        if self._failed_polls:
+            return min(self._poll_seconds, SECONDS_TO_RETRY)
+        return self._poll_seconds
 
-        Returns at once if another thread polls.
-        """
+    def poll(self) -> None:
+        """Poll once, and report what was found. Returns at once if another thread polls."""
         if not self._polling.acquire(blocking=False):
             return
         try:
-            with closing(self._objects):
-                _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
-                self._follow_pointer()
-            _remove_all(self._unused)
+            super().poll()
+            if self.status.error is None:
+                self._failed_polls = 0
+            if self._by_requests:
+                self._send_metrics()
         finally:
             self._last_poll = monotonic()
             self._polling.release()
 
+    def _look(self) -> None:
+        """Switch to the bundle that the pointer names unless it is the current one.
+
+        Raises RemoteError if S3 cannot be read, and BundleError, again at each poll, for a bundle that is refused.
+        """
+        with closing(self._objects), self._objects.limited():
+            _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
+            self._follow_pointer()
+        _remove_all(self._unused)
+
     def _follow_pointer(self) -> None:
+        self._cannot_use = False
         answer = self._objects.read(POINTER, self._etag)
         if answer is None and self._refused is not None:
-            self._fail(self._refused)  # at each poll, so that an alarm stays on
-            return
+            self._cannot_use = True
+            raise BundleError(self._refused)
         if answer is None:
             self.status.error = None
             return
@@ -164,6 +183,8 @@ class BundleReloader(Reloader):
         except RemoteError:
             raise
         except Exception as error:
+            # an OSError is a lack of this machine, such as of free file descriptors
+            self._cannot_use = not isinstance(error.__cause__ or error, OSError)
             if is_final(error):
                 self._refused, self._etag = reason_of(error), etag
             raise
@@ -187,7 +208,7 @@ class BundleReloader(Reloader):
         # made again here: systems remove folders below /tmp that have been unused for some days
         folder = open_shared(self._make_own_folder() / pointer.version, fill)
         with closed_if_failed(folder):
-            advice = "roll back, and publish another model under another prefix"
+            advice = "start this process again if that one is meant, otherwise roll back to a version of this model"
             self._check_model(read_manifest(folder.path), advice)
         return self._open(pointer, folder, current.embedder)
 
@@ -210,10 +231,24 @@ class BundleReloader(Reloader):
         weakref.finalize(active, self._unused.append, folder)
         return active
 
-    def _send_metric(self, status: Status) -> None:
-        """Send the metric SwitchFailed: 1 after a poll that failed, 0 after a switch."""
+    def _fail(self, reason: str) -> None:
+        self._failed_polls += 1
+        super()._fail(reason)
+
+    def _failure(self) -> str:
+        if self._cannot_use:
+            return super()._failure()
+        return "bundle look failed"
+
+    def _send_metrics(self) -> None:
+        """Send how many seconds ago the last poll ended well, and what somebody has to do something about."""
+        seconds = self.seconds_since_look()
+        has_lasted = seconds >= 2 * self._poll_seconds + SECONDS_TO_REPORT
+        is_reported = has_lasted and self._failed_polls >= REPORTED_POLLS
         metrics = make_metrics(self._settings)
-        metrics.add_metric("SwitchFailed", "Count", float(status.error is not None))
+        metrics.add_metric("SecondsSinceLook", "Seconds", seconds)
+        metrics.add_metric("LookFailed", "Count", float(is_reported and not self._cannot_use))
+        metrics.add_metric("SwitchFailed", "Count", float(is_reported and self._cannot_use))
         metrics.flush_metrics()
 
 

@@ -3,8 +3,10 @@
     bundles/<SHA-256 of manifest.json>/manifest.json, model.ort, …
     current.json    {"version": that SHA-256, "previous": the one before, or null,
                      "removed": {an id that was removed: its rows in that version, …}}
+    removed.json    {"removed": [each id that the pointer has, …]}
 
-`semsearch publish` writes this and the function reads it, so both must read a pointer alike.
+`semsearch publish` writes this and the function reads it, so both must read a pointer alike. Only the commands read
+removed.json: a pointer that gets lost would otherwise take the removed ids with it.
 """
 
 import json
@@ -18,6 +20,7 @@ from semsearch.engine.bundle import BundleError
 
 S3 = "s3://"  # how the address of a published bundle begins
 POINTER = "current.json"
+REMOVED_IDS = "removed.json"
 BUNDLES = "bundles"
 
 _VERSION = re.compile("[0-9a-f]{64}")
@@ -61,7 +64,10 @@ def parse_pointer(content: bytes, where: str) -> Pointer:
 
     Raises BundleError, which begins with `where`, if it is something else.
     """
-    remedy = "expected an object with a version of 64 hexadecimal digits; delete the object and publish again"
+    remedy = (
+        "expected an object with a version of 64 hexadecimal digits; delete the object, then run `semsearch history` "
+        f"and `semsearch rollback`, which take the removed ids from {REMOVED_IDS}"
+    )
     try:
         fields = json.loads(content)
         removed = {id: tuple(rows) for id, rows in fields.get("removed", {}).items()}

@@ -246,6 +246,7 @@ class Store(BaseHTTPRequestHandler):
     content = ""
     later = ""  # what the second request and those after it get instead, if anything
     named = ""  # what the parameter names
+    field = "SecretString"  # of a secret
     refusals: ClassVar[list[tuple[int, str]]] = []  # statuses and types of errors that precede the next content
     asked = 0
 
@@ -263,7 +264,7 @@ class Store(BaseHTTPRequestHandler):
             reply = {"Parameter": {"Value": self.named or self.content}}
         else:
             assert (service, target) == ("secretsmanager", "secretsmanager.GetSecretValue")
-            reply = {"SecretString": self.content}
+            reply = {self.field: self.content}
             if body != {"SecretId": SECRET}:
                 status, reply = 400, {"__type": "ResourceNotFoundException"}
         self.send_response(status)
@@ -395,6 +396,13 @@ def test_a_start_without_its_keys_fails_and_says_why(
     Store.refusals[:] = [refusal] * 4
     with pytest.raises(SettingsError, match=re.escape(message)):
         StoredKeys(Settings(api_keys_arn=PARAMETER), logging.getLogger("tests"), store)
+
+
+def test_a_binary_secret_is_named(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "field", "SecretBinary")
+    expected = r"\(a reply without SecretString, tried 1 times\); store the keys as text, not as a binary secret"
+    with pytest.raises(SettingsError, match=expected):
+        StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), store)
 
 
 def test_a_store_that_is_down_and_an_arn_of_something_else_stop_a_start(store: dict[str, str]) -> None:

@@ -1,13 +1,15 @@
 """The requests that a function makes of S3: where they go, and answers that are not what was asked for."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from semsearch.aws import requests as aws
+from semsearch.aws.s3 import objects as objects_module
 from semsearch.aws.s3.objects import Objects, RemoteError
-from tests.stand_ins.faults import Proxy, dawdle, refuse
+from tests.stand_ins.faults import Fault, Proxy, change, crawl, cut_in_s3, dawdle, refuse
 from tests.stand_ins.fixtures import Publish
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
@@ -82,3 +84,45 @@ def test_an_answer_that_stops_is_an_error(
     proxy.fail("current.json", dawdle)
     with pytest.raises(RemoteError, match=r"current\.json: timed out, 4 times"):
         Objects(url, environment, timeout=0.1).read("current.json")
+
+
+@pytest.mark.parametrize("fault", [change, cut_in_s3])
+def test_a_body_that_changed_on_its_way_is_read_again(
+    url: str, environment: dict[str, str], proxy: Proxy, publish: Publish, bundle: Path, fault: Fault
+) -> None:
+    publish(bundle)
+    objects = Objects(url, environment)
+    whole = objects.read("current.json")
+    proxy.fail("current.json", fault, times=2)
+    assert objects.read("current.json") == whole
+    proxy.fail("current.json", fault)
+    with pytest.raises(RemoteError, match=r"bytes came whose SHA-256 is not that of the reply's header, 4 times"):
+        objects.read_dated("current.json")
+
+
+@pytest.mark.parametrize("name", ["current.json", "index.safetensors"])
+def test_requests_that_crawl_fail_together(
+    url: str,
+    environment: dict[str, str],
+    proxy: Proxy,
+    publish: Publish,
+    bundle: Path,
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    version = publish(bundle)
+    proxy.fail(name, crawl)
+    objects = Objects(url, environment)
+    with (tmp_path / "part").open("wb") as file, monkeypatch.context() as patch:
+        patch.setattr(objects_module, "ALLOWED_SECONDS", 0.05)
+        patch.setattr(objects_module, "SECONDS_BETWEEN_TICKS", 0.05)
+        requests: dict[str, Callable[[], object]] = {
+            "current.json": lambda: objects.read("current.json"),
+            "index.safetensors": lambda: objects.copy_part(f"bundles/{version}/{name}", 0, 10_000, file.fileno()),
+        }
+        with objects.limited(), pytest.raises(RemoteError, match="comes too slowly"):
+            requests[name]()
+    proxy.faults.clear()
+    with objects.limited():  # the next ones begin with all of their time
+        assert objects.read("current.json") is not None

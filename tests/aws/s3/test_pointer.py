@@ -12,6 +12,7 @@ from semsearch.engine.bundle import BundleError
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask
 from tests.command_line import error_line, run
+from tests.stand_ins.faults import Fault, Proxy, change, cut, cut_in_s3
 from tests.stand_ins.fixtures import Publish, object_at
 
 VERSION = "ab" * 32
@@ -34,8 +35,10 @@ def test_what_is_no_pointer_is_refused(content: bytes) -> None:
         parse_pointer(content, "s3://bucket/current.json")
     message = str(raised.value)
     assert message.startswith("s3://bucket/current.json: ")
-    assert message.endswith("; delete the object and publish again")
-    assert len(message) < 300
+    assert message.endswith(
+        "`semsearch history` and `semsearch rollback`, which take the removed ids from removed.json"
+    )
+    assert len(message) < 400
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,22 @@ def test_functions_and_commands_refuse_a_pointer_with_the_same_words(
         assert error_line(run(*words, *where)) == f"error: {error}"
     s3.delete_object(**object_at(store.url, "current.json"))
     assert [each.name for each in store.versions()] == [each.name for each in there]
+
+
+@pytest.mark.parametrize("fault", [change, cut, cut_in_s3])
+def test_a_pointer_that_changed_on_its_way_is_read_again_by_functions_and_commands(
+    start: Start, publish: Publish, bundles: list[Path], store: Store, proxy: Proxy, fault: Fault
+) -> None:
+    publish(bundles[0])
+    switch, client = start()
+    version = publish(bundles[1])
+    proxy.fail("current.json", fault, times=2)
+    switch.poll()
+    assert (ask(client)[0], switch.status.error) == (version[:12], None)
+    proxy.fail("current.json", fault, times=2)
+    assert run("history", store.url, "--endpoint", proxy.address).out.splitlines()[0].endswith(" current")
+    proxy.fail("current.json", fault)
+    assert "delete" not in error_line(run("history", store.url, "--endpoint", proxy.address))
 
 
 def test_what_others_wrote_is_neither_listed_nor_deleted(publish: Publish, store: Store, s3: Any, bundle: Path) -> None:
