@@ -17,6 +17,7 @@ CODE = re.compile(r"`[^`]*`")
 NOT_MEASURED = {
     "constants of the code and of the tests": (
         "- If the index has [`--synonyms`](bundle.md#keywords), a word also finds",
+        "| cannot look: what arrives crawls |",
         "  has. A word made of two words of the query counts 0.7",
         "| `--semantic-search-mark`, `--semantic-search-on-mark` |",
         "The image runs as an ordinary user with a read-only file system",
@@ -44,6 +45,7 @@ NOT_MEASURED = {
     ),
     "costs calculated from AWS's prices": (
         "- `ReservedConcurrency` is the only hard bound.",
+        "| price of a million requests |",
         "| Lambda, with [1,769 MB](#how-much-memory) |",
         "| together |",
         "  them costs about $76 a month",

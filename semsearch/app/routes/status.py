@@ -64,10 +64,8 @@ def add_info(
     """Add GET /info to the app. Callers that find all texts also see what `operation` returns."""
     from fastapi import Response  # not needed to start
 
-    most_embeddings = min(settings.max_texts, settings.max_reply_bytes // bytes_per_text(current().manifest.model.dim))
     limits = {
         "texts": settings.max_texts,
-        "embeddings": most_embeddings,
         "tokens": settings.max_tokens,
         "characters": settings.max_characters,
         "characters_per_text": CHARACTERS_PER_TEXT,
@@ -84,7 +82,9 @@ def add_info(
         versions = {"semsearch": VERSION, "python": platform.python_version()}
         versions |= {name: version(name) for name in REPORTED}
         bundle = current()
-        content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(bundle.manifest.model, limits["embeddings"])
+        model = bundle.manifest.model
+        embeddings = min(settings.max_texts, settings.max_reply_bytes // bytes_per_text(model.dim))
+        content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(model, embeddings)
         if bundle.is_view:  # a view: no figure of the whole corpus
             content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
             if content["index"]["keywords"]:
@@ -92,7 +92,7 @@ def add_info(
             del content["files"]
         content |= {
             "made": bundle.made,
-            "limits": limits,
+            "limits": limits | {"embeddings": embeddings},
             "versions": versions,
             "archive": cold_start.archive,
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
