@@ -19,9 +19,8 @@ from semsearch.engine.bundle import BundleError
 from semsearch.indexing.progress import OnProgress
 
 ATTEMPTS = 10  # maximum attempts of boto3 at each call, with growing pauses
-READ_ATTEMPTS = (
-    3  # maximum times that a small object is read, because boto3 does not repeat a call whose body broke off
-)
+# maximum times that a small object is read, because boto3 does not repeat a call whose body broke off
+READ_ATTEMPTS = 3
 
 
 class PublishError(BundleError):

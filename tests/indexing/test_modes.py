@@ -143,7 +143,7 @@ def test_what_nobody_asked_for_is_warned_of(out: Path, tmp_path: Path) -> None:
         np.int64(12),
         *([12], (id for id in ["12"]), {"12"}, np.array([12.0]), pd.Series([12.0]), pl.Series([12]), {"12": "a key"}),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_removed_ids_are_those_that_index_made(ids: Any, out: Path) -> None:
     index([f"A warm coat {number}" for number in range(14)], out=out)

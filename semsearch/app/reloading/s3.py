@@ -73,9 +73,8 @@ class BundleReloader(Reloader):
         self._own_folder = self._make_own_folder()
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
-        self._cannot_use = (
-            False  # whether the last poll failed because of the bundle; otherwise nobody could look for one
-        )
+        # whether the last poll failed because of the bundle; otherwise nobody could look for one
+        self._cannot_use = False
         self._failed_polls = 0  # in a row
         self._unused: deque[SharedFolder] = deque()
         # Finalizers run newest first at exit, so this one runs after each ActiveBundle has queued its folder.
