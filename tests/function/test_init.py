@@ -10,8 +10,10 @@ import pytest
 
 from semsearch.engine.bundle import MODEL
 from tests.function.events.event_makers import http_api
+from tests.project import needs_linux
 from tests.world import add_table
 
+pytestmark = needs_linux("/proc")
 # a start imports these packages and no other; one more must earn its milliseconds
 PACKAGES = {
     *("annotated_types", "aws_lambda_powertools", "jmespath", "mangum", "numpy", "onnxruntime", "pydantic"),
