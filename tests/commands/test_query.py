@@ -77,9 +77,9 @@ def test_an_option_that_does_not_exist_may_be_a_text_and_the_error_says_how_to_s
         done = run("query", bundle, text, "--json")
         assert done.code == 2
         assert f"Unknown option: {text}" in done.err
-        assert f"; to search for this text, write `semsearch query {bundle} --json -- " in done.err
-        shown = shlex.split(done.err.partition("`semsearch ")[2].partition("`")[0])
-        assert json.loads(run(*shown).out)["query"] == text
+        again = suggested("query", bundle, "--json", "--", text)
+        assert f"; to search for this text, write `{again}`" in done.err
+        assert json.loads(run(*shlex.split(again)[1:]).out)["query"] == text
 
 
 @pytest.mark.parametrize(
@@ -247,6 +247,7 @@ def test_a_query_imports_no_server_and_nothing_that_makes_an_index(
 ) -> None:
     script = f"""
 import json, sys
+from semsearch.commands.console import suggested
 from semsearch.commands.main import dispatch
 dispatch(["query", {str(bundle)!r}, "goose"])
 print(json.dumps(sorted(sys.modules)))

@@ -39,8 +39,9 @@ class Server:
         error_of_process returns why the process that makes the index has failed, "" if nothing is known, or None while
         it runs.
         """
-        self._bundle, self._error_of_process, self._changed = bundle, error_of_process, changed
+        self._error_of_process, self._changed = error_of_process, changed
         self._is_new = not is_bundle(bundle)
+        self._reloader = FolderReloader(bundle)
         self._tools: Tools | str = "the index is still being made; try again in a minute"
         self._running: dict[RpcId, asyncio.Task[None]] = {}  # the requests that are not answered yet
 
@@ -62,10 +63,11 @@ class Server:
             task.add_done_callback(tasks.discard)
         if tasks:
             await asyncio.wait(tasks)
+        self._reloader.stop()
 
     async def _open(self) -> None:
         """Wait for the index, and open it. If the process that makes it fails, `_tools` becomes its error."""
-        reloader = FolderReloader(self._bundle)
+        reloader = self._reloader
         while not isinstance(self._tools, Tools):
             failed = self._error_of_process()
             try:
