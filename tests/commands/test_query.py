@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from semsearch.commands.console import suggested
 from semsearch.indexing.corpus import Corpus
 from tests.command_line import error_line, run
 from tests.project import ROOT, needs_linux, run_in_a_shell
