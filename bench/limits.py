@@ -117,7 +117,7 @@ def _processor_time(handler: Handler, values: Values, field: str) -> tuple[float
 def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     """Yield the largest values of each route and tool over a bundle, searches first."""
     from semsearch.app.mcp.tools import tool_name
-    from semsearch.app.middleware import MOST_VALUES
+    from semsearch.app.middleware import MOST_BODY_VALUES
     from semsearch.app.settings import CHARACTERS_PER_TOKEN
     from semsearch.engine.hits import MOST_HITS
     from semsearch.engine.metadata.filters import MOST_FILTER_VALUES
@@ -165,7 +165,7 @@ def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     yield Values("/mcp", {"text": "goose"}, own, tool=tool_name(corpus))
     yield Values("/mcp", {"query": "goose"}, {"query": {"query": text}}, tool="search")
     yield Values("/mcp", {"id": id}, fetched, tool="fetch")
-    yield Values("/mcp", message, {"id": {"id": name}, "params": {"params": {"x": [0] * (MOST_VALUES - 9)}}})
+    yield Values("/mcp", message, {"id": {"id": name}, "params": {"params": {"x": [0] * (MOST_BODY_VALUES - 9)}}})
     yield Values("/passages/{}", {"path": id}, {"id": {"path": "x" * CHARACTERS_PER_TEXT}})
     yield Values("/documents/{}", {"path": id}, {"path": {"path": "x" * CHARACTERS_PER_TEXT}})
     yield Values("/v1/models/{}", {"path": id}, {"name": {"path": "x" * CHARACTERS_PER_TEXT}})

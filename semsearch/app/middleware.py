@@ -22,7 +22,7 @@ LOGGED_CHARACTERS = 1_000  # maximum length of a path in the log: callers can se
 MOST_DISCARDED = 100_000_000  # bytes of a refused body
 # Commas, lists and objects of a body, outside of its strings. Python reads this many in about a tenth of a second, and
 # megabytes of them in several seconds. The largest request has 10,000 documents, with a few fields each.
-MOST_VALUES = 50_000
+MOST_BODY_VALUES = 50_000
 _VALUES = (b",", b"[", b"{")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # without its end too, so that the time is linear
 
@@ -141,7 +141,7 @@ class RequestLimits:
             if body.status == 413:
                 await discard_body(receive)
         elif has_many_values(body):
-            found = f"body: more than {MOST_VALUES} commas, lists and objects outside of strings"
+            found = f"body: more than {MOST_BODY_VALUES} commas, lists and objects outside of strings"
             await error_reply(413, f"{found}; send fewer values", scope["path"])(scope, receive, send)
         else:
             await self._app(scope, replay({"type": "http.request", "body": body, "more_body": False}, receive), send)
@@ -166,14 +166,14 @@ class RequestLimits:
 
 
 def has_many_values(body: bytes) -> bool:
-    """Return whether a body of JSON has more than MOST_VALUES commas, lists and objects outside of its strings."""
-    if sum(map(body.count, _VALUES)) <= MOST_VALUES:
+    """Return whether a body of JSON has more than MOST_BODY_VALUES commas, lists and objects outside of its strings."""
+    if sum(map(body.count, _VALUES)) <= MOST_BODY_VALUES:
         return False
     if 0 in body[:4]:  # UTF-16 or UTF-32, which has quotation marks within other characters
         return True
-    most_strings = 2 * MOST_VALUES  # the names and the values of as many fields
+    most_strings = 2 * MOST_BODY_VALUES  # the names and the values of as many fields
     outside, strings = _STRING.subn(b"", body, most_strings)
-    return strings == most_strings or sum(map(outside.count, _VALUES)) > MOST_VALUES
+    return strings == most_strings or sum(map(outside.count, _VALUES)) > MOST_BODY_VALUES
 
 
 async def discard_body(receive: Receive) -> None:
