@@ -36,7 +36,7 @@ LAMBDA_TOKENS = 32_768
 # Characters of a request for each token of MAX_TOKENS. English has four or five characters a token, and the time of
 # tokenizing grows with the characters.
 CHARACTERS_PER_TOKEN = 16
-# Bytes of a body for each of these characters, which clients often write as \u00e9 if it is not ASCII. And bytes for all
+# Bytes of a body for each of these characters, which clients often write as \u00e9 if not ASCII. And bytes for all
 # else, such as names, filters and quotation marks.
 BYTES_PER_CHARACTER, LEAST_BODY_BYTES = 6, 65_536
 DEFAULT_POLL_SECONDS = 60
