@@ -36,9 +36,9 @@ LAMBDA_TOKENS = 32_768
 # Characters of a request for each token of MAX_TOKENS. English has four or five characters a token, and the time of
 # tokenizing grows with the characters.
 CHARACTERS_PER_TOKEN = 16
-# Bytes of a body for each of these characters: the longest that one takes in JSON, written as \u00e9. And bytes for
-# all else, such as names, filters and quotation marks.
-BYTES_PER_CHARACTER, BYTES_OF_OTHER_FIELDS = 6, 65_536
+# Bytes of a body for each of these characters, which clients often write as \u00e9 if not ASCII. And bytes for all
+# else, such as names, filters and quotation marks.
+BYTES_PER_CHARACTER, LEAST_BODY_BYTES = 6, 65_536
 DEFAULT_POLL_SECONDS = 60
 LONGEST_POLL = 86_400  # seconds
 DEFAULT_SERVICE = "semantic-search"
@@ -126,7 +126,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             raise SettingsError(f"BUNDLE_DIR: {error}") from error
         bundle_dir, bundle_url = environment.get("LOCAL_BUNDLE_DIR") or str(DEFAULT_BUNDLE), bundle_dir.rstrip("/")
     max_tokens = _whole_number(environment, "MAX_TOKENS", tokens, 1_000_000)
-    body_limit = min(LAMBDA_BODY_LIMIT, max_tokens * CHARACTERS_PER_TOKEN * BYTES_PER_CHARACTER + BYTES_OF_OTHER_FIELDS)
+    body_limit = min(LAMBDA_BODY_LIMIT, max_tokens * CHARACTERS_PER_TOKEN * BYTES_PER_CHARACTER + LEAST_BODY_BYTES)
     return Settings(
         bundle_dir=Path(bundle_dir),
         bundle_url=bundle_url,

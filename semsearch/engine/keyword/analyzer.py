@@ -60,6 +60,9 @@ def stop_words_of(languages: Iterable[str | None]) -> frozenset[str]:
     return frozenset(word for language in languages for word in STOP_WORDS.get(language or "", "").split())
 
 
+# How many characters of the form NFKC are read: for each character of a text, and besides. No language grows so much,
+# but U+FDFA becomes 18 characters, and a long query of it would take seconds.
+MOST_GROWTH, FREE_GROWTH = 2, 1_000
 MOST_MARKS = 30  # maximum marks in a run, as in https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
 LONGEST_STEMMED = 1_000  # letters; no word of a language is as long, and some stemmers take quadratic time
 
@@ -133,7 +136,8 @@ def find_codes(text: str) -> Iterator[tuple[str, list[str]]]:
         return
     if len(text) > MOST_MARKS and _MAYBE_MARKS.search(text[::_STEP]):
         text = _MARKS.sub(_cut_marks, text)
-    for code in re.findall(_CODE, normalize("NFKC", text).casefold()):
+    normalized = normalize("NFKC", text)[: MOST_GROWTH * len(text) + FREE_GROWTH]
+    for code in re.findall(_CODE, normalized.casefold()):
         yield code, re.findall(_WORD_OR_RUN, code)
 
 

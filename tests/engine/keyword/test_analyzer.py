@@ -127,3 +127,9 @@ def test_a_word_alone_has_the_terms_that_it_has_in_a_text(word: str, language: s
     stem = find_stemmer(language)
     assert split_terms(word, stem) == split_terms(f"{word} ü", stem)[:-2]  # ü and u
     assert split_terms(f" {word}\t", stem) == split_terms(word, stem)
+
+
+def test_characters_that_become_many_are_read_whole_in_a_short_text_and_in_part_in_a_long_one() -> None:
+    ligature = "\ufdfa"  # four words of 18 characters
+    assert len(split_terms(f"{ligature} " * 50)) == 200
+    assert len(split_terms(f"{ligature} " * 10_000)) < 10_000
