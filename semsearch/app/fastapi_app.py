@@ -19,7 +19,6 @@ from semsearch.app.errors import (
     ERROR_REPLIES,
     RIGHT_BODY,
     TEI_PATHS,
-    TOO_LONG,
     Replies,
     error_reply,
     reply_to,
@@ -127,12 +126,8 @@ def _add_error_replies(app: FastAPI) -> None:
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if its content-type is JSON
             content_type = request.headers.get("content-type", "")
             return error_reply(415, f"body: content-type {echo(content_type)}, expected application/json", path)
-        status = 422
-        if first["type"] == TOO_LONG:
-            status = 413
-        elif path in TEI_PATHS and first["type"] in EMPTY_TYPES:
-            status = 400
-        return error_reply(status, describe_errors(errors), path)
+        is_empty = path in TEI_PATHS and first["type"] in EMPTY_TYPES
+        return error_reply(400 if is_empty else 422, describe_errors(errors), path)
 
     @app.exception_handler(HttpError)
     async def refused(request: Request, error: HttpError) -> Reply:
