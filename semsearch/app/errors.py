@@ -30,8 +30,7 @@ OPENAI_PATHS = "/v1/"  # prefix of the paths whose clients read OpenAI's errors
 # names of the only field of Jina's and Cohere's errors
 MESSAGE_FIELDS = {"/v1/rerank": "detail", "/v2/rerank": "message"}
 TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize", "/rerank")  # paths that answer an empty text or list with 400
-EMPTY_TYPES = ("too_short", "string_too_short")  # types of pydantic's errors
-TOO_LONG = "string_too_long"  # the type of the error that becomes a 413
+EMPTY_TYPES = ("too_short", "string_too_short")
 OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 

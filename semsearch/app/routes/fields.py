@@ -86,8 +86,8 @@ def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> Non
 def describe_limits(settings: Settings) -> str:
     """Return the description in the OpenAPI document of the limits of a request for embeddings."""
     return (
-        f"At most {settings.max_texts} texts. More than {settings.max_characters} characters together, "
-        f"{CHARACTERS_PER_TEXT} in one text, or {settings.max_tokens} tokens with special tokens get a 413."
+        f"At most {settings.max_texts} texts of {CHARACTERS_PER_TEXT} characters. More than {settings.max_characters} "
+        f"characters together, or {settings.max_tokens} tokens with special tokens, get a 413."
     )
 
 

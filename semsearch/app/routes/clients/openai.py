@@ -91,7 +91,7 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
     @app.get(
         "/v1/models/{name:path}",
         name="model",
-        responses=CLIENT_FAILED | describe_replies({404: "no such model"}),
+        responses=CLIENT_FAILED | describe_replies({400: "bad request", 404: "no such model"}),
         summary="The model, if this is its name",
         tags=["status"],
     )
