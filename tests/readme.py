@@ -4,10 +4,13 @@ CLONE is where the clone is left; without it, the clone is removed. Each line of
 that the commands before it print. The script needs no package, because `make demo` installs them.
 """
 
+import os
+import pty
 import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.error import URLError
@@ -19,6 +22,9 @@ NOT_RUN = {"sam build": "needs Docker and an account of AWS; tests/image builds 
 SERVES = re.compile(r"\bserve\b")
 HEALTH = "http://localhost:8000/health"
 SECONDS_TO_START = 120
+# `query` prints other lines in a pipe than in a terminal, whose width README.md has
+TERMINAL = os.environ | {"NO_COLOR": "1", "COLUMNS": "100"}
+READ_AT_ONCE = 4096
 MEASURED = re.compile(r"\d+\.\d ms")
 
 
@@ -55,16 +61,19 @@ def follow(commands: str, clone: Path) -> list[str]:
 
 
 def run(commands: str, clone: Path) -> list[str]:
-    """Run commands of bash and return the lines that they print, which are displayed too."""
-    lines = []
-    with subprocess.Popen(["bash", "-euc", commands], cwd=clone, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            lines.append(line)
+    """Run commands of bash in a terminal and return the lines that they print, which are displayed too."""
+    terminal, of_commands = pty.openpty()
+    printed = b""
+    with subprocess.Popen(["bash", "-euc", commands], cwd=clone, env=TERMINAL, stdout=of_commands) as process:
+        os.close(of_commands)
+        with os.fdopen(terminal, "rb", buffering=0) as output, suppress(OSError):  # Linux raises one at the end
+            while part := output.read(READ_AT_ONCE):
+                sys.stdout.buffer.write(part)
+                sys.stdout.flush()
+                printed += part
     if process.returncode:
         raise ReadmeError(f"exit status {process.returncode}, expected 0")
-    return lines
+    return printed.decode().splitlines()
 
 
 def serve(command: str, clone: Path) -> None:

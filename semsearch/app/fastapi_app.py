@@ -33,6 +33,7 @@ from semsearch.app.routes.direct import DirectRoute, add_direct_route
 from semsearch.app.routes.documents import add_documents
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.status import add_info
+from semsearch.app.settings import Settings
 from semsearch.engine.loading import Loaded
 from semsearch.search.query import SearchFunction
 from semsearch.search.request import describe_errors, echo, truncate
@@ -84,7 +85,7 @@ def make_fastapi(
     add_mcp(app, Tools(current, search, executor, settings), settings)
     add_documents(app, current, executor, settings)
     # FastAPI documents this assignment as the way to extend the document
-    app.openapi = lambda: _openapi_document(app, current(), has_keys=bool(settings.api_keys or settings.api_keys_arn))  # type: ignore[method-assign]
+    app.openapi = lambda: _openapi_document(app, current(), settings)  # type: ignore[method-assign]
     # the outermost layer, ServerErrorMiddleware, is left out: it would reply to an exception before it raises it
     app.middleware_stack = app.build_middleware_stack().app  # type: ignore[attr-defined]
     return app
@@ -100,14 +101,20 @@ def _add_page(app: FastAPI) -> None:
         return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, bundle: Loaded, *, has_keys: bool) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, bundle: Loaded, settings: Settings) -> dict[str, Any]:
     from semsearch.app.routes.schemas import describe_app  # not needed by the other routes
 
     manifest = bundle.manifest
-    has_reranker, floor = manifest.rerank is not None, manifest.corpus.floor
-    document = describe_app(app, bundle.column_kinds, dim=manifest.model.dim, has_reranker=has_reranker, floor=floor)
+    document = describe_app(
+        app,
+        bundle.column_kinds,
+        dim=manifest.model.dim,
+        has_reranker=manifest.rerank is not None,
+        floor=manifest.corpus.floor,
+        max_texts=settings.max_texts,
+    )
     document["security"] = []
-    if has_keys:
+    if settings.api_keys or settings.api_keys_arn:
         from semsearch.app.access.keys import describe_keys
 
         describe_keys(document)

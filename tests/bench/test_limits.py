@@ -54,7 +54,8 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def has_size(schema: dict[str, Any]) -> bool:
     """Return whether values of a field can be larger and smaller, unlike true and false, or one of a few words."""
-    forms = [form for form in schema.get("anyOf", [schema]) if not form.keys() & {"enum", "const"}]
+    forms = schema.get("anyOf") or schema.get("oneOf") or [schema]
+    forms = [form for form in forms if not form.keys() & {"enum", "const"}]
     return any("$ref" in form or form.get("type") in SIZED for form in forms)
 
 

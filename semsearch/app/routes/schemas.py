@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from semsearch.app.errors import ErrorReply
 from semsearch.app.routes.reply_models import ERRORS, REPLIES
+from semsearch.app.settings import MOST_TEXTS
 from semsearch.engine.bundle import FloorInfo
 from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
 from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES, STRING_TYPES
@@ -44,14 +45,14 @@ may hold {MOST_FILTER_VALUES} values, lists and objects included."""
 
 def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return the JSON Schemas of a filter over columns of these types, keyed by their names in the OpenAPI document."""
-    filters = {"type": "array", "minItems": 1, "maxItems": MOST_FILTER_VALUES, "items": _reference("Filter")}
+    filters = {"type": "array", "minItems": 1, "items": _reference("Filter")}
     columns = {name: {"anyOf": [VALUES[kind], _reference(_name(kind))]} for name, kind in kinds.items()}
     schemas = {
         "Filter": _object({**columns, "$and": filters, "$or": filters, "$not": _reference("Filter")})
         | {"description": DESCRIPTION}
     }
     for kind in sorted(set(kinds.values())):
-        several = {"type": "array", "maxItems": MOST_FILTER_VALUES, "items": VALUES[kind]}
+        several = {"type": "array", "items": VALUES[kind]}
         operators = dict.fromkeys(("$eq", "$ne", *COMPARED), VALUES[kind]) | {"$in": several, "$nin": several}
         if kind in STRING_TYPES:
             operators["$startsWith"] = VALUES[kind]
@@ -152,11 +153,18 @@ def floor_rules(floor: Mapping[str, FloorInfo]) -> list[dict[str, Any]]:
 
 
 def describe_app(
-    app: FastAPI, kinds: Mapping[str, str], *, dim: int, has_reranker: bool, floor: Mapping[str, FloorInfo]
+    app: FastAPI,
+    kinds: Mapping[str, str],
+    *,
+    dim: int,
+    has_reranker: bool,
+    floor: Mapping[str, FloorInfo],
+    max_texts: int = MOST_TEXTS,
 ) -> dict[str, Any]:
     """Return the document over a corpus with columns of these types, whose model has `dim` dimensions.
 
-    Without a reranker, its routes are left out. floor has what was measured for each mode.
+    Without a reranker, its routes are left out. floor has what was measured for each mode. max_texts is the number of
+    texts of a request.
     """
     document = deepcopy(FastAPI.openapi(app))  # FastAPI makes it once and keeps it; the next bundle can have a reranker
     for path in [path for path in document["paths"] if path.endswith("/rerank") and not has_reranker]:
@@ -167,6 +175,10 @@ def describe_app(
     for schema in schemas.values():
         if "dimensions" in schema.get("properties", {}):
             schema["properties"]["dimensions"]["anyOf"][0]["maximum"] = dim
+        for name, field in schema.get("properties", {}).items():
+            for form in field.get("oneOf", [field]):
+                if form.get("maxItems") == MOST_TEXTS:
+                    form["maxItems"] = max(1, max_texts - (name == "sentences"))  # the source counts too
     properties = schemas["SimilarRequest"]["properties"]
     describe_columns(properties, kinds)
     if kinds.get(PATH) != "string" or kinds.get(PASSAGE_NUMBER) != "number":
