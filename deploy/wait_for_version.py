@@ -4,8 +4,8 @@
 
 The environment variable SEARCH_KEY has an API key for all texts. Each request lets the function look for a newer
 version, at most once in BundlePollSeconds. The exit code is NOT_SERVED if it does not serve the version within
-SECONDS_TO_SWITCH. It is FAILED if the last reply says nothing against the texts, such as that SEARCH_KEY is not valid,
-or if the filter of another key does not fit them. Then the texts should stay.
+SECONDS_TO_SWITCH. It is UNDECIDED if the last reply says nothing against the texts, such as that SEARCH_KEY is not
+valid, or if the filter of another key does not fit them. Then the texts should stay.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-FAILED, NOT_SERVED = 1, 3  # exit codes; Python's own are 1 after an exception and 2 for wrong arguments
+UNDECIDED, NOT_SERVED = 1, 3  # exit codes; Python's own are 1 after an exception and 2 for wrong arguments
 SECONDS_BETWEEN_REQUESTS = 5.0  # seconds between two requests
 SECONDS_PER_REQUEST = 30.0  # seconds that a request can take
 
@@ -33,7 +33,7 @@ def main(published: Path, address: str) -> int:
             info = request_info(address, key)
             bundle, unusable = info["bundle"], info.get("keys", {}).get("unusable")
             if bundle["version"] == version:
-                code = FAILED
+                code = UNDECIDED
                 if bundle["error"] is None and not unusable:
                     return 0
             found = f"it serves {bundle['version']} with the error {bundle['error']}"
@@ -42,7 +42,7 @@ def main(published: Path, address: str) -> int:
         except HTTPError as error:
             found = f"GET /info: {error!r}"
             if 400 <= error.code < 500:
-                code, found = FAILED, f"{found}; is SEARCH_KEY valid? The published texts stay"
+                code, found = UNDECIDED, f"{found}; is SEARCH_KEY valid? The published texts stay"
         except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
             found = f"GET /info: {error!r}"
         if time.monotonic() >= ends:

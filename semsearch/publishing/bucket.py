@@ -19,7 +19,9 @@ from semsearch.engine.bundle import BundleError
 from semsearch.indexing.progress import OnProgress
 
 ATTEMPTS = 10  # maximum attempts of boto3 at each call, with growing pauses
-READS = 3  # maximum times that a small object is read, because boto3 does not repeat a call whose body broke off
+READ_ATTEMPTS = (
+    3  # maximum times that a small object is read, because boto3 does not repeat a call whose body broke off
+)
 
 
 class PublishError(BundleError):
@@ -70,7 +72,7 @@ class Bucket:
     def read(self, name: str) -> tuple[bytes, str] | None:
         """Return a small object and its ETag, None if there is no such object. Raises PublishError."""
         with self._explained(name):
-            for left in reversed(range(READS)):
+            for left in reversed(range(READ_ATTEMPTS)):
                 try:
                     # boto3 compares the body with the SHA-256 that S3 keeps
                     reply = self._client.get_object(

@@ -283,7 +283,7 @@ def kept(s3: Any, url: str) -> list[str]:
 
 
 def test_a_lost_pointer_is_named_and_removed_ids_stay_removed(
-    store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], where: list[str]
+    store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], where: list[str], tmp_path: Path
 ) -> None:
     version = publish(bundles[0])
     store.remove(["story-003"])
@@ -296,6 +296,8 @@ def test_a_lost_pointer_is_named_and_removed_ids_stay_removed(
         ["rollback", *where],
     ):
         assert lost in error_line(run(*words))
+    with pytest.raises(PublishError, match=r"current\.json: is missing"):
+        store.fetch(tmp_path)  # for `semsearch index --update`
     history = " ".join(run("history", *where).out.split())
     assert f"removed 'story-003' 1 ids are removed; removed.json has 1 warning: {lost}" in history
     assert run("rollback", url, version, *where[1:]).code == 0

@@ -201,7 +201,7 @@ class Reloader:
 
     def seconds_since_look(self) -> float:
         """Return how many seconds ago a poll last found that the version that is served is the current one."""
-        return time() - self.status.looked_at
+        return max(0.0, time() - self.status.looked_at)
 
 
 def reason_of(error: Exception) -> str:
