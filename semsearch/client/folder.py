@@ -5,7 +5,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -152,14 +152,12 @@ def open_published(url: str) -> LocalBundle:
     def fill(folder: Path) -> None:
         fetch(objects, version, folder, folders, REQUESTS_TO_S3)
 
-    try:
+    with closing(objects), objects.limited():
         answer = objects.read(POINTER)
         assert answer is not None  # only a conditional request returns None
         pointer = parse_pointer(answer[0], f"{objects.url}/{POINTER}")
         version = pointer.version
         shared = open_shared(folders / version, fill)
-    finally:
-        objects.close()
     with closed_if_failed(shared):
         bundle = load(shared.path)
         if pointer.removed_rows:
