@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,6 +38,7 @@ USES = {
     "llama-index": "import semsearch.retrievers.llama_index",
     "haystack": "import semsearch.retrievers.haystack",
 }
+AT_ONCE = 2  # environments that are made at the same time
 TORCH = "torch==2.13.0"
 CPU_BUILD = f"{TORCH}+cpu"  # found where pip was told of a place that has CPU builds
 
@@ -48,11 +50,16 @@ def main(extras: list[str]) -> None:
     assert stated == set(USES), f"without a use here, or not in pyproject.toml: {stated ^ set(USES)}"
     (wheel,) = (ROOT / "dist").glob("semsearch-*.whl")
     (model,) = (ROOT / "dist").glob("semsearch_model-*.whl")
-    for extra in extras or USES:
+
+    def use(extra: str) -> str:
         started = time.monotonic()
         with TemporaryDirectory() as folder:
             install_and_use(extra, f"{wheel}[{extra}]", model, Path(folder))
-        print(f"{extra}: {time.monotonic() - started:.0f} s", flush=True)
+        return f"{extra}: {time.monotonic() - started:.0f} s"
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:  # pip waits for the network and the disk
+        for line in pool.map(use, extras or USES):
+            print(line, flush=True)
 
 
 def install_and_use(extra: str, wheel: str, model: Path, folder: Path) -> None:
