@@ -134,7 +134,7 @@ def test_an_error_is_shown_in_the_servers_own_words(page: Page) -> None:
     search(page, "ferry")
     search(page, "a" * 70_000)
     problem = page.locator("#problem")
-    assert problem.text_content() == "text: a text of 70000 characters, at most 65536; split it"
+    assert (problem.text_content() or "").startswith("text: string should have at most 65536 characters, found 'aaa")
     assert problem.get_attribute("role") == "alert"
     assert texts(page) == []
     search(page, "ferry")
