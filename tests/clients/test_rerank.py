@@ -45,11 +45,8 @@ def test_coheres_errors_have_the_status_and_the_message(client: cohere.ClientV2)
     assert caught.value.body["message"].startswith("documents: list should have at least 1 item")
     with pytest.raises(ApiError) as too_large:
         client.rerank(model="any", query=QUERY, documents=["q" * 60_000] * 100)
-    message = too_large.value.body["message"]
-    assert (too_large.value.status_code, "characters, because the query counts with each text" in message) == (
-        413,
-        True,
-    )
+    assert too_large.value.status_code == 413
+    assert "at most" in too_large.value.body["message"]
 
 
 @pytest.mark.parametrize("kind", ["cohere", "jina", "tei"])
