@@ -22,7 +22,7 @@ REQUESTS: dict[str, Request] = {
     "page": ("GET", "/", None),
     "no route": ("GET", "/nothing", None),
     "another method": ("GET", "/similar", None),
-    "too large": ("POST", "/similar", json.dumps({"text": "a" * 1024 * 1024})),
+    "too large": ("POST", "/predict", json.dumps({"text": ["a" * 60_000] * 10})),
     "out of range": ("POST", "/similar", '{"text": "a", "num_results": 1000}'),
     "a missing field": ("POST", "/similar", "{}"),
     "not JSON": ("POST", "/similar", "{"),
