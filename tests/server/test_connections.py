@@ -5,10 +5,13 @@ import logging
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
 from semsearch.server.connections import LOOKS_BETWEEN_LINES, SILENT_LOOKS, Connections, as_peer
+
+pytestmark = pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="needs /dev/fd, which lists open files")
 
 Pair = tuple[socket.socket, socket.socket]  # the caller's end and the server's
 
