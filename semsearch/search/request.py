@@ -16,7 +16,7 @@ from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 MOST_WITHOUT = 20  # maximum texts of `without`
 LONGEST_WITHOUT = 1_000  # maximum characters of each of them: every word of them is looked up
-CHARACTERS_PER_NAME = 200  # of a column, a model or a method of MCP
+CHARACTERS_PER_NAME = 200  # maximum length of the name of a column, a model or a method of MCP
 MOST_DESCRIBED = 3  # maximum errors of one body that are described
 LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
 

@@ -178,7 +178,7 @@ def test_a_file_that_comes_after_a_bundle_was_opened_is_served_too(
     reloader: FolderReloader, bundle_copy: Path, newer: Path
 ) -> None:
     older = (bundle_copy / PASSAGES).read_bytes()
-    (bundle_copy / PASSAGES).write_bytes(older.replace(b"story-1", b"STORY-1"))  # of the same length
+    (bundle_copy / PASSAGES).write_bytes(older.replace(b"story-1", b"STORY-1"))  # has the same length
     look(reloader)
     assert found_by(reloader).startswith("STORY-1")
     (newer / PASSAGES).write_bytes(older)

@@ -171,7 +171,7 @@ def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_
         (documents.parent / "a.md").rename(documents / "a.md")
         assert eventually(lambda: process.updates.error is None)
         number, failures = process.number, process.updates.failures
-        os.kill(number, signal.SIGHUP)  # of a terminal that was closed
+        os.kill(number, signal.SIGHUP)  # a terminal that is closed sends it
         os.kill(number, signal.SIGKILL)
         assert eventually(lambda: process.updates.failures == failures + 1)
         assert eventually(lambda: process.updates.error is None)  # the new process found that the index is current

@@ -25,7 +25,7 @@ from semsearch.app.telemetry import Log
 from semsearch.engine.loading import Loaded
 
 if TYPE_CHECKING:
-    from semsearch.app.children import Handover  # of a server's workers; a function has none
+    from semsearch.app.children import Handover  # workers of a server have one; a function has none
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that browsers on this machine send for its own servers
 SECONDS_TO_DISCARD = 5.0  # for the body of a caller without a key, who could otherwise keep a connection

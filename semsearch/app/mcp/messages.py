@@ -165,7 +165,7 @@ async def answer(
         stopwatch.lap("reply")
         return {"jsonrpc": "2.0", "id": message.id, "result": result}, 200
     except RpcError as error:
-        status = 200  # of every message in the handshake era
+        status = 200  # each message of the handshake era has it
         if is_modern is not False:
             status = STATUSES.get(error.code, 400)
         return error.answer(None if message.is_notification() else message.id), status

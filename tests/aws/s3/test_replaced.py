@@ -21,7 +21,7 @@ class Workers(NamedTuple):
 
     first: BundleReloader
     next: BundleReloader
-    client: httpx.Client  # of the second one
+    client: httpx.Client  # sends requests to the second one
     handover: Handover
     old: str
 
