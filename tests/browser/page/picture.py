@@ -40,7 +40,7 @@ class Picture:
 PICTURES = [
     Picture("page.png", ROOT / "bundle", "run another program and capture its output"),
     Picture("page-documents.png", BUILD / "docs-bundle", "continue an export that was stopped"),
-    Picture("box.png", BUILD / "docs-site", "how much does it cost when nobody searches", "docs/python/"),
+    Picture("box.png", BUILD / "docs-site", "how much does a million requests cost", "docs/python/"),
     Picture("box-material.png", BUILD / "docs-site", "keep the texts private", "docs/python/", is_all=True),
     Picture("box-docusaurus.png", pictured.DOCUSAURUS, "create a page", "docs/intro/", is_all=True),
     Picture("box-furo.png", pictured.FURO, "Search.search_many", "searching.html", is_all=True),
