@@ -4,10 +4,7 @@ A plain and valid request to one of these routes is answered here. Every other r
 has the same routes (`add_direct_route`), and answers wrong bodies with its own errors.
 """
 
-import json
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +13,6 @@ from pydantic import BaseModel
 from semsearch.app.errors import Replies, reply_to
 from semsearch.app.http import ASGIApp, HttpError, Receive, Reply, Scope, Send, header, replay
 from semsearch.app.telemetry import Stopwatch
-from semsearch.search.request import truncate
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -43,10 +39,7 @@ class DirectRoute:
 
 
 class DirectRoutes:
-    """Answers plain, valid requests to some routes, and leaves others to an app that is made when it is needed.
-
-    A body in which an object has a key twice is refused here for all routes.
-    """
+    """Answers plain, valid requests to some routes, and leaves others to an app that is made when it is needed."""
 
     def __init__(self, routes: Sequence[DirectRoute], others: Callable[[], ASGIApp]) -> None:
         """Call `others` for each request that is not answered here; it returns the app that answers it."""
@@ -58,12 +51,10 @@ class DirectRoutes:
         route = self._routes.get((scope.get("method", ""), scope.get("path", "")))
         body = None
         try:
-            if scope.get("method") == "POST":
+            if route is not None and route.model is not None:
                 message = await receive()
                 receive = replay(message, receive)
-                check_keys(message["body"])
-                if route is not None and route.model is not None:
-                    body = read_body(route.model, message["body"], header(scope, b"content-type"))
+                body = read_body(route.model, message["body"], header(scope, b"content-type"))
             if route is None or (route.model is not None and body is None):
                 await self._others()(scope, receive, send)
                 return
@@ -81,24 +72,6 @@ def read_body(model: type[BaseModel], body: bytes, content_type: bytes) -> BaseM
         return model.model_validate_json(body)
     except ValueError:
         return None
-
-
-def check_keys(body: bytes) -> None:
-    """Raise HttpError with status 422 if an object in a body has a key twice: nobody could know which value counts."""
-    with suppress(ValueError, RecursionError):  # the model refuses what is not JSON
-        _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
-
-
-def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) < len(members):
-        key, count = Counter(key for key, _ in members).most_common(1)[0]
-        shown = truncate(key.encode("utf-8", "replace").decode())  # JSON can escape half a surrogate pair
-        raise HttpError(422, f"{shown}: found {count} times in one object, expected each key once; send one of them")
-    return found
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
 
 
 def add_direct_route(app: "FastAPI", route: DirectRoute) -> None:
