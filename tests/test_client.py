@@ -29,6 +29,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 from tests.bundle_files import damage
+from tests.stand_ins.http import Handler, listening
 from tests.world import STORY_COLUMNS, write_bundle
 
 KEY = "0123456789abcdef"
@@ -423,9 +424,38 @@ def wrong_names(search: Search, folder: Path) -> None:
     index([], folder, titel="Coats")  # type: ignore[call-arg]
 
 
-def test_every_field_of_similar_is_an_argument() -> None:
-    arguments = {*inspect.signature(Search.search).parameters} - {"self"}
-    assert {"num_results" if name == "top_k" else name for name in arguments} == {*SimilarRequest.model_fields}
+def test_every_field_of_similar_is_an_argument_with_the_same_default() -> None:
+    parameters = {**inspect.signature(Search.search).parameters}
+    del parameters["self"]
+    parameters["num_results"] = parameters.pop("top_k")
+    fields = {name: field.get_default(call_default_factory=True) for name, field in SimilarRequest.model_fields.items()}
+    assert {name: parameter.default for name, parameter in parameters.items()} == {
+        name: tuple(default) if isinstance(default, list) else default for name, default in fields.items()
+    }
+
+
+def test_a_server_gets_only_what_differs_from_its_default() -> None:
+    bodies = []
+
+    class Server(Handler):
+        def answer(self) -> None:
+            bodies.append(json.loads(self.body()))
+            self.reply(200, {"content-type": "application/json"}, b'{"results": [], "truncated": false}')
+
+    with listening(Server) as address:
+        search = Search(address)
+        search.search("coat")
+        search.search("coat", mode=None, exact=False, without=(), offset=0)
+        search.search("coat", top_k=5, offset=1, rerank=8)
+        search.similar_to(7, exact=True)
+        search.search()
+    assert bodies == [
+        {"text": "coat"},
+        {"text": "coat"},
+        {"text": "coat", "offset": 1, "rerank": {"candidates": 8}},
+        {"id": "7", "exact": True},
+        {"filter": {}},
+    ]
 
 
 def test_the_options_that_methods_pass_on_are_those_of_search() -> None:

@@ -125,19 +125,25 @@ def with_ids_as_text(condition: Any, *, is_id: bool = False) -> Any:
     return condition
 
 
-def search_body(text: str | None, id: Id | None, arguments: Mapping[str, Any]) -> Body:
-    """Return the JSON of /similar for the arguments of a search.
+def search_body(text: str | None, id: Id | None, stated: Mapping[str, Any]) -> Body:
+    """Return the JSON of /similar for the arguments of a search that differ from their defaults.
 
+    Other fields are left out: an older server refuses fields that it does not know.
     Raises ValueError for a value that JSON cannot hold, and for a text that is too long.
     """
-    body = {name: json_value(value, name) for name, value in arguments.items()}
-    body |= {"text": json_value(text, "text"), "id": checked_id(id), "num_results": body.pop("top_k")}
-    if body["text"] is None and body["id"] is None and body["filter"] is None:
-        body["filter"] = {}  # lists all texts; a request without it is refused
-    if body["rerank"] is not None:
+    body = {name: json_value(value, name) for name, value in stated.items()}
+    if "top_k" in body:
+        body["num_results"] = body.pop("top_k")
+    if body.get("rerank") is not None:
         body["rerank"] = {"candidates": body["rerank"]}
+    if text is not None:
+        body["text"] = json_value(text, "text")
+    if id is not None:
+        body["id"] = checked_id(id)
+    if text is None and id is None:
+        body.setdefault("filter", {})  # lists all texts; a request without it is refused
     for name in ("text", "id"):
-        if isinstance(body[name], str):
+        if isinstance(body.get(name), str):
             _check_length(body[name], name)
     return body
 

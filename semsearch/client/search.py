@@ -120,8 +120,9 @@ class Search:
 
         Raises ValueError for an argument that the bundle cannot use, and ServerError, an OSError, if a server fails.
         """
-        arguments = {name: value for name, value in locals().items() if name not in ("self", "text", "id")}
-        return Hits(self._opened.search(self._body(text, id, arguments)))
+        arguments = locals()
+        stated = {name: arguments[name] for name, default in SEARCH_DEFAULTS.items() if arguments[name] is not default}
+        return Hits(self._opened.search(self._body(text, id, stated)))
 
     def similar_to(self, id: Id, **arguments: Unpack[SearchOptions]) -> Hits:
         """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
@@ -147,8 +148,7 @@ class Search:
         """
         if unknown := arguments.keys() - SEARCH_DEFAULTS.keys():
             raise TypeError(f"search_many() got an unexpected keyword argument {min(unknown)!r}")
-        filled = SEARCH_DEFAULTS | dict(arguments)
-        bodies = [self._body(text, None, filled) for text in checked_texts(texts)]
+        bodies = [self._body(text, None, arguments) for text in checked_texts(texts)]
         return [Hits(reply) for reply in self._opened.search_many(bodies)]
 
     def pages(
@@ -251,11 +251,11 @@ class Search:
                     warnings.warn(f"the older bundle is searched, because the new one cannot be: {error}", stacklevel=3)
             return self._source
 
-    def _body(self, text: str | None, id: Id | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        body = search_body(text, id, arguments)
-        changed = with_ids_as_text(body["filter"])
+    def _body(self, text: str | None, id: Id | None, stated: Mapping[str, Any]) -> dict[str, Any]:
+        body = search_body(text, id, stated)
+        changed = with_ids_as_text(body.get("filter"))
         # a column of the metadata can have the name `id`, and then its own type
-        if changed != body["filter"] and self._opened.contents().columns.get("id", "string") == "string":
+        if changed != body.get("filter") and self._opened.contents().columns.get("id", "string") == "string":
             body["filter"] = changed
         return body
 
