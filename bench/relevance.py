@@ -38,7 +38,7 @@ from bench.work import (
     read_scifact,
 )
 from semsearch import Search, index
-from semsearch.engine.bundle import KEYWORDS, RRF, TOKENIZER, FloorInfo, read_manifest
+from semsearch.engine.bundle import KEYWORDS, TOKENIZER, FloorInfo, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.hits import Hit
 from semsearch.engine.hybrid import fuse
@@ -118,10 +118,8 @@ def rank(work: Path, model: Path, embedder: Embedder, test: Retrieval) -> dict[s
         if not found:
             found["semantic"] = [rows.search(embedding, TOP_K) for embedding in embeddings]
         found[f"keyword, {name}"] = [match.best(TOP_K) for match in matches]
-        by_ranks = {"hybrid by ranks": replace(keywords.info, fusion=RRF)} if name == default else {}
-        for fusion, info in {"hybrid": keywords.info, **by_ranks}.items():
-            hits = [fuse(rows, *pair, info, TOP_K).hits() for pair in zip(embeddings, matches, strict=True)]
-            found[f"{fusion}, {name}"] = hits
+        pairs = zip(embeddings, matches, strict=True)
+        found[f"hybrid, {name}"] = [fuse(rows, *pair, keywords.info, TOP_K).hits() for pair in pairs]
     return {name: round(ndcg([[hit.row for hit in own] for own in hits], test), 4) for name, hits in found.items()}
 
 

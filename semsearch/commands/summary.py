@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from semsearch.commands.console import suggested
-from semsearch.engine.bundle import CONVEX, TRUNCATED, KeywordsInfo, Manifest
+from semsearch.engine.bundle import TRUNCATED, KeywordsInfo, Manifest
 from semsearch.indexing.make import IndexSummary
 from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256
 from semsearch.indexing.verification import Check
@@ -215,7 +215,5 @@ def _describe_keywords(keywords: KeywordsInfo | None) -> str:
     if keywords is None:
         return "none: no keyword and no hybrid search"
     stems = ", ".join(name for name in keywords.stemmers if name)
-    fusion = keywords.fusion
-    if fusion == CONVEX:
-        fusion = f"convex, weight {keywords.fusion_weight:g}"
-    return f"{keywords.terms:,} terms with {keywords.postings:,} postings, {stems or 'no'} stems; hybrid: {fusion}"
+    hybrid = f"hybrid: weight {keywords.fusion_weight:g}"
+    return f"{keywords.terms:,} terms with {keywords.postings:,} postings, {stems or 'no'} stems; {hybrid}"

@@ -36,7 +36,7 @@ BY_CORES = "cpu int8"  # what has embedded passages, by default: the processor's
 GIVEN = "given"  # the same for passages whose embeddings the caller of `index` had already
 
 NO_STEMS = "none"  # in the place of a stemmer's language
-CONVEX, RRF = FUSIONS = ("convex", "rrf")  # semsearch/engine/hybrid.py explains them
+CONVEX = "convex"  # how hybrid search combines scores: see semsearch/engine/hybrid.py
 
 Info = TypeVar("Info")
 
@@ -105,7 +105,7 @@ class KeywordsInfo:
     stemming: str | None  # the language of the Snowball stemmer, such as "english"
     k1: float  # parameter of BM25, like b
     b: float
-    fusion: str  # one of FUSIONS
+    fusion: str  # CONVEX
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
     # languages of all stemmers if a column names the language of each text; "none" for texts that are not stemmed
     languages: list[str] = field(default_factory=list)
@@ -296,7 +296,9 @@ def check_bundle(bundle: Path) -> Manifest:
     manifest, remedy = read_manifest(bundle), f"run `semsearch index PATH --out {bundle}`"
     if manifest.index is None:
         raise BundleError(f"{bundle}: holds a model and no texts; {remedy}")
-    vectors = manifest.index.vectors
+    keywords, vectors = manifest.index.keywords, manifest.index.vectors
+    if keywords is not None and keywords.fusion != CONVEX:
+        raise BundleError(f"{bundle / MANIFEST}: fusion is {keywords.fusion}, this code reads {CONVEX}; {remedy}")
     has_texts = vectors is None or vectors.keeps_texts
     needed = {
         MODEL: True,
@@ -307,7 +309,7 @@ def check_bundle(bundle: Path) -> Manifest:
         INDEX: vectors is None,
         PASSAGES: has_texts,
         COLUMNS: has_texts and bool(manifest.index.columns),
-        KEYWORDS: has_texts and manifest.index.keywords is not None,
+        KEYWORDS: has_texts and keywords is not None,
     }
     for name in (name for name, is_needed in needed.items() if is_needed):
         check_size(bundle, name, manifest)

@@ -1,22 +1,18 @@
 """Meaning and words together: the best rows of both searches, each scored by both, in one order.
 
-"convex" adds the two scores: weight * cosine + (1 - weight) * BM25 / divisor. The divisor is the best BM25 score of the
-query, or ATTAINABLE of the score that a text with all words of the query could reach, whichever is larger. The second
+The score of a row is weight * cosine + (1 - weight) * BM25 / divisor. The divisor is the best BM25 score of the query,
+or ATTAINABLE of the score that a text with all words of the query could reach, whichever is larger. The second
 is larger where even the best text has few words of the query, or only its frequent ones: then words count less.
 docs/relevance.md has the comparison with other divisors.
-
-"rrf" is reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): it adds 1 / (60 + rank) over the two orders, so it
-ignores how much better one row is than the next.
 """
 
 import numpy as np
 
-from semsearch.engine.bundle import CONVEX, KeywordsInfo
+from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.hits import DECIMALS, MOST_HITS, Mask, Rows, Scored
 from semsearch.engine.keyword.matches import Matches
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import FEW_HITS, Index
-from semsearch.engine.tensors import Array
 
 # Minimum rows of each search. It is constant, so that the first results do not change with the number of results.
 FUSED_CANDIDATES = 2 * MOST_HITS
@@ -26,7 +22,6 @@ FEW_RESULTS = 10
 # Chosen on SciFact, CISI and an invented catalogue together, with the default weight (docs/relevance.md).
 ATTAINABLE = 0.7
 DEEPER = 8  # how many times as many rows an exact search adds if the first ones are not enough
-RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
 
 def fuse(
@@ -46,12 +41,10 @@ def fuse(
 
     query is (dim,) float32 of unit length. exact finds the top_k of all rows, not only of those that the two searches
     add. rough lets them add fewer for more than MOST_HITS rows. allowed is (rows,) bool: only rows where it is true are
-    returned; None means the rows that `matches` allows. A mask changes no score of "convex".
+    returned; None means the rows that `matches` allows. A mask changes no score.
     """
     within = matches if allowed is None else matches.within(allowed)
     count = max(FUSED_CANDIDATES, top_k if rough else 2 * top_k)
-    if exact and info.fusion != CONVEX:
-        count = max(count, within.rows)  # the rank of a row depends on all others
     by_words = within.best_rows(count)
     if len(by_words):
         ends = within.scores_of(by_words[[0, -1]])
@@ -59,14 +52,13 @@ def fuse(
         ends = np.zeros(2, np.float32)
     highest = float(ends[0]) if within.allowed is None else matches.highest
     divisor = max(highest, ATTAINABLE * matches.attainable) or 1.0
-    has_bound = info.fusion == CONVEX and index.is_complete
-    depth = FEW_HITS if has_bound and top_k <= FEW_RESULTS else count
+    depth = FEW_HITS if index.is_complete and top_k <= FEW_RESULTS else count
     while True:
         similar, cosines = index.best(query, depth, within.allowed, exact=exact, rough=rough)
         rows = _union(similar, by_words)
         scored = _score(index, query, within, divisor, info, rows)
         best = scored.take(np.argsort(-scored.scores, kind="stable")[:top_k])
-        if len(similar) < depth or not has_bound or (depth == count and not exact):
+        if len(similar) < depth or not index.is_complete or (depth == count and not exact):
             return best
         # upper bound for a row that neither search has found: the last cosine and the last BM25 score
         last = 0.0
@@ -93,14 +85,6 @@ def _union(one: Rows, other: Rows) -> Rows:
 def _score(index: Index, query: Embeddings, matches: Matches, divisor: float, info: KeywordsInfo, rows: Rows) -> Scored:
     keyword = matches.scores_of(rows).astype(np.float64)
     semantic = index.scores(query, rows)
-    if info.fusion == CONVEX:
-        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / divisor
-    else:
-        scores = _reciprocal_rank(semantic) + np.where(keyword > 0, _reciprocal_rank(keyword), 0)
+    scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / divisor
     parts = {"semantic": semantic, "keyword": np.round(keyword, DECIMALS)}
     return Scored(rows, np.round(scores, DECIMALS), parts)
-
-
-def _reciprocal_rank(scores: Array[np.float64]) -> Array[np.float64]:
-    """Return 1 / (60 + rank) for each score, where the best has rank 1 and equal scores share the better rank."""
-    return 1 / (RRF_RANK + np.searchsorted(np.sort(-scores), -scores) + 1)

@@ -69,7 +69,7 @@ class Advice:
     weight, measured on questions that the best weight was not chosen with.
     """
 
-    current: float | None  # None if the bundle fuses ranks
+    current: float
     best: float
     gain: Figure
     ndcg: dict[float, float]
@@ -80,14 +80,13 @@ class Advice:
         return self.gain.low <= 0
 
 
-def weights_with(current: float | None) -> list[float]:
+def weights_with(current: float) -> list[float]:
     """Return the weights to compare, those nearest to the current one first: of equally good ones the first is best."""
-    near = 0.5 if current is None else current
-    return sorted({*FUSION_WEIGHTS, near}, key=lambda weight: (abs(weight - near), weight))
+    return sorted({*FUSION_WEIGHTS, current}, key=lambda weight: (abs(weight - current), weight))
 
 
 def advise(
-    by_weight: Array[np.float64], weights: Sequence[float], hybrid: Array[np.float64], current: float | None
+    by_weight: Array[np.float64], weights: Sequence[float], hybrid: Array[np.float64], current: float
 ) -> Advice | None:
     """Return the best weight and its cross-validated gain, None if there are too few questions.
 

@@ -173,10 +173,7 @@ def _print_advice(console: Console, kind: str, advice: Advice | None, command: s
         marks = {"now": weight == advice.current, "best": weight == advice.best}
         table.add_row(f"{weight:g}", f"{value:.3f}", ", ".join(name for name, is_set in marks.items() if is_set))
     console.print(table)
-    if advice.current is None:
-        now = "fusion by ranks"
-    else:
-        now = f"{advice.current:g}"
+    now = f"{advice.current:g}"
     if advice.best == advice.current:
         console.print(f"{kind} weight: keep {now}; no other is better for these questions")
         return

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from semsearch.aws.search import make_search
-from semsearch.engine.bundle import BY_MODEL, CONVEX, BundleError
+from semsearch.engine.bundle import BY_MODEL, BundleError
 from semsearch.engine.embedder import Embedder, TokenIds
 from semsearch.engine.hits import MOST_HITS, Hit, Mask
 from semsearch.engine.loading import LoadedBundle, load_bundle
@@ -54,14 +53,6 @@ class OpenBundle:
     loaded: LoadedBundle
     names: Sequence[str]  # name of each row
     rows: Mapping[str, int]  # the first row of each name
-
-    @property
-    def fusion_weight(self) -> float | None:
-        """Return the weight of the cosine in hybrid search, None if the bundle fuses ranks or has no keywords."""
-        keywords = self.loaded.keywords
-        if keywords is None or keywords.info.fusion != CONVEX:
-            return None
-        return keywords.info.fusion_weight
 
     @property
     def default_mode(self) -> str:
@@ -205,7 +196,7 @@ def search_all(
     """
     bundle = opened.loaded
     step = f"search {opened.folder}"
-    weighed: dict[str, tuple[str, float | None]] = {}
+    weighed: dict[str, tuple[str, float]] = {}
     if allowed is None:
         weighed = _current_weights(opened, modes)
     else:
@@ -224,8 +215,7 @@ def search_all(
         ndcg = partial(_ndcg, opened, question)
         if "fusion" in weighed:
             query = replace(plain, mode=HYBRID)
-            convex = make_search(_with_convex(bundle), executor)
-            by_weight["fusion"].append([ndcg(convex, replace(query, fusion_weight=each)) for each in weights["fusion"]])
+            by_weight["fusion"].append([ndcg(search, replace(query, fusion_weight=each)) for each in weights["fusion"]])
         if "rerank" in weighed:
             query = replace(plain, mode=opened.default_mode, rerank=candidates)
             by_weight["rerank"].append([ndcg(search, replace(query, rerank_weight=each)) for each in weights["rerank"]])
@@ -241,12 +231,13 @@ def search_all(
     return ModeResults(questions, rankings, measures, advice)
 
 
-def _current_weights(opened: OpenBundle, modes: Sequence[str]) -> dict[str, tuple[str, float | None]]:
+def _current_weights(opened: OpenBundle, modes: Sequence[str]) -> dict[str, tuple[str, float]]:
     """Return the weights to compare by their names: for each, the measured mode that uses it, and its value now."""
-    found: dict[str, tuple[str, float | None]] = {}
-    if HYBRID in modes:
-        found["fusion"] = (HYBRID, opened.fusion_weight)
-    rerank, reranked = opened.loaded.manifest.rerank, opened.reranked
+    found: dict[str, tuple[str, float]] = {}
+    keywords, rerank = opened.loaded.keywords, opened.loaded.manifest.rerank
+    if keywords is not None and HYBRID in modes:
+        found["fusion"] = (HYBRID, keywords.info.fusion_weight)
+    reranked = opened.reranked
     if rerank is not None and reranked is not None and reranked in modes:
         found["rerank"] = (reranked, rerank.weight)
     return found
@@ -286,17 +277,6 @@ class _OnceExecutor(Executor):
         missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self._logits}
         self._logits.update(zip(missing, reranker.score(list(missing.values())).tolist(), strict=True))
         return np.array([self._logits[key] for key in keys], np.float32)
-
-
-def _with_convex(bundle: LoadedBundle) -> LoadedBundle:
-    """Return the bundle with scores that are added, which a request can weight, also if its own are ranks."""
-    keywords = copy(bundle.keywords)
-    assert keywords is not None  # choose_modes checked it
-    keywords.info = replace(keywords.info, fusion=CONVEX)
-    index = replace(bundle.manifest.corpus, keywords=keywords.info)
-    found = copy(bundle)  # with the parts that are open
-    vars(found).update(manifest=replace(bundle.manifest, index=index), keywords=keywords)
-    return found
 
 
 def _rank(opened: OpenBundle, search: SearchFunction, query: Query) -> BestHits:

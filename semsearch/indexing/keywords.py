@@ -109,14 +109,13 @@ REMEMBERED_WORDS = 1 << 14  # words of a language whose terms are cached; some l
 
 @dataclass(frozen=True, slots=True)
 class KeywordOptions:
-    """The options of keyword search: the language of the stems, the fusion of hybrid search, two columns, and synonyms.
+    """The options of keyword search: the language of the stems, the weight of hybrid search, two columns, and synonyms.
 
     stemming is None without stems, and a column is None if there is none. With a language column, stemming is the
     language of rows without a value.
     """
 
     stemming: str | None = STEMMING
-    fusion: str = CONVEX
     fusion_weight: float = FUSION_WEIGHT
     title_column: str | None = None
     language_column: str | None = None
@@ -164,7 +163,7 @@ def keyword_tensors(
         stemming=options.stemming,
         k1=K1,
         b=B,
-        fusion=options.fusion,
+        fusion=CONVEX,
         fusion_weight=options.fusion_weight,
         languages=[] if languages is None else sorted(language or NO_STEMS for language in found.languages),
         synonyms=synonyms,

@@ -148,7 +148,6 @@ def index(
     title_column: str | None = None,
     language_column: str | None = None,
     synonyms: str | Path | Sequence[Sequence[str]] | None = None,
-    fusion: Literal["convex", "rrf"] = "convex",
     fusion_weight: float = FUSION_WEIGHT,
     boost: Mapping[str, Any] | None = None,
     # Model
@@ -226,7 +225,6 @@ def index(
             ignores; `stem` is for texts without a language. Pages of a site in several languages have one, unless it is
             none.
         synonyms: file with words that mean the same, a line such as "sofa, couch" for each; keyword search finds both.
-        fusion: how hybrid search orders texts: by both scores (convex) or by both ranks (rrf).
         fusion_weight: share of the meaning in the sum of both scores, from 0 (words alone) to 1.
         boost: what columns add to the scores of the best texts, as in a request; docs/api.md has the fields.
         model: a sentence-transformer's folder, or its name on the hub. Without it, the model of the index, or
@@ -339,9 +337,7 @@ def index(
         keyword_options = None
         if keywords:
             stemming = stem_language(stem)
-            keyword_options = KeywordOptions(
-                stemming, fusion, fusion_weight, title_column, language_column, synonyms or ()
-            )
+            keyword_options = KeywordOptions(stemming, fusion_weight, title_column, language_column, synonyms or ())
         has_default_stems = keywords and stem is None and language_column is None
         warning = warn_of_language(corpus.texts, texts.name, models.is_default, has_default_stems)
 

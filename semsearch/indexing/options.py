@@ -14,10 +14,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from Stemmer import algorithms
 
-from semsearch.engine.bundle import BY_MODEL, CONVEX, NO_STEMS, RRF, BundleError, is_bundle, read_manifest
+from semsearch.engine.bundle import BY_MODEL, NO_STEMS, BundleError, is_bundle, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.columns import COLUMN_TYPES
-from semsearch.indexing.keywords import FUSION_WEIGHT
 from semsearch.indexing.synonyms import read_synonyms
 
 P = ParamSpec("P")
@@ -35,7 +34,7 @@ RUN_OPTIONS = (  # no manifest records these: places, models, and what is about 
 MODEL_OPTIONS = (
     *("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "similarity", "calibration"),
 )
-KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight", "synonyms")
+KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion_weight", "synonyms")
 NEEDED_OPTIONS = {  # an option, and the one without which it has no effect
     "rerank_revision": "rerank",
     "rerank_weight": "rerank",
@@ -100,8 +99,6 @@ def _recalled(stated: Arguments) -> dict[str, Any]:
     contradicted: tuple[str, ...] = ()
     if stated.get("keywords") is False:
         contradicted = KEYWORD_OPTIONS
-    elif stated.get("fusion") == RRF:
-        contradicted = ("fusion_weight",)
     return {name: value for name, value in index.options.items() if name not in contradicted}
 
 
@@ -172,8 +169,6 @@ def _check_values(arguments: Arguments, choices: Mapping[str, tuple[object, ...]
 
 
 def _check_together(arguments: Arguments) -> None:
-    if arguments["fusion"] != CONVEX and arguments["fusion_weight"] != FUSION_WEIGHT:
-        raise OptionError("fusion_weight", f"is for the fusion {CONVEX}; {arguments['fusion']} has no weight")
     if arguments["queries"] == BY_MODEL and (arguments["questions"] is not None or arguments["learn"]):
         name = "questions"
         if arguments["learn"]:

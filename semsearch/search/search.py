@@ -10,7 +10,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CONVEX, KeywordsInfo
+from semsearch.engine.bundle import BY_MODEL, BY_TABLE, KeywordsInfo
 from semsearch.engine.hits import Mask
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.engine.passages import PassageReader
@@ -38,7 +38,6 @@ Returned = TypeVar("Returned")
 
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or index the texts again with --keywords"
 NO_RERANKER = "this bundle has no reranker; leave it out, or index the texts again with --rerank MODEL"
-ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or index the texts again with --fusion convex"
 NO_FLOOR = "this index has no measured floor; use a number, or index the texts again"
 LONG_QUERY = 200  # characters of texts, from which finding their words takes more than about a millisecond
 
@@ -100,8 +99,6 @@ class BundleSearch:
         keywords = self._bundle.manifest.corpus.keywords
         if query.mode in ("keyword", "hybrid") and keywords is None and self._bundle.texts is not None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
-        if query.fusion_weight is not None and keywords is not None and keywords.fusion != CONVEX:
-            raise SearchError(f"fusion_weight: found {query.fusion_weight}, but {ONLY_RANKS}")
         if query.rerank is not None and self._bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
         if query.mode is None:

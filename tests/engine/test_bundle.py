@@ -118,6 +118,12 @@ def test_an_index_of_another_model_or_tokenizer_is_refused(bundle_copy: Path, na
     )
 
 
+def test_a_bundle_that_combines_ranks_is_refused_with_the_command_that_repairs_it(bundle_copy: Path) -> None:
+    rewrite(bundle_copy, lambda found: found["index"]["keywords"].update(fusion="rrf"))
+    expected = f"fusion is rrf, this code reads convex; run `semsearch index PATH --out {bundle_copy}`"
+    assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: {expected}"
+
+
 def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle_copy: Path) -> None:
     rewrite(bundle_copy, lambda found: found.update(index=None))
     assert read_manifest(bundle_copy).index is None

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsearch.engine.bundle import CONVEX, RRF
 from semsearch.engine.hybrid import FEW_RESULTS, FUSED_CANDIDATES, fuse
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.quantization import Embeddings, quantize
@@ -58,17 +57,6 @@ def test_the_score_is_the_weighted_sum_of_the_cosine_and_of_bm25_divided_by_what
         assert hit.scores["keyword"] == pytest.approx(keyword[hit.row], abs=1e-6)
 
 
-def test_reciprocal_ranks_are_those_of_both_orders(world: tuple[Index, Keywords, Embeddings]) -> None:
-    index, keywords, query = world
-    semantic, keyword = parts(index, keywords, query, "w12 w20")
-    expected = {}
-    for row in semantic:
-        ranks = [1 + sum(other > scores[row] for other in scores.values()) for scores in (semantic, keyword)]
-        expected[row] = 1 / (60 + ranks[0]) + (1 / (60 + ranks[1]) if keyword[row] else 0)
-    hits = fuse(index, query, keywords.match("w12 w20"), replace(keywords.info, fusion=RRF), 100).hits()
-    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-6)
-
-
 @pytest.mark.parametrize("top_k", [FEW_RESULTS, 100])
 def test_a_filter_without_the_best_row_keeps_the_scores(world: tuple[Index, Keywords, Embeddings], top_k: int) -> None:
     index, keywords, query = world
@@ -81,12 +69,10 @@ def test_a_filter_without_the_best_row_keeps_the_scores(world: tuple[Index, Keyw
     assert fuse(index, query, keywords.match("w12 w20", allowed), keywords.info, top_k).hits() == hits
 
 
-@pytest.mark.parametrize("fusion", [CONVEX, RRF])
 @pytest.mark.parametrize("top_k", [1, FEW_RESULTS, 100])
-def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddings], fusion: str, top_k: int) -> None:
+def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddings], top_k: int) -> None:
     """In the middle of both orders there are rows whose sum is among the best."""
     index, keywords, query = world
-    info = replace(keywords.info, fusion=fusion)
     cosines = -index.scores(query, np.arange(ROWS))  # opposite to the words: the best by one are the last by the other
     opposite = -query
     random = np.random.default_rng(9)
@@ -95,11 +81,11 @@ def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddin
     for number in range(20):
         matches = keywords.match(" ".join(f"w{word}" for word in random.integers(1, 12, 3)))
         mask = allowed if number % 2 else None
-        everything = fuse(index, opposite, matches, info, ROWS, mask).hits()
+        everything = fuse(index, opposite, matches, keywords.info, ROWS, mask).hits()
         assert len(everything) == (ROWS if mask is None else np.count_nonzero(allowed))
         assert all(hit.scores is not None and hit.scores["semantic"] == cosines[hit.row] for hit in everything)
-        assert fuse(index, opposite, matches, info, top_k, mask, exact=True).hits() == everything[:top_k]
-        found.append(fuse(index, opposite, matches, info, top_k, mask).hits() == everything[:top_k])
+        assert fuse(index, opposite, matches, keywords.info, top_k, mask, exact=True).hits() == everything[:top_k]
+        found.append(fuse(index, opposite, matches, keywords.info, top_k, mask).hits() == everything[:top_k])
     assert not all(found) or top_k < 100  # otherwise the test needs no exact search
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch.engine.bundle import RRF
 from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.matches import Matches
 from semsearch.engine.loading import LoadedBundle, load_bundle
@@ -184,12 +183,9 @@ def test_a_floor_ends_with_1_below_it(bundle: Path, questions: Path) -> None:
     assert json.loads(done.out)["below_floor"][0] in line
 
 
-def test_the_advice_is_for_bundles_with_keywords(tmp_path: Path, questions: Path) -> None:
-    ranks = write_bundle(tmp_path / "ranks", make_stories(), KeywordOptions(fusion=RRF))
-    done = evaluate(ranks, "--questions", questions)
-    assert "instead of fusion by ranks: " in done.out
+def test_the_advice_is_for_bundles_with_keywords(bundle: Path, tmp_path: Path) -> None:
     few = write_questions(tmp_path, QUESTIONS[:9])
-    assert "fusion weight: no advice with fewer than 10 questions" in evaluate(ranks, "--questions", few).out
+    assert "fusion weight: no advice with fewer than 10 questions" in evaluate(bundle, "--questions", few).out
     without = write_bundle(tmp_path / "without", make_stories(), None)
     refused = evaluate(without, "--questions", few, "--mode", "hybrid")
     assert refused.code == 1

@@ -97,7 +97,6 @@ def test_random_relevance_is_noise() -> None:
 def test_the_current_weight_is_compared_although_it_is_no_round_one() -> None:
     assert weights_with(0.65)[0] == 0.65
     assert sorted(weights_with(0.6)) == [step / 10 for step in range(11)]
-    assert weights_with(None)[0] == 0.5
 
 
 def test_intervals_cover_the_true_mean() -> None:

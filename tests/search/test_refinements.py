@@ -252,23 +252,11 @@ def test_an_unknown_id_is_an_error_of_its_own() -> None:
     assert str(caught.value) == f"id: found '{'y' * 60}', expected the id of a text; search for one"
 
 
-@pytest.mark.parametrize(
-    ("fusion", "query", "message"),
-    [
-        (None, Query(filter={}, mode="keyword"), "mode: found 'keyword', but this bundle has no keywords"),
-        ("rrf", Query(filter={}, fusion_weight=0.5), "fusion_weight: found 0.5, but this bundle combines"),
-    ],
-)
-def test_a_field_that_the_bundle_cannot_use_is_refused_where_it_has_no_effect(
-    bundle: Path, embedder: Embedder, fusion: str | None, query: Query, message: str
-) -> None:
+def test_a_mode_that_the_bundle_cannot_use_is_refused_where_it_has_no_effect(bundle: Path, embedder: Embedder) -> None:
     loaded = load(bundle, embedder)
-    info = loaded.manifest.corpus.keywords
-    assert info is not None
-    changed = None if fusion is None else replace(info, fusion=fusion)
-    manifest = replace(loaded.manifest, index=replace(loaded.manifest.corpus, keywords=changed))
-    with pytest.raises(SearchError, match=message):
-        find(replace(loaded, manifest=manifest), query)
+    manifest = replace(loaded.manifest, index=replace(loaded.manifest.corpus, keywords=None))
+    with pytest.raises(SearchError, match="mode: found 'keyword', but this bundle has no keywords"):
+        find(replace(loaded, manifest=manifest), Query(filter={}, mode="keyword"))
 
 
 REMOVED = (0, 4, 20, 40, 89)

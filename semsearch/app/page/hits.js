@@ -15,8 +15,7 @@ const isReranked = ({ scores }) => scores?.rerank !== undefined;
 
 // Return the score that fills a bar. A cosine is at most 1, and so is a weighted sum; other scores have no limit.
 function fullScore(results, mode) {
-  const isBounded = mode === "semantic" || (mode === "hybrid" && corpus.keywords?.fusion === "convex");
-  return isBounded || results.some(isReranked) ? 1 : Math.max(...results.map((result) => result.score));
+  return mode !== "keyword" || results.some(isReranked) ? 1 : Math.max(...results.map((result) => result.score));
 }
 
 // Return the element of a result, whose bar is filled by the score `full`. `actions` has what its buttons do:
@@ -64,10 +63,9 @@ function drawOthers(sections) {
 
 function drawScore(result, full) {
   const { score, scores } = result;
-  const weight = corpus.keywords?.fusion === "convex" ? corpus.keywords.fusion_weight : null;
   const share = (part) => Math.min(1, Math.max(0, part / full || 0));
   const isSum = scores?.keyword !== undefined && scores.semantic !== undefined;
-  const byMeaning = isSum && weight !== null && !isReranked(result) ? Math.max(0, weight * scores.semantic) : score;
+  const byMeaning = isSum && !isReranked(result) ? Math.max(0, corpus.keywords.fusion_weight * scores.semantic) : score;
   const track = make("span", { class: "track", "aria-hidden": "true" }, bar("fill", share(byMeaning)));
   if (byMeaning < score) track.append(bar("fill keyword", share(score - byMeaning)));
   const number = score.toFixed(Math.abs(score) < 10 ? 2 : 1);

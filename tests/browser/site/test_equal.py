@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bench.work import HEADLINES, read_headlines
-from semsearch.engine.bundle import QUERY_TABLE, RRF, StagesInfo, check_bundle
+from semsearch.engine.bundle import QUERY_TABLE, StagesInfo, check_bundle
 from semsearch.engine.embedder import Embedder, QueryTable
 from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
 from semsearch.engine.metadata.columns import LIST_TYPES
@@ -364,9 +364,7 @@ def test_ranges_of_facets_are_those_of_the_function(tmp_path: Path, function_ove
     compare(make_site(bundle, tmp_path), function, asked)
 
 
-@pytest.mark.parametrize(
-    "options", [KeywordOptions(None), KeywordOptions(fusion=RRF), None], ids=["plain", "rrf", "none"]
-)
+@pytest.mark.parametrize("options", [KeywordOptions(None), None], ids=["plain", "none"])
 def test_other_keywords_rank_as_in_the_function(
     corpus: Corpus, options: KeywordOptions | None, tmp_path: Path, function_over: Connect
 ) -> None:

@@ -7,13 +7,12 @@ import { FEW_HITS } from "./semantic.js";
 const CANDIDATES = 200; // rows that each search adds at least
 const FEW_RESULTS = 10; // for these, semantic search first adds FEW_HITS rows
 const ATTAINABLE = 0.7; // share of the score of a text with all words of the query, by which BM25 scores are divided
-const RRF_RANK = 60;
-/** @typedef {{fusion: string, fusion_weight: number}} Info */
+/** @typedef {{fusion_weight: number}} Info */
 /** @typedef {import("./semantic.js").Index} Index */
 /** @typedef {import("./keywords.js").Matches} Matches */
 
 /** @type {(index: Index, query: Float32Array, matches: Matches, info: Info, count: number, allowed: Mask, rough?: boolean) => Hit[]} */
-export function fuse(index, query, matches, { fusion, fusion_weight: weight }, count, allowed, rough = false) {
+export function fuse(index, query, matches, { fusion_weight: weight }, count, allowed, rough = false) {
   const within = matches.within(allowed);
   const many = Math.max(CANDIDATES, rough ? count : 2 * count);
   const byWords = within.bestRows(many);
@@ -23,14 +22,12 @@ export function fuse(index, query, matches, { fusion, fusion_weight: weight }, c
     const rows = Int32Array.from(new Set([...similar.map(({ row }) => row), ...byWords])).sort();
     const semantic = Array.from(rows, (row) => index.score(query, row));
     const keyword = Array.from(rows, (row) => within.scores[row]);
-    const [byMeaning, byKeyword] = fusion === "convex" ? [[], []] : [ranks(semantic), ranks(keyword)];
-    const scores = Float64Array.from(rows, (_, i) => {
-      if (fusion === "convex") return round6(weight * semantic[i] + ((1 - weight) * keyword[i]) / divisor);
-      return round6(1 / (RRF_RANK + byMeaning[i]) + (keyword[i] > 0 ? 1 / (RRF_RANK + byKeyword[i]) : 0));
-    });
+    const scores = Float64Array.from(rows, (_, i) =>
+      round6(weight * semantic[i] + ((1 - weight) * keyword[i]) / divisor),
+    );
     return { similar, rows, semantic, keyword, scores };
   };
-  const isFew = count <= FEW_RESULTS && fusion === "convex";
+  const isFew = count <= FEW_RESULTS;
   let found = add(isFew ? FEW_HITS : many);
   if (isFew && found.similar.length === FEW_HITS) {
     const last = byWords.length === many ? within.scores[byWords[many - 1]] : 0;
@@ -41,10 +38,4 @@ export function fuse(index, query, matches, { fusion, fusion_weight: weight }, c
   return best(scores, count).map((i) => {
     return { row: rows[i], score: scores[i], scores: { semantic: semantic[i], keyword: round6(keyword[i]) } };
   });
-}
-
-/** Return the rank of each score, from 1 on; equal scores share the better rank. @type {(scores: number[]) => number[]} */
-function ranks(scores) {
-  const sorted = Float64Array.from(scores, (score) => -score).sort();
-  return scores.map((score) => sorted.indexOf(-score) + 1);
 }
