@@ -246,7 +246,7 @@ class Store(BaseHTTPRequestHandler):
     content = ""
     later = ""  # what the second request and those after it get instead, if anything
     named = ""  # what the parameter names
-    field = "SecretString"  # of a secret
+    field = "SecretString"  # field that holds the content of a secret
     refusals: ClassVar[list[tuple[int, str]]] = []  # statuses and types of errors that precede the next content
     asked = 0
 
