@@ -275,9 +275,8 @@ class BundleSearch:
         else:
             weight = query.rerank_weight
         find = blended(ranking.find, candidates, logits, weight, str(query.mode))
-        return ReorderedRanking(
-            ranking, find, ranking.best
-        )  # only a sort, which is refused with rerank, reads its rows
+        # only a sort reads its rows, and `RefinedQuery` refuses that with rerank
+        return ReorderedRanking(ranking, find, ranking.best)
 
     def show(self, prepared: Prepared, embedded: Embedded, ranking: Ranking, lap: Lap) -> Found:
         """Return the hits of a ranking as the query wants them."""
