@@ -163,4 +163,4 @@ def _rows_of(groups: AnyArray, numbers: AnyArray, column: Column) -> Mask:
 def _string(column: Column, number: int) -> str | None:
     if number < 0:
         return None
-    return bytes(column.values[number]).decode("utf-8", "surrogatepass")
+    return column.string(number)
