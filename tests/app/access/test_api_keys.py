@@ -121,8 +121,11 @@ def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., App])
         (path, method) for path, each in document["paths"].items() for method in each if "security" in each[method]
     }
     assert open_to_all == {("/", "get"), ("/health", "get")}
-    assert "401" in document["paths"]["/similar"]["post"]["responses"]
+    responses = document["paths"]["/similar"]["post"]["responses"]
+    assert responses["401"]["content"] == responses["503"]["content"] == responses["500"]["content"]
+    assert responses["503"]["description"] == "the key's filter does not fit the bundle"
     assert "401" not in document["paths"]["/health"]["get"]["responses"]
+    assert document["paths"]["/health"]["get"]["responses"]["503"]["description"] == "unhealthy"
 
 
 # --- Lambda
