@@ -54,7 +54,7 @@ class Scored(NamedTuple):
         return list(map(Hit, self.rows.tolist(), self.scores.tolist(), scores))
 
 
-# Returns about the first rows of a ranking, all of its rows, in their order.
+# Returns about the first rows of a ranking, best first.
 FindRows = Callable[[int], Scored]
 
 

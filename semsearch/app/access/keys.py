@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from semsearch.app.children import Handover  # workers of a server have one; a function has none
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that browsers on this machine send for its own servers
-SECONDS_TO_DISCARD = 5.0  # for the body of a caller without a key, who could otherwise keep a connection
+# maximum seconds to read the body of a caller without a key, who could otherwise keep a connection
+SECONDS_TO_DISCARD = 5.0
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
 
 
