@@ -221,13 +221,14 @@ def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_i
 def test_a_description_of_long_names_is_as_short_as_lambda_wants_it() -> None:
     text, variables = FUNCTION["Description"]["Fn::Sub"]
     assert variables.keys() == {"Network", "Snap", "Traced"}  # two subnets and a group leave room for shorter names
-    names_of_companies = {"BundleBucket": 37, "BundlePrefix": 20}  # a company, an account and a region; the others whole
+    # a bucket with the names of a company, an account and a region; all other parameters are as long as they can be
+    names_of_companies = {"BundleBucket": 37, "BundlePrefix": 20}
 
     def longest(name: str) -> int:
         parameter = PARAMETERS[name]
         values = [parameter["Default"], parameter.get("MaxValue", ""), *parameter.get("AllowedValues", [])]
         longest_value = max(len(str(value)) for value in values)
-        return names_of_companies.get(name, parameter.get("MaxLength", longest_value))
+        return names_of_companies.get(name, int(parameter.get("MaxLength", longest_value)))
 
     names = [name for name in re.findall(r"\$\{(\w+)\}", text) if name not in variables]
     flags = len("ST")
