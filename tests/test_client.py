@@ -364,12 +364,16 @@ def test_the_next_search_is_in_the_bundle_that_has_taken_the_place(bundle_copy: 
     assert (len(search), search.search("coat", top_k=1)[0].id) == (2, "c-1")
 
 
+def replace_by_two_texts(bundle: Path) -> None:
+    shutil.rmtree(bundle)
+    write_bundle(bundle, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+
+
 def test_no_thread_searches_the_older_bundle_while_another_one_opens_the_new_one(
     bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = Search(bundle_copy)
-    shutil.rmtree(bundle_copy)
-    write_bundle(bundle_copy, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+    replace_by_two_texts(bundle_copy)
     open_new, others = search._open, list[Future[int]]()
 
     def opening() -> object:
@@ -389,8 +393,7 @@ def test_a_process_forked_while_a_thread_opens_a_new_bundle_searches_the_new_one
     bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = Search(bundle_copy)
-    shutil.rmtree(bundle_copy)
-    write_bundle(bundle_copy, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+    replace_by_two_texts(bundle_copy)
     open_new, is_opening, is_forked = search._open, Event(), Event()
 
     def opening() -> object:
