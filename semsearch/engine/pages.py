@@ -59,17 +59,13 @@ def find_groups(
     numbers: AnyArray = column.codes.astype(np.int64)  # number of each row's group
     if column.present is not None:
         numbers = np.where(column.exists(), numbers, -1 - np.arange(column.count))
-    places = np.full(len(column.values) + column.count, NO_GROUP)  # place of each found group among these
+    places = np.full(len(column.values) + column.count, NO_GROUP)  # place of each group among the groups found so far
     owners = np.full(column.count, NO_GROUP)  # place of the group that each section belongs to
     best: dict[int, Hit] = {}  # by the number of the group
     mask, depth = allowed, HITS_PER_GROUP * count
     while True:
         hits = find(depth, mask)
-        # what the loop reads, in passes over all rows that are not repeated for each hit
-        is_of_hit = np.zeros(column.count, np.bool_)  # by the number of the section
-        is_of_hit[sections[[hit.row for hit in hits]]] = True
-        rows = np.flatnonzero(is_of_hit[sections])
-        rows = rows[np.argsort(numbers[rows], kind="stable")]
+        rows = _rows_of_sections(hits, sections, numbers)
         groups = numbers[rows]
         copies = _copies(find, rows, sections, numbers, allowed)
         for found in hits:
@@ -84,7 +80,7 @@ def find_groups(
                 own = sections[rows[begin:end]]
                 owners[own[owners[own] == NO_GROUP]] = places[number] = len(best)
                 best[number] = hit
-        np.minimum.at(owners, sections, places[numbers])  # the groups have other sections than those of the hits
+        np.minimum.at(owners, sections, places[numbers])  # the groups have other sections too than those of the hits
         if len(best) >= offset + count or len(hits) < depth:
             break
         remaining = owners[sections] == NO_GROUP
@@ -96,6 +92,17 @@ def find_groups(
         owned &= allowed
     others = _other_hits(find, numbers, column, sections, chosen, owned, size - 1)
     return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
+
+
+def _rows_of_sections(hits: Sequence[Hit], sections: AnyArray, numbers: AnyArray) -> Rows:
+    """Return the rows of all sections that the hits are of, (n,), those of each group together.
+
+    This passes over all rows once, instead of once for each hit.
+    """
+    is_of_hit = np.zeros(len(sections), np.bool_)  # by the number of the section
+    is_of_hit[sections[[hit.row for hit in hits]]] = True
+    rows = np.flatnonzero(is_of_hit[sections])
+    return rows[np.argsort(numbers[rows], kind="stable")]
 
 
 def _copies(
