@@ -80,7 +80,7 @@ def find_groups(
                 own = sections[rows[begin:end]]
                 owners[own[owners[own] == NO_GROUP]] = places[number] = len(best)
                 best[number] = hit
-        np.minimum.at(owners, sections, places[numbers])  # the groups have other sections too than those of the hits
+        np.minimum.at(owners, sections, places[numbers])  # also the sections of these groups that no hit is of
         if len(best) >= offset + count or len(hits) < depth:
             break
         remaining = owners[sections] == NO_GROUP
