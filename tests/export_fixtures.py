@@ -45,9 +45,9 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make commands in the process of the tests quick.
 
     Models are converted and documents are read in this process, because a process of its own would import torch or the
-    parsers again, for seconds. The same model is converted once, by one of pytest's workers. The
-    floor, which takes a second for each index, is not measured; tests/indexing/vectors/test_floor.py measures it. Tests
-    that start a process have the real thing.
+    parsers again, for seconds. The same model is converted once, by one of pytest's workers. The floor, which takes a
+    second for each index, is not measured; tests/indexing/vectors/test_floor.py measures it. Tests that start a process
+    have the real thing.
     """
     folder = folder_of_run(tmp_path_factory)
 

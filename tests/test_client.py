@@ -2,8 +2,10 @@
 
 import inspect
 import json
+import os
 import pickle
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -12,6 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 from time import gmtime, strftime
 from typing import Any, get_type_hints
 
@@ -29,6 +32,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 from tests.bundle_files import damage
+from tests.project import needs_linux
 from tests.stand_ins.http import Handler, listening
 from tests.world import STORY_COLUMNS, write_bundle
 
@@ -361,12 +365,16 @@ def test_the_next_search_is_in_the_bundle_that_has_taken_the_place(bundle_copy: 
     assert (len(search), search.search("coat", top_k=1)[0].id) == (2, "c-1")
 
 
+def replace_by_two_texts(bundle: Path) -> None:
+    shutil.rmtree(bundle)
+    write_bundle(bundle, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+
+
 def test_no_thread_searches_the_older_bundle_while_another_one_opens_the_new_one(
     bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = Search(bundle_copy)
-    shutil.rmtree(bundle_copy)
-    write_bundle(bundle_copy, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+    replace_by_two_texts(bundle_copy)
     open_new, others = search._open, list[Future[int]]()
 
     def opening() -> object:
@@ -378,6 +386,36 @@ def test_no_thread_searches_the_older_bundle_while_another_one_opens_the_new_one
         monkeypatch.setattr(search, "_open", opening)
         assert len(search) == 2
     assert [other.result() for other in others] == [2]
+
+
+@needs_linux("fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # Python 3.12 and newer
+def test_a_process_forked_while_a_thread_opens_a_new_bundle_searches_the_new_one(
+    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(bundle_copy)
+    replace_by_two_texts(bundle_copy)
+    open_new, is_opening, is_forked = search._open, Event(), Event()
+
+    def opening() -> object:
+        is_opening.set()
+        is_forked.wait(timeout=0.2)  # so that a fork that does not wait for the new bundle has happened
+        return open_new()
+
+    monkeypatch.setattr(search, "_open", opening)
+    with ThreadPoolExecutor(1) as pool:
+        rows = pool.submit(len, search)
+        is_opening.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)  # ends a child that waits for a lock
+            try:
+                os._exit(len(search))
+            finally:
+                os._exit(1)
+        is_forked.set()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == rows.result() == 2
+    assert len(search) == 2
 
 
 def test_a_bundle_that_cannot_be_opened_is_warned_of_once_and_the_older_one_is_searched(bundle_copy: Path) -> None:

@@ -101,15 +101,15 @@ def create_app(
         stated_keys = StatedKeys(settings, logger)
     keys = stored_keys or stated_keys
     if reloader is None:
-        whole: Callable[[], Loaded] = lambda: bundle  # noqa: E731
+        current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
     else:
-        whole = lambda: reloader.of_request().bundle  # noqa: E731
+        current = lambda: reloader.of_request().bundle  # noqa: E731
     filters = None
     if settings.is_closed:
         from semsearch.app.access.bound_filters import BoundFilters  # not needed without keys and bound filters
         from semsearch.app.access.keys import access_layers
 
-        filters = BoundFilters(whole, settings, logger)
+        filters = BoundFilters(current, settings, logger)
         layers += access_layers(bundle, settings, keys, filters)
     if settings.allowed_hosts:
         layers.append(partial(AllowedHosts, names=settings.allowed_hosts))
@@ -127,11 +127,10 @@ def create_app(
         reloader.connect(executor, logger)
         search = reloader.search
         layers.append(reloader.per_request)
-    current = whole
     if settings.is_closed:
         from semsearch.app.access.views import Views
 
-        views = Views(whole, search, executor)
+        views = Views(current, search, executor)
         current, search = views.current, views.search  # from here on, nothing has the whole bundle
     if settings.log_queries:
         search = log_queries(search, logger)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from weakref import WeakSet
 
 from semsearch.aws.s3.published import S3
 from semsearch.client.columns import ColumnSummary, summarize_column
@@ -80,6 +81,7 @@ class Search:
         self._reopened = (_whole(place), region, verify, timeout, key is not None)  # what a pickle has
         self._source: SearchSource | None = self._open()
         self._opening = Lock()
+        _searches.add(self)
 
     def search(
         self,
@@ -283,6 +285,25 @@ class Search:
         """Pickle the place. A key is not in the pickle."""
         return _reopen, self._reopened
 
+
+_searches: WeakSet[Search] = WeakSet()
+_held: list[Lock] = []  # locks that a fork holds
+
+
+def _hold_locks() -> None:
+    """Wait until no thread opens a bundle: in a forked process, a held lock and half a reload would stay for ever."""
+    for search in list(_searches):
+        search._opening.acquire()
+        _held.append(search._opening)
+
+
+def _release_locks() -> None:
+    while _held:
+        _held.pop().release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_hold_locks, after_in_parent=_release_locks, after_in_child=_release_locks)
 
 # the arguments of `search` besides the text and the id, with their defaults
 SEARCH_DEFAULTS = {name: value for name, value in (Search.search.__kwdefaults__ or {}).items() if name != "id"}

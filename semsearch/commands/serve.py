@@ -38,7 +38,7 @@ from semsearch.indexing.errors import require_packages
 if TYPE_CHECKING:
     from semsearch.commands.watching import IndexProcess
 
-OPEN_MAX = 10_240  # open files that each macOS allows a process, by its <sys/syslimits.h>
+OPEN_MAX = 10_240  # open files that macOS allows a process, as its <sys/syslimits.h> states
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
 DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2

@@ -132,7 +132,7 @@ def main(path: Path, bundle: Path, *, watch: bool, pause: float = SECONDS_BEFORE
     """
     before: FileStates | None = None
     indexed = read_states(bundle) if bundle == kept_index(path) else None
-    result, printed = UpdateResult(), None  # of the update to `indexed`, and what was printed last
+    result, printed = UpdateResult(), None  # result of the update to `indexed`, and what was printed last
     retry_at = math.inf
     while True:
         shown = None

@@ -54,6 +54,10 @@ class Scored(NamedTuple):
         return list(map(Hit, self.rows.tolist(), self.scores.tolist(), scores))
 
 
+# Returns about the first rows of a ranking, best first.
+FindRows = Callable[[int], Scored]
+
+
 def largest(values: AnyArray, count: int) -> Array[np.intp]:
     """Return the places of the `count` largest values, ascending; of equal values the first are taken.
 

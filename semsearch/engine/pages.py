@@ -5,18 +5,18 @@ search is twice as deep as the one before, so that even a corpus of one huge doc
 first query that needs it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from semsearch.engine.hits import Find, Hit, Mask
+from semsearch.engine.hits import Find, Hit, Mask, Rows
 from semsearch.engine.metadata.columns import Column
 from semsearch.engine.tensors import AnyArray
 
 HITS_PER_GROUP = 4  # hits that the first search finds for each group
-NO_GROUP = np.iinfo(np.int64).min  # owner of a section that no group has
+NO_GROUP = np.iinfo(np.int64).max  # place of a group that is not found yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +59,67 @@ def find_groups(
     numbers: AnyArray = column.codes.astype(np.int64)  # number of each row's group
     if column.present is not None:
         numbers = np.where(column.exists(), numbers, -1 - np.arange(column.count))
-    owners = np.full(column.count, NO_GROUP)  # number of the group that each section belongs to
+    places = np.full(len(column.values) + column.count, NO_GROUP)  # place of each group among the groups found so far
+    owners = np.full(column.count, NO_GROUP)  # place of the group that each section belongs to
     best: dict[int, Hit] = {}  # by the number of the group
     mask, depth = allowed, HITS_PER_GROUP * count
     while True:
         hits = find(depth, mask)
+        rows = _rows_of_sections(hits, sections, numbers)
+        groups = numbers[rows]
+        copies = _copies(find, rows, sections, numbers, allowed)
         for found in hits:
             if len(best) >= offset + count:
                 break
-            if owners[sections[found.row]] == NO_GROUP:
-                hit = _shortest_copy(find, found, sections, numbers, column, allowed)
+            section = int(sections[found.row])
+            if owners[section] == NO_GROUP:
+                equal = [copy for copy in copies.get(section, ()) if copy.score == found.score]
+                hit = min(equal, key=lambda copy: len(_string(column, int(numbers[copy.row])) or ""), default=found)
                 number = int(numbers[hit.row])
+                begin, end = np.searchsorted(groups, [number, number + 1])
+                own = sections[rows[begin:end]]
+                owners[own[owners[own] == NO_GROUP]] = places[number] = len(best)
                 best[number] = hit
-                own = sections[numbers == number]
-                owners[own[owners[own] == NO_GROUP]] = number
+        np.minimum.at(owners, sections, places[numbers])  # also the sections of these groups that no hit is of
         if len(best) >= offset + count or len(hits) < depth:
             break
         remaining = owners[sections] == NO_GROUP
         mask = remaining if mask is None else mask & remaining
         depth *= 2
     chosen = dict(list(best.items())[offset : offset + count])
-    owned = owners[sections] == numbers
+    owned = owners[sections] == places[numbers]
     if allowed is not None:
         owned &= allowed
     others = _other_hits(find, numbers, column, sections, chosen, owned, size - 1)
     return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
 
 
-def _shortest_copy(
-    find: Find, hit: Hit, sections: AnyArray, numbers: AnyArray, column: Column, allowed: Mask | None
-) -> Hit:
-    """Return the hit, or the one of a section with an equal text and score whose group has a shorter string."""
-    copies = sections == sections[hit.row]
-    groups = numbers[copies]
-    if groups.min() == groups.max():
-        return hit
+def _rows_of_sections(hits: Sequence[Hit], sections: AnyArray, numbers: AnyArray) -> Rows:
+    """Return the rows of all sections that the hits are of, (n,), those of each group together.
+
+    This passes over all rows once, instead of once for each hit.
+    """
+    is_of_hit = np.zeros(len(sections), np.bool_)  # by the number of the section
+    is_of_hit[sections[[hit.row for hit in hits]]] = True
+    rows = np.flatnonzero(is_of_hit[sections])
+    return rows[np.argsort(numbers[rows], kind="stable")]
+
+
+def _copies(
+    find: Find, rows: Rows, sections: AnyArray, numbers: AnyArray, allowed: Mask | None
+) -> dict[int, list[Hit]]:
+    """Return the hits of each section that several groups of these rows (n,) have, by the number of the section."""
+    one = np.empty_like(numbers)  # group of one row of each section
+    one[sections[rows]] = numbers[rows]
+    is_copied = np.zeros(len(sections), np.bool_)  # by the number of the section
+    is_copied[sections[rows[one[sections[rows]] != numbers[rows]]]] = True
+    mask = is_copied[sections]
     if allowed is not None:
-        copies &= allowed
-    equal = [each for each in find(int(np.count_nonzero(copies)), copies) if each.score == hit.score]
-    return min(equal, key=lambda each: len(_string(column, int(numbers[each.row])) or ""), default=hit)
+        mask &= allowed
+    copies: dict[int, list[Hit]] = {}
+    for hit in find(int(np.count_nonzero(mask)), mask) if mask.any() else ():
+        copies.setdefault(int(sections[hit.row]), []).append(hit)
+    return copies
 
 
 def group_hits(hits: Sequence[Hit], values: Sequence[Any], size: int) -> list[Group]:
@@ -124,7 +146,7 @@ def _other_hits(
     is_seen[[sections[hit.row] for hit in best.values()]] = True
     depth = HITS_PER_GROUP * (size + 1) * len(best)
     while len(complete) < len(best):
-        mask = _rows_of(best.keys() - complete, numbers, column) & allowed & ~is_seen[sections]
+        mask = _rows_of(np.array([*best.keys() - complete]), numbers, column) & allowed & ~is_seen[sections]
         hits = find(depth, mask) if mask.any() else []
         for hit in hits:
             group = others[int(numbers[hit.row])]
@@ -138,14 +160,14 @@ def _other_hits(
     return others
 
 
-def _rows_of(groups: Iterable[int], numbers: AnyArray, column: Column) -> Mask:
+def _rows_of(groups: AnyArray, numbers: AnyArray, column: Column) -> Mask:
     """Return the rows of some groups; numbers is (rows,), the group of each row, negative for one without a value."""
     wanted = np.zeros(len(column.values) + column.count, np.bool_)  # a negative number is a place from the end
-    wanted[list(groups)] = True
+    wanted[groups] = True
     return wanted[numbers]
 
 
 def _string(column: Column, number: int) -> str | None:
     if number < 0:
         return None
-    return bytes(column.values[number]).decode("utf-8", "surrogatepass")
+    return column.string(number)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsearch.engine.hits import Find, Hit, Mask, Scored
+from semsearch.engine.hits import Find, FindRows, Hit, Mask, Scored
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
 
@@ -123,9 +123,9 @@ class HybridRanking(KeywordRanking):
 class ReorderedRanking(Ranking):
     """A ranking whose first hits another function finds, such as one that adds boosts."""
 
-    def __init__(self, ranking: Ranking, find: Find) -> None:
-        """Take the ranking, and what finds the first hits in the new order."""
-        self._ranking, self._find = ranking, find
+    def __init__(self, ranking: Ranking, find: Find, find_rows: FindRows) -> None:
+        """Take the ranking, and what finds the first hits and rows in the new order."""
+        self._ranking, self._find, self._find_rows = ranking, find, find_rows
         self.is_truncated: bool = ranking.is_truncated
         self.corrected: Mapping[str, Correction] | None = ranking.corrected
         self.completed: frozenset[str] = ranking.completed
@@ -135,8 +135,8 @@ class ReorderedRanking(Ranking):
         return self._find(count, mask)
 
     def best(self, count: int) -> Scored:
-        """Return about the first rows in the order before."""
-        return self._ranking.best(count)
+        """Return about the first rows in the new order."""
+        return self._find_rows(count)
 
     def matching(self) -> Mask | None:
         """Return the rows of the ranking."""
@@ -148,7 +148,7 @@ class RankingAbove(ReorderedRanking):
 
     def __init__(self, ranking: Ranking, least: float) -> None:
         """Take the ranking and the least score."""
-        super().__init__(ranking, ranking.find)
+        super().__init__(ranking, ranking.find, ranking.best)
         self._least = least
 
     def find(self, count: int, mask: Mask | None) -> list[Hit]:

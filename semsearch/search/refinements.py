@@ -18,7 +18,7 @@ from semsearch.engine.pages import Group, find_groups, find_page, group_hits
 from semsearch.engine.passages import PassageReader
 from semsearch.engine.tensors import AnyArray, Array
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
-from semsearch.search.ranking import KeywordRanking, Ranking
+from semsearch.search.ranking import Ranking
 from semsearch.search.results import PATH, Found, show_hit
 
 if TYPE_CHECKING:
@@ -134,14 +134,15 @@ class RefinedQuery:
 
     def _sorted_hits(self, ranking: Ranking) -> list[Hit]:
         """Return the hits of a page in the order of columns; the mode keyword sorts all of its texts."""
-        most = self._rows if self._query.mode == "keyword" else MOST_SORTED
-        if type(ranking) is KeywordRanking:  # these can be all texts of the corpus: only the page becomes hits
-            best = ranking.best(most)
-            places = np.empty(self._rows, np.intp)
-            places[best.rows] = np.arange(len(best.rows))
-            return best.take(places[self._sorted(best.rows)]).hits()
-        by_row = {hit.row: hit for hit in ranking.find(most, None)}
-        return [by_row[int(row)] for row in self._sorted(np.array(list(by_row), np.intp))]
+        if self._query.mode == "keyword":  # these can be all texts of the corpus: only the page becomes hits
+            page = self._sorted(ranking.best(self._rows).rows)
+            mask = np.zeros(self._rows, np.bool_)
+            mask[page] = True
+            by_row = {hit.row: hit for hit in ranking.find(self._rows, mask)}
+        else:
+            by_row = {hit.row: hit for hit in ranking.find(MOST_SORTED, None)}
+            page = self._sorted(np.array(list(by_row), np.intp))
+        return [by_row[row] for row in page.tolist()]
 
     @property
     def _rows(self) -> int:

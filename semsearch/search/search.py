@@ -271,7 +271,9 @@ class BundleSearch:
             weight = reranker.info.weight
         else:
             weight = query.rerank_weight
-        return ReorderedRanking(ranking, blended(ranking.find, candidates, logits, weight, str(query.mode)))
+        find = blended(ranking.find, candidates, logits, weight, str(query.mode))
+        # only a sort reads its rows, and `RefinedQuery` refuses that with rerank
+        return ReorderedRanking(ranking, find, ranking.best)
 
     def show(self, prepared: Prepared, embedded: Embedded, ranking: Ranking, lap: Lap) -> Found:
         """Return the hits of a ranking as the query wants them."""
@@ -300,10 +302,9 @@ def rank_by_mode(prepared: Prepared, embedded: Embedded) -> Ranking:
 
 def boosted_ranking(ranking: Ranking, boosts: "Sequence[Boost]", columns: "Columns", mode: str) -> Ranking:
     """Return the ranking with boosts."""
-    from semsearch.engine.metadata.boosts import MOST_BOOSTED, boosted  # only a query with a boost needs it
+    from semsearch.engine.metadata.boosts import boosted  # only a query with a boost needs it
 
-    best = ranking.best(MOST_BOOSTED)
-    return ReorderedRanking(ranking, boosted(ranking.find, best, boosts, columns, mode, time()))
+    return ReorderedRanking(ranking, *boosted(ranking.find, ranking.best, boosts, columns, mode, time()))
 
 
 def filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> Mask:

@@ -248,7 +248,6 @@ def test_a_query_imports_no_server_and_nothing_that_makes_an_index(
 ) -> None:
     script = f"""
 import json, sys
-from semsearch.commands.console import suggested
 from semsearch.commands.main import dispatch
 dispatch(["query", {str(bundle)!r}, "goose"])
 print(json.dumps(sorted(sys.modules)))

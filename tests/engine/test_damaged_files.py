@@ -1,4 +1,7 @@
-"""Bundles whose tensors are damaged: they are refused as damaged, when they are opened or where they are read."""
+"""Bundles whose tensors are damaged: they are refused as damaged, when they are opened or where they are read.
+
+A damaged text, number or embedding can also be a whole one that is another: then the replies differ.
+"""
 
 import json
 import os
@@ -11,9 +14,12 @@ import pytest
 
 from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, MANIFEST, PASSAGES, QUERY_TABLE, BundleError
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import load
+from semsearch.engine.loading import LoadedTexts, load
+from semsearch.engine.metadata.columns import Column, Columns
+from semsearch.engine.metadata.facets import count_values
 from semsearch.engine.passages import Passages
-from semsearch.engine.tensors import DTYPES, TensorsError
+from semsearch.engine.tensors import DTYPES, AnyArray, TensorsError, map_tensors
+from semsearch.indexing.files import save_tensors
 from semsearch.search.query import Query
 from tests.search.searching import find
 from tests.world import STORY_COLUMNS, add_table
@@ -35,7 +41,11 @@ QUERIES = (
     Query(id="story-007", mode="hybrid", group_by="who", exact=True),
     Query(None, filter={"true": False}, sort={"told": "desc", "who": "asc"}, num_results=100),
     Query("goose", queries="model", boost={"told": {"half_life": "30d", "weight": 1}}, facets=tuple(STORY_COLUMNS)),
+    Query("sevaral lettr and a silverkey", mode="keyword", group_by="who", facets=("places", "told")),
+    Query("goose snow", mode="keyword", sort={"who": "asc", "chapter": "desc"}, min_score=0.01, num_results=100),
+    Query("letter", mode="semantic", filter={"who": {"$startsWith": "a"}, "chapter": 3}, facets=tuple(STORY_COLUMNS)),
 )
+VIEW: dict[str, Any] = {"chapter": {"$gte": 2}}  # the filter of a key
 # Damage that can make another file that is whole: two tensors exchange their names, or a dtype or an optional name is
 # another one.
 UNSEEN = ("swapped", "dtype", "key", "bytes", "strings")
@@ -145,8 +155,11 @@ def damaged(whole: Path, folder: Path, name: str, content: bytes) -> Path:
 def answers(folder: Path, embedder: Embedder) -> list[dict[str, Any]]:
     """Open a bundle, and return the replies to queries that read all of its files."""
     bundle = load(folder, embedder)
+    assert isinstance(bundle, LoadedTexts)
     bundle.open_all()
-    return [find(bundle, query).reply() for query in QUERIES]
+    view = bundle.view(VIEW)
+    replies = [find(bundle, query).reply() for query in QUERIES]
+    return replies + [find(view, query).reply() for query in QUERIES if query.id is None]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -167,13 +180,84 @@ def test_damaged_headers_offsets_and_lengths_are_refused_as_damage(
     assert refused > MUTATIONS / 2
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's of numbers that have become infinite
+@pytest.mark.parametrize("seed", range(5))
+def test_bytes_that_changed_anywhere_are_refused_as_damage_or_change_a_reply(
+    whole: Path, tmp_path: Path, embedder: Embedder, seed: int
+) -> None:
+    generator, refused, expected = random.Random(seed), 0, answers(whole, embedder)
+    for number in range(MUTATIONS):
+        name = FILES[number % len(FILES)]
+        content = bytearray((whole / name).read_bytes())
+        for _ in range(generator.choice([1, 4, 16])):
+            content[generator.randrange(len(content))] ^= generator.choice([1, 16, 128, generator.randrange(1, 256)])
+        print(number, name)  # pytest shows it if another error is raised
+        try:
+            found = answers(damaged(whole, tmp_path / str(number), name, bytes(content)), embedder)
+        except (TensorsError, BundleError):
+            refused += 1
+        else:
+            assert [[*reply] for reply in found] == [[*reply] for reply in expected]
+    assert 0 < refused < MUTATIONS
+
+
+def with_values(whole: Path, folder: Path, name: str, tensor: str, values: AnyArray) -> Path:
+    """Return a bundle in which a tensor has other values, of the same dtype and number."""
+    header, data = split((whole / name).read_bytes())
+    first, last = header[tensor]["data_offsets"]
+    assert values.dtype.type is DTYPES[header[tensor]["dtype"]]
+    assert values.nbytes == last - first
+    return damaged(whole, folder, name, join(header, data[:first] + values.tobytes() + data[last:]))
+
+
+def tensor_of(whole: Path, name: str, tensor: str) -> AnyArray:
+    return map_tensors(whole / name)[tensor].copy()
+
+
+@pytest.mark.parametrize("query", [Query("goose", mode="keyword"), Query('"goose"', prefix=True), Query("gooze")])
+def test_rows_of_postings_beyond_the_corpus_are_damage_in_each_mode_and_in_a_view(
+    whole: Path, tmp_path: Path, embedder: Embedder, query: Query
+) -> None:
+    rows = np.full_like(tensor_of(whole, KEYWORDS, "rows"), 200)
+    bundle = load(with_values(whole, tmp_path / "copy", KEYWORDS, "rows", rows), embedder)
+    assert isinstance(bundle, LoadedTexts)
+    for each in (bundle, bundle.view(VIEW)):
+        with pytest.raises(
+            TensorsError, match=r"keywords.safetensors: a posting has a row that is not there \(index 200"
+        ):
+            find(each, query)
+
+
+@pytest.mark.parametrize("condition", [None, {"chapter": 3}])  # in ranges, and each value
+@pytest.mark.parametrize("date", [2**62, -(2**62), 2**58])
+def test_dates_beyond_all_years_are_damage(
+    whole: Path, tmp_path: Path, embedder: Embedder, condition: dict[str, Any] | None, date: int
+) -> None:
+    dates = np.full_like(tensor_of(whole, COLUMNS, "told.values"), date)
+    dates[::2] += np.arange(len(dates[::2]))
+    bundle = load(with_values(whole, tmp_path / "copy", COLUMNS, "told.values", dates), embedder)
+    with pytest.raises(TensorsError, match=r"columns.safetensors: found a date -?\d+ microseconds from 1970"):
+        find(bundle, Query(None, filter=condition or {}, facets=("told",)))
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan])
+def test_numbers_that_are_not_finite_are_damage(number: float) -> None:
+    column = Column("number", 200, np.append(np.arange(199.0), number), None, None, None)
+    with pytest.raises(TensorsError, match=r"columns.safetensors: found the numbers 0.0 and (inf|nan), expected fin"):
+        count_values(column, None)
+
+
+def test_sections_beyond_the_rows_are_damage(tmp_path: Path) -> None:
+    tensors = {"sections": np.array([0, 2], np.uint32), "n.values": np.array([1.0, 2.0])}
+    save_tensors(tmp_path / COLUMNS, tensors)
+    with pytest.raises(TensorsError, match="the tensor sections has 2, expected less than 2"):
+        _ = Columns(tmp_path / COLUMNS, {"n": "number"}, 2).sections
+
+
 def test_a_row_of_another_text_is_not_shown_for_one_whose_offsets_are_reversed(whole: Path, tmp_path: Path) -> None:
-    header, data = split((whole / PASSAGES).read_bytes())
-    first, last = header["texts.offsets"]["data_offsets"]
-    offsets = np.frombuffer(data[first:last], np.uint64).copy()
+    offsets = tensor_of(whole, PASSAGES, "texts.offsets")
     offsets[5], offsets[6] = offsets[6], offsets[5]
-    content = join(header, data[:first] + offsets.tobytes() + data[last:])
-    passages = Passages(damaged(whole, tmp_path / "copy", PASSAGES, content) / PASSAGES)
+    passages = Passages(with_values(whole, tmp_path / "copy", PASSAGES, "texts.offsets", offsets) / PASSAGES)
     assert passages.text(3)
     with pytest.raises(TensorsError, match=r"passages.safetensors: texts: string 5 has the offsets \d+ and \d+"):
         passages.text(5)

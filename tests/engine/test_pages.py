@@ -1,6 +1,7 @@
 """Pages and groups of a ranking against sorting every row; and how many searches they take."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -108,3 +109,29 @@ def test_a_group_with_most_rows_takes_few_searches() -> None:
     groups = find_groups(ranking.find, column, np.arange(len(values)), None, 0, 100, 20)
     assert [len(group.hits) for group in groups] == [20] + [1] * 99
     assert ranking.searches < 30
+
+
+class Counted(np.ndarray[tuple[int], np.dtype[np.int64]]):
+    """An array that counts how many of its values are compared or selected by a mask."""
+
+    values_read = 0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        Counted.values_read += self.size
+        return getattr(ufunc, method)(*(np.asarray(one) for one in inputs), **options)
+
+    def __getitem__(self, key: Any) -> Any:
+        Counted.values_read += np.size(key)
+        return np.asarray(self)[key]
+
+
+def test_the_work_for_groups_behind_a_large_offset_is_not_that_of_each_group_times_all_rows() -> None:
+    # the last row of each group has the text of the first row of the next one
+    rows = np.arange(4_000)
+    column = column_of([str(row // 2) for row in rows.tolist()], "string")
+    ranking = Ranking(range(len(rows), 0, -1))
+    Counted.values_read = 0
+    groups = find_groups(ranking.find, column, ((rows + 1) // 2).view(Counted), None, 900, 10, 1)
+    assert [group.value for group in groups] == [str(number) for number in range(900, 910)]
+    assert ranking.searches < 20
+    assert Counted.values_read < 50 * len(rows)

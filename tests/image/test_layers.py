@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -67,6 +68,12 @@ def test_the_image_says_its_version_its_revision_and_its_bundle(image: str) -> N
     assert re.fullmatch("[0-9a-f]{40}", found["revision"])
     assert found == {"version": VERSION, "revision": found["revision"], "bundle": digest}
     assert docker("image", "inspect", "--format", "{{.Id}}", f"{TAG}:{VERSION}")
+
+
+def test_the_labels_name_the_licence_of_the_project(image: str) -> None:
+    labels = json.loads(docker("image", "inspect", "--format", "{{json .Config.Labels}}", image))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert labels["org.opencontainers.image.licenses"] == project["license"]
 
 
 @pytest.mark.parametrize("is_folder", [False, True])

@@ -1,10 +1,11 @@
 """The commands of deploy/nightly.yaml, run by bash as GitHub runs them, against the stand-ins for S3 and a function."""
 
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,11 +38,39 @@ class Info(Handler):
         self.reply(self.status, {}, content.encode())
 
 
+class Steps:
+    """The steps of the workflow, in a folder as the workflow has it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        (self._undone,) = re.findall(r"^\$\{\{ failure\(\) && steps.check.outputs.code == '(\d)' \}\}$", UNDO["if"])
+
+    def publish(self, bundle: Path) -> None:
+        (self._folder / "bundle").symlink_to(bundle)
+        assert self._run(PUBLISH) == 0
+
+    def check(self) -> bool | None:
+        """Run the step `check`, and return None if it succeeded, or whether the step `undo` would run."""
+        outputs = self._folder / "outputs"
+        outputs.write_text("")
+        if self._run(CHECK["run"]) == 0:
+            return None
+        return outputs.read_text() == f"code={self._undone}\n"
+
+    def undo(self) -> None:
+        assert self._run(UNDO["run"]) == 0
+
+    def _run(self, script: str) -> int:
+        command = ["bash", "--noprofile", "--norc", "-e", "-c", script]
+        environment = os.environ | {"GITHUB_OUTPUT": str(self._folder / "outputs")}
+        return subprocess.run(command, cwd=self._folder, env=environment, check=False).returncode
+
+
 @pytest.fixture
-def shell(
+def steps(
     tmp_path: Path, url: str, endpoint: str, keys: dict[str, str], store: Store, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Any]:
-    """Return what runs a step in a folder as the workflow has it, and returns the exit code."""
+) -> Iterator[Steps]:
+    """The steps, with S3 and a function."""
     for name in ("semsearch", "deploy"):
         (tmp_path / name).symlink_to(ROOT / name)
     commands = tmp_path / ".venv" / "bin"
@@ -55,27 +84,7 @@ def shell(
         for name, value in (variables | {"SECONDS_TO_SWITCH": "0"}).items():
             monkeypatch.setenv(name, value)
 
-        def run_step(script: str) -> int:
-            command = ["bash", "--noprofile", "--norc", "-e", "-c", script]
-            return subprocess.run(command, cwd=tmp_path, check=False).returncode
-
-        yield run_step
-
-
-@pytest.fixture
-def check(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool | None]:
-    """Return what runs the step `check`, and returns None if it succeeded, or whether the step `undo` would run."""
-    outputs = tmp_path / "outputs"
-    monkeypatch.setenv("GITHUB_OUTPUT", str(outputs))
-    (wanted,) = re.findall(r"^\$\{\{ failure\(\) && steps.check.outputs.code == '(\d)' \}\}$", UNDO["if"])
-
-    def run_check() -> bool | None:
-        outputs.write_text("")
-        if shell(CHECK["run"]) == 0:
-            return None
-        return outputs.read_text() == f"code={wanted}\n"
-
-    return run_check
+        yield Steps(tmp_path)
 
 
 SWITCHED = {"bundle": {"version": "VERSION", "error": None}}
@@ -103,70 +112,50 @@ FAILURES: dict[str, tuple[int, dict[str, Any], bool, bool]] = {
 
 @pytest.mark.slow  # the tests below run the same step
 def test_a_version_that_is_not_served_is_undone(
-    shell: Any,
-    check: Callable[[], bool | None],
-    store: Store,
-    publish: Publish,
-    bundles: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    steps: Steps, store: Store, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     oldest, before = publish(bundles[0]), publish(bundles[1])
-    (tmp_path / "bundle").symlink_to(bundles[2])
-    assert shell(PUBLISH) == 0
+    steps.publish(bundles[2])
     assert store.pointer().version not in (oldest, before)
     for name, (status, content, serves_older, is_undone) in FAILURES.items():
         monkeypatch.setattr(Info, "status", status)
         monkeypatch.setattr(Info, "content", content)
         monkeypatch.setattr(Info, "version", before if serves_older else "")
-        assert check() is is_undone, name
+        assert steps.check() is is_undone, name
     monkeypatch.setattr(Info, "status", 200)
     monkeypatch.setattr(Info, "content", SWITCHED)
-    assert check() is None
-    assert shell(UNDO["run"]) == 0
+    assert steps.check() is None
+    steps.undo()
     assert store.pointer().version == before
 
 
 def test_texts_stay_if_the_key_was_revoked(
-    check: Callable[[], bool | None], publish: Publish, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    steps: Steps, publish: Publish, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "published.json").write_text(json.dumps({"version": publish(bundle), "replaced": None}))
     monkeypatch.setattr(Info, "status", 401)
-    assert check() is False
+    assert steps.check() is False
 
 
 def test_nothing_is_undone_if_the_texts_were_unchanged(
-    shell: Any,
-    check: Callable[[], bool | None],
-    store: Store,
-    publish: Publish,
-    bundles: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    steps: Steps, store: Store, publish: Publish, bundles: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(bundles[0])
     before = publish(bundles[1])
     (tmp_path / "published.json").write_text(run("publish", bundles[1], store.url, "--json").out)
     monkeypatch.setattr(Info, "status", 503)
-    assert check() is True
-    assert shell(UNDO["run"]) == 0
+    assert steps.check() is True
+    steps.undo()
     assert store.pointer().version == before
 
 
 def test_a_version_that_somebody_made_current_during_the_check_stays(
-    shell: Any,
-    check: Callable[[], bool | None],
-    store: Store,
-    publish: Publish,
-    bundles: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    steps: Steps, store: Store, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(bundles[0])
-    (tmp_path / "bundle").symlink_to(bundles[1])
-    assert shell(PUBLISH) == 0
+    steps.publish(bundles[1])
     repaired = publish(bundles[2])
     monkeypatch.setattr(Info, "content", SWITCHED)
-    assert check() is True  # another version is served
-    assert shell(UNDO["run"]) == 0
+    assert steps.check() is True  # another version is served
+    steps.undo()
     assert store.pointer().version == repaired

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.hits import Hit, Scored
 from semsearch.engine.loading import LoadedTexts, load
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query, SearchError
@@ -25,6 +26,7 @@ BOOST: dict[str, Any] = {
     "sold": {"log": True, "weight": 0.05},
     "tags": {"equals": "new", "weight": 0.03},
 }
+SOLD = {"sold": BOOST["sold"]}  # depends on no clock
 ROWS = 250
 
 
@@ -85,6 +87,26 @@ def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(catalogu
     assert [hit["id"] for hit in second] == [hit["id"] for hit in best[10:]]
     red = find(catalogue, replace(query, filter={"tags": "red"}, num_results=5)).results
     assert [hit["id"] for hit in red] == [hit["id"] for hit in best if "red" in hit["metadata"].get("tags", ())][:5]
+
+
+@pytest.mark.parametrize("refined", [{}, {"boost": SOLD}, {"min_score": 0.01}, {"boost": SOLD, "min_score": 0.2}])
+def test_sorting_all_texts_with_a_word_makes_hits_of_the_page_alone(
+    catalogue: LoadedTexts, monkeypatch: pytest.MonkeyPatch, refined: dict[str, Any]
+) -> None:
+    query = Query("wooden river door", ROWS, "keyword", **refined)
+    ranked = [hit for hit in find(catalogue, query).results if "in_stock" in hit["metadata"]]
+    expected = sorted(ranked, key=lambda hit: hit["metadata"]["in_stock"])
+    made, hits_of = list[int](), Scored.hits
+
+    def counted(scored: Scored) -> list[Hit]:
+        made.append(len(scored.rows))
+        return hits_of(scored)
+
+    monkeypatch.setattr(Scored, "hits", counted)
+    found = find(catalogue, replace(query, sort={"in_stock": "asc"}, num_results=5, offset=2))
+    assert found.results == expected[2:7]
+    assert len(ranked) > 100
+    assert sum(made) <= 10
 
 
 def test_a_list_has_the_largest_boosts_first_and_a_sort_comes_before_them(catalogue: LoadedTexts) -> None:

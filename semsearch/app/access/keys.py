@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from semsearch.app.children import Handover  # workers of a server have one; a function has none
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that browsers on this machine send for its own servers
-SECONDS_TO_DISCARD = 5.0  # for the body of a caller without a key, who could otherwise keep a connection
+# maximum seconds to read the body of a caller without a key, who could otherwise keep a connection
+SECONDS_TO_DISCARD = 5.0
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
 
 
@@ -168,16 +169,18 @@ def accepted_hosts(address: str, settings: Settings) -> tuple[str, ...]:
 
 
 def describe_keys(document: dict[str, Any]) -> None:
-    """Declare in an OpenAPI document which operations need a key."""
+    """Declare in an OpenAPI document which operations need a key, and what they answer without one that can be used."""
     document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
     document["security"] = [{"ApiKey": []}]
     usual = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorReply.__name__}"}}}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            # a 401 has the form of the route's other errors
-            content = operation["responses"].get("500", {}).get("content", usual)
             if path in OPEN_PATHS and method in ("get", "head"):
                 operation["security"] = []
-            else:
-                refusal = {"description": "no API key", "headers": {"WWW-Authenticate": {"schema": {"type": "string"}}}}
-                operation["responses"]["401"] = refusal | ({} if method == "head" else {"content": content})
+                continue
+            body = {}
+            if method != "head":  # the form of the route's other errors
+                body = {"content": operation["responses"].get("500", {}).get("content", usual)}
+            refusal = {"description": "no API key", "headers": {"WWW-Authenticate": {"schema": {"type": "string"}}}}
+            operation["responses"]["401"] = refusal | body
+            operation["responses"]["503"] = {"description": "the key's filter does not fit the bundle"} | body

@@ -46,7 +46,7 @@ from semsearch.engine.keyword.analyzer import (
     stop_words_of,
     unfinished_words,
 )
-from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Matches, Postings, Term
+from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Matches, Postings, Term, damaged_row
 from semsearch.engine.tensors import DAMAGED, AnyArray, TensorsError, check_ascending, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
@@ -172,9 +172,15 @@ class Keywords:
         if correct and unknown - required:
             from semsearch.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
-            misspelled = find_corrections(text, unknown - required, sum(map(len, terms)), self)
+            try:
+                misspelled = [*find_corrections(text, unknown - required, sum(map(len, terms)), self)]
+            except UnicodeDecodeError as error:
+                raise TensorsError(f"{self._path}: words: {error}, expected UTF-8; {DAMAGED}") from error
             for word, repeats, corrected[word] in misspelled:
                 replacing, replacing_synonyms = self._replacing(corrected[word], repeats * CORRECTED_WEIGHT)
+                if not replacing:
+                    found = f"one of the words {', '.join(corrected[word])} that no text has"
+                    raise TensorsError(f"{self._path}: words: {found}, expected words of the texts; {DAMAGED}")
                 terms.append(Term(replacing))
                 completed |= replacing_synonyms
                 attainable += terms[-1].bound
@@ -254,10 +260,13 @@ class Keywords:
         holds = np.zeros(self._rows, np.bool_)
         for stem in self._stems:
             terms = self._split_by(stem, text)
-            if terms:
-                holds[self._common_rows(terms)] = True
-            else:
+            if not terms:
                 holds[:] = True
+                continue
+            try:
+                holds[self._common_rows(terms)] = True
+            except IndexError as error:
+                raise damaged_row(error) from error
         return holds
 
     def _synonyms(self, term: str, repeats: float, counts: Collection[str]) -> dict[str, Postings]:
@@ -284,7 +293,7 @@ class Keywords:
         ends = self._ends[first : end + 1]
         offsets = check_ascending(ends, len(self._holders), f"{self._path}: postings").astype(np.intp)
         if self._view is not None:
-            is_allowed = self._view[0][self._holders[offsets[0] : offsets[-1]]]
+            is_allowed = _among(self._view[0], self._holders[offsets[0] : offsets[-1]])
             offsets = np.concatenate([[0], np.cumsum(is_allowed)])[offsets - offsets[0]]
         uses = np.diff(offsets)
         if not set(MARKS_OF_CODES).intersection(key):
@@ -360,13 +369,22 @@ class Keywords:
         rows, impacts = self._holders[begin:end], self._impacts[begin:end]
         scale = float(self._scales[place])
         if self._view is not None:
-            is_allowed = self._view[0][rows]
+            is_allowed = _among(self._view[0], rows)
             scale /= _idf(self._rows, len(rows))
             rows, impacts = rows[is_allowed], impacts[is_allowed].astype(np.float32)
             share = float(impacts.max(initial=0)) / LARGEST_IMPACT  # the largest impact can be that of another row
             impacts /= share or 1.0
             scale *= share * _idf(self._count, len(rows))
         return Postings(rows, impacts, np.float32(min(scale, most) * factor))
+
+
+def _among(allowed: Mask, rows: AnyArray) -> Mask:
+    """Return which rows of postings (n,) are allowed. Raises TensorsError if one is damaged."""
+    try:
+        among: Mask = allowed[rows]
+    except IndexError as error:
+        raise damaged_row(error) from error
+    return among
 
 
 def _idf(rows: int, count: int) -> float:

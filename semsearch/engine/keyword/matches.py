@@ -17,8 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
+from semsearch.engine.bundle import KEYWORDS
 from semsearch.engine.hits import DECIMALS, Hit, Mask, Rows, Scored, largest
-from semsearch.engine.tensors import AnyArray, Array
+from semsearch.engine.tensors import DAMAGED, AnyArray, Array, TensorsError
 
 RowScores = Array[np.float32]
 Correction = Mapping[str, Sequence[str]]  # the words that replace a word of a query, each with its terms
@@ -58,6 +59,11 @@ class Postings:
         return scores
 
 
+def damaged_row(error: IndexError) -> TensorsError:
+    """Return the error for a posting whose row is none of the corpus: NumPy finds it when the row is used."""
+    return TensorsError(f"{KEYWORDS}: a posting has a row that is not there ({error}); {DAMAGED}")
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """A term of a query and its synonyms, or what replaces a misspelled word: a row counts the one that scores most.
@@ -77,14 +83,17 @@ class Term:
         return max(float(postings.weight) for postings in self.alternatives) * LARGEST_IMPACT
 
     def add_to(self, scores: RowScores) -> None:
-        """Add this term's part to the scores of all rows, (rows,)."""
-        if len(self.alternatives) == 1:
-            np.add.at(scores, *self.alternatives[0].read())
-            return
-        best = np.zeros_like(scores)
-        for postings in self.alternatives:
-            np.maximum.at(best, *postings.read())
-        scores += best
+        """Add this term's part to the scores of all rows, (rows,). Raises TensorsError if a row of it is damaged."""
+        try:
+            if len(self.alternatives) == 1:
+                np.add.at(scores, *self.alternatives[0].read())
+                return
+            best = np.zeros_like(scores)
+            for postings in self.alternatives:
+                np.maximum.at(best, *postings.read())
+            scores += best
+        except IndexError as error:
+            raise damaged_row(error) from error
 
     def look_up(self, rows: AnyArray) -> RowScores:
         """Return this term's parts of the scores of some rows, (n,) uint32."""

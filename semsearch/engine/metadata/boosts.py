@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from semsearch.engine.hits import DECIMALS, Find, Hit, Mask, Rows, Scored
+from semsearch.engine.hits import DECIMALS, Find, FindRows, Hit, Mask, Rows, Scored
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, Columns
 from semsearch.engine.metadata.filters import FilterError, read_operand
 from semsearch.engine.tensors import Array
@@ -94,12 +94,14 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
     return total
 
 
-def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Columns, mode: str, now: float) -> Find:
-    """Return a function like `find` that ranks the candidates, the best rows of `find`, by their boosted scores.
+def boosted(
+    find: Find, find_rows: FindRows, boosts: Sequence[Boost], columns: Columns, mode: str, now: float
+) -> tuple[Find, FindRows]:
+    """Return functions like these two of a ranking that order its first rows, the candidates, by their boosted scores.
 
-    Hits behind the candidates keep their order. mode is the key in the `scores` of a hit for the score before boosts.
+    Rows behind the candidates keep their order. mode is the key in the `scores` of a hit for the score before boosts.
     """
-    rows, scores, parts = candidates
+    rows, scores, parts = find_rows(MOST_BOOSTED)
     added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
     sums = np.round(scores + added, DECIMALS)
     best = Scored(rows, sums, {**parts, mode: scores, "boost": added})
@@ -114,4 +116,11 @@ def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Co
             return first
         return (first + [hit for hit in find(count, mask) if hit.row not in boosted_rows])[:count]
 
-    return find_boosted
+    def find_boosted_rows(count: int) -> Scored:
+        first, others = best.take(order), find_rows(count)
+        behind = others.take(np.flatnonzero(~np.isin(others.rows, rows)))
+        return Scored(
+            np.concatenate((first.rows, behind.rows))[:count], np.concatenate((first.scores, behind.scores))[:count]
+        )
+
+    return find_boosted, find_boosted_rows

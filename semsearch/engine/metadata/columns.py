@@ -102,7 +102,7 @@ def stored_value(kind: str, value: object) -> Stored:
 class Column:
     """One column: its type, the corpus's number of rows, and the tensors that the module describes.
 
-    Each method returns (rows,) bool. A row with a list matches if one of its values does.
+    A method that compares returns (rows,) bool. A row with a list matches if one of its values does.
     """
 
     kind: str
@@ -111,6 +111,11 @@ class Column:
     codes: AnyArray | None
     rows: AnyArray | None
     present: AnyArray | None
+
+    def string(self, code: int) -> str:
+        """Return a string by its code. Raises TensorsError if it is damaged."""
+        assert not isinstance(self.values, np.ndarray)  # the strings of a column are Strings
+        return self.values.text(code)
 
     def exists(self) -> Mask:
         """Return the rows that have a value."""
@@ -227,12 +232,14 @@ class Columns:
             self._tensors = map_tensors(path)
         self._open: dict[str, Column] = {}
 
-    @property
+    @cached_property
     def sections(self) -> AnyArray | None:
         """The number of each row's section, (rows,) uint32; None if the texts are no passages of documents."""
         if SECTIONS not in self._tensors:
             return None
-        return self._tensors.require(SECTIONS, [self.count], np.uint32)
+        sections = self._tensors.require(SECTIONS, [self.count], np.uint32)
+        self._check_below(SECTIONS, sections, self.count)
+        return sections
 
     def __getitem__(self, name: str) -> Column:
         """Return one column. Raises KeyError if there is none of this name, and TensorsError if it is damaged.
@@ -316,6 +323,10 @@ class PickedStrings:
 
     def __getitem__(self, place: int) -> bytes:
         return self._strings[int(self._places[place])]
+
+    def text(self, place: int) -> str:
+        """Return one string."""
+        return self._strings.text(int(self._places[place]))
 
 
 def sort_strings(strings: Strings) -> tuple[Rows, Rows]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from semsearch.engine.bundle import COLUMNS
 from semsearch.engine.hits import Mask
-from semsearch.engine.metadata.columns import EPOCH, Column
-from semsearch.engine.tensors import AnyArray
+from semsearch.engine.metadata.columns import EPOCH, STRING_TYPES, Column
+from semsearch.engine.tensors import DAMAGED, AnyArray, TensorsError
 
 MOST_FACET_VALUES = 100  # maximum values of a facet that are returned
 MOST_RANGES = 10  # maximum ranges of a facet
@@ -57,6 +58,10 @@ def _count_ranges(kind: str, values: AnyArray, counts: AnyArray) -> list[dict[st
     values is (n,) and ascends; counts is (n,).
     """
     low, high = values[0].item(), values[-1].item()
+    if kind == "date":
+        _stored_date(low), _stored_date(high)  # raise TensorsError
+    elif not math.isfinite(low) or not math.isfinite(high):
+        raise TensorsError(f"{COLUMNS}: found the numbers {low} and {high}, expected finite ones; {DAMAGED}")
     totals = np.concatenate([[0], np.cumsum(counts)])
     borders_around = _date_borders if kind == "date" else _number_borders
     for borders in borders_around(low, high):
@@ -109,23 +114,32 @@ def _show_range(kind: str, *ends: Any) -> dict[str, Any]:
 
 
 def _json_value(column: Column, value: Any) -> Any:
+    if column.kind in STRING_TYPES:
+        return column.string(int(value))
     if column.codes is not None:
         value = column.values[int(value)]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogatepass")
     number = value.item()
     match column.kind:
         case "boolean":
             return bool(number)
         case "date":
-            return _iso_date(number)
+            return _stored_date(number)
     return number
+
+
+def _stored_date(microseconds: int) -> str:
+    """Return a date of a column as `_iso_date` does. Raises TensorsError if no document can have it."""
+    try:
+        return _iso_date(microseconds)
+    except OverflowError as error:
+        found = f"a date {microseconds} microseconds from 1970"
+        raise TensorsError(f"{COLUMNS}: found {found}, expected the years 1 to 9999; {DAMAGED}") from error
 
 
 def _iso_date(microseconds: int) -> str:
     """Return a moment, in microseconds since 1970, as ISO 8601 in UTC.
 
-    It is in another zone if its year in UTC is not within 1 to 9999.
+    It is in another zone if its year in UTC is not within 1 to 9999. Raises OverflowError if it is so in every zone.
     """
     try:
         moment = EPOCH + timedelta(microseconds=microseconds)

@@ -81,7 +81,7 @@ def require_mode(out: Path, left_out: int, place: str, name: str) -> None:
     The source that the index was made from may leave texts out: those were removed there.
     """
     info = texts_of(out)
-    if info is None or not left_out or has_texts_of(out, place, name):
+    if info is None or not left_out or is_same_place(out, info, place, name):
         return
     raise BundleError(
         f"{out}: has {info.rows:,} texts, of which {left_out:,} are not among the new ones and would be left out; "

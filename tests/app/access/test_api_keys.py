@@ -5,6 +5,7 @@ import json
 import logging
 import re
 import secrets
+import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,7 +26,7 @@ from semsearch.app.settings import ApiKey, Settings, SettingsError, encode_filte
 from semsearch.commands.main import dispatch
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import MAKERS
-from tests.server.running import eventually
+from tests.server.running import WAIT, eventually
 
 OLD, NEW = "old-key-0123456789", "new-key-0123456789"
 KEYS = read_settings({"API_KEYS": f"{OLD},{NEW}"})
@@ -121,8 +122,11 @@ def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., App])
         (path, method) for path, each in document["paths"].items() for method in each if "security" in each[method]
     }
     assert open_to_all == {("/", "get"), ("/health", "get")}
-    assert "401" in document["paths"]["/similar"]["post"]["responses"]
+    responses = document["paths"]["/similar"]["post"]["responses"]
+    assert responses["401"]["content"] == responses["503"]["content"] == responses["500"]["content"]
+    assert responses["503"]["description"] == "the key's filter does not fit the bundle"
     assert "401" not in document["paths"]["/health"]["get"]["responses"]
+    assert document["paths"]["/health"]["get"]["responses"]["503"]["description"] == "unhealthy"
 
 
 # --- Lambda
@@ -246,7 +250,7 @@ class Store(BaseHTTPRequestHandler):
     content = ""
     later = ""  # what the second request and those after it get instead, if anything
     named = ""  # what the parameter names
-    field = "SecretString"  # of a secret
+    field = "SecretString"  # field that holds the content of a secret
     refusals: ClassVar[list[tuple[int, str]]] = []  # statuses and types of errors that precede the next content
     asked = 0
 
@@ -288,6 +292,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
             "AWS_ACCESS_KEY_ID": "AKIA",
             "AWS_SECRET_ACCESS_KEY": "secret",
         }
+        for thread in threading.enumerate():
+            if thread.name == "keys":  # it reads them again, and would count in the next test
+                thread.join(WAIT)
         server.shutdown()
 
 
@@ -373,7 +380,6 @@ def test_a_worker_that_replaces_another_accepts_its_keys_while_aws_is_away(
     handover.write(b"x" * 2_000)  # as incomplete as if the first worker had been killed while it wrote
     third.follow(handover)
     assert names(third) == []
-    Store.refusals.clear()
 
 
 def test_a_start_that_is_throttled_tries_four_times(store: dict[str, str]) -> None:

@@ -194,7 +194,8 @@ def comparable(reply: httpx.Response) -> Any:
         for methods in content["paths"].values():
             for operation in methods.values():
                 operation.pop("security", None)
-                operation["responses"].pop("401", None)
+                for status in ("401", "503"):
+                    operation["responses"].pop(status, None)
     return reply.status_code, content
 
 

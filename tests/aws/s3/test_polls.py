@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
 from semsearch.app.reloading import reloader as reloader_module
@@ -47,14 +48,27 @@ class Sent(NamedTuple):
     switch: float  # SwitchFailed
 
 
-Poll = Callable[[float], Sent]
+class Function(NamedTuple):
+    """A function that serves the first of the bundles."""
+
+    switch: BundleReloader
+    client: httpx.Client
+    poll: Callable[[float], Sent]  # polls after some seconds, and returns the metrics of the poll
+
+
+Begin = Callable[[int], Function]
 
 
 @pytest.fixture
-def poll_of(clock: Clock, capsys: pytest.CaptureFixture[str]) -> Callable[[BundleReloader], Poll]:
-    """Return what returns, for a function, what polls after some seconds and returns the metrics of the poll."""
+def begin(
+    start: Start, publish: Publish, bundles: list[Path], clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> Begin:
+    """Return what starts a function that polls once in some seconds."""
 
-    def of(switch: BundleReloader) -> Poll:
+    def begin_with(seconds: int) -> Function:
+        publish(bundles[0])
+        switch, client = start(by_requests=True, seconds=seconds)
+
         def poll(after: float) -> Sent:
             clock.now += after
             capsys.readouterr()
@@ -63,77 +77,58 @@ def poll_of(clock: Clock, capsys: pytest.CaptureFixture[str]) -> Callable[[Bundl
             found: dict[str, list[float]] = json.loads(line)
             return Sent(*(found[name][0] for name in ("SecondsSinceLook", "LookFailed", "SwitchFailed")))
 
-        return poll
+        return Function(switch, client, poll)
 
-    return of
-
-
-def messages(caplog: pytest.LogCaptureFixture) -> set[str]:
-    """Return the messages of the errors."""
-    return {record.message for record in caplog.records if record.name == "tests" and record.levelname == "ERROR"}
+    return begin_with
 
 
-def test_a_bundle_that_is_refused_is_reported_when_that_has_lasted_until_another_one_is_current(
-    start: Start,
-    publish: Publish,
-    bundles: list[Path],
-    s3: Any,
-    url: str,
-    poll_of: Callable[[BundleReloader], Poll],
-    caplog: pytest.LogCaptureFixture,
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """Return the levels and the messages of the log."""
+    return [(record.levelname, record.message) for record in caplog.records if record.name == "tests"]
+
+
+def test_a_bundle_that_is_refused_is_logged_at_each_poll_and_reported_when_that_has_lasted_until_another_one_is_current(
+    begin: Begin, publish: Publish, bundles: list[Path], s3: Any, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    publish(bundles[0])
-    switch, _ = start(by_requests=True, seconds=60)
-    poll = poll_of(switch)
+    switch, _, poll = begin(60)
     assert poll(60) == (0, 0, 0)
     publish_manifest(s3, url, b"[]")
+    caplog.set_level("INFO", "tests")
     sent = [poll(60) for _ in range(8)]
     assert sent == [(60 * number, 0, float(number >= 7)) for number in range(1, 9)]  # 2 * 60 + 300 seconds
-    assert messages(caplog) == {SWITCH}
     publish(bundles[1])
     assert poll(60) == (0, 0, 0)
+    assert lines(caplog) == [("ERROR", SWITCH)] * 8 + [("INFO", "bundle switched")]
     assert switch.info()["failures"] == 8
 
 
 def test_what_cannot_be_looked_for_is_reported_as_such(
-    start: Start,
-    publish: Publish,
-    bundle: Path,
-    proxy: Proxy,
-    poll_of: Callable[[BundleReloader], Poll],
-    caplog: pytest.LogCaptureFixture,
+    begin: Begin, proxy: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
-    publish(bundle)
-    switch, _ = start(by_requests=True, seconds=60)
-    poll = poll_of(switch)
+    _, _, poll = begin(60)
     proxy.fail("current.json", refuse(503, "SlowDown"))
     assert poll(60) == (60, 0, 0)
     assert poll(360) == (420, 1, 0)
-    assert messages(caplog) == {LOOK}
+    assert lines(caplog) == [("ERROR", LOOK)] * 2
     proxy.faults.clear()
     assert poll(60) == (0, 0, 0)
 
 
-def test_the_first_failure_after_a_long_pause_is_not_reported(
-    start: Start, publish: Publish, bundle: Path, proxy: Proxy, poll_of: Callable[[BundleReloader], Poll]
-) -> None:
+def test_the_first_failure_after_a_long_pause_is_not_reported(begin: Begin, proxy: Proxy) -> None:
     """A function that was frozen, or restored from a snapshot, has not looked for hours, and nothing is wrong."""
-    publish(bundle)
-    switch, _ = start(by_requests=True, seconds=60)
-    poll = poll_of(switch)
+    _, _, poll = begin(60)
     proxy.fail("current.json", refuse(503, "SlowDown"))
     assert poll(86_400) == (86_400, 0, 0)
     assert poll(60) == (86_460, 1, 0)
 
 
 def test_a_function_that_seldom_polls_looks_again_a_minute_after_a_failure(
-    start: Start, publish: Publish, bundle: Path, proxy: Proxy, clock: Clock, poll_of: Callable[[BundleReloader], Poll]
+    begin: Begin, proxy: Proxy, clock: Clock
 ) -> None:
     """So that the metric comes while the failure lasts, and a hiccup does not cost an hour."""
-    publish(bundle)
-    switch, client = start(by_requests=True, seconds=3600)
+    switch, client, poll = begin(3600)
     proxy.fail("current.json", refuse(503, "SlowDown"))
-    assert poll_of(switch)(3600) == (3600, 0, 0)
+    assert poll(3600) == (3600, 0, 0)
     proxy.faults.clear()
     clock.now += 59
     ask(client)

@@ -48,17 +48,8 @@ NAMES = [
     *("isBase64Encoded", "path", "rawPath", "httpMethod", "method", "stage", "identity", "sourceIp", "Records", "text"),
     *("queryStringParameters", "multiValueQueryStringParameters", "rawQueryString", "host", "x-forwarded-port"),
     *("x-forwarded-proto", "content-type", "content-length", "refusal", "log_as", "is_direct", "methodArn"),
-    *(
-        "detail-type",
-        "source",
-        "raw_path",
-        "serviceArn",
-        "actionGroup",
-        "apiPath",
-        "function",
-        "parameters",
-        "requestBody",
-    ),
+    *("detail-type", "source", "raw_path", "serviceArn", "actionGroup", "apiPath", "function", "parameters"),
+    "requestBody",
 ]
 STRINGS = [
     *("", "2.0", "1.0", "x:abc", "[::1]:443", "443,80", "true", "%%%", "e30=", "\ud800", "żółć", "a\nb", "9" * 5000),

@@ -1,6 +1,6 @@
 """POST /v1/embeddings and GET /v1/models: what clients of OpenAI's embeddings request. Imported when first requested.
 
-The requests and replies are those of https://developers.openai.com/api/reference/resources/embeddings, with two
+The requests and replies are those of https://developers.openai.com/api/reference/resources/embeddings, with three
 differences. No token ids are taken: those of OpenAI's tokenizers mean other words to this model. A text of too many
 tokens is truncated, and `usage` counts such texts. Any `model` is taken, because many clients can only send the name of
 one of OpenAI's; the reply names the model that answered.
