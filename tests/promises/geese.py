@@ -47,10 +47,12 @@ def reranked(tmp_path_factory: pytest.TempPathFactory) -> Search:
 
 def ask(search: Search, mode: str, **fields: Any) -> str:
     """Return the ids that a search finds in one of the columns, in their order; at most 100 unless fields say more."""
-    return " ".join(ids_of(search.search(**{"top_k": 100} | ARGUMENTS[mode] | fields)))
+    arguments: dict[str, Any] = {"top_k": 100} | ARGUMENTS[mode] | fields
+    return " ".join(ids_of(search.search(**arguments)))
 
 
 def groups(search: Search, mode: str, **fields: Any) -> list[str]:
     """Return the value of each group, and the ids of its texts."""
-    hits = search.search(**{"group_by": "river", "top_k": 100} | ARGUMENTS[mode] | fields)
+    arguments: dict[str, Any] = {"group_by": "river", "top_k": 100} | ARGUMENTS[mode] | fields
+    hits = search.search(**arguments)
     return [f"{hit.group}: {' '.join(ids_of([hit, *hit.other_passages]))}" for hit in hits]

@@ -77,7 +77,6 @@ def find(search: Search, mode: Any, text: str, **fields: Any) -> str:
         ("get_default", "name named"),
         ("`get_default()`", "name named"),
         ("get default", "named name"),
-        ("what is get_default", "named name"),
     ],
 )
 def test_words_and_words_between_quotation_marks_and_a_name(words: Search, mode: str, text: str, found: str) -> None:
