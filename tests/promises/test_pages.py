@@ -115,7 +115,7 @@ def test_a_group_has_its_best_texts_up_to_its_size(geese: Search, mode: str, siz
         assert f"north: {texts}" in groups(geese, mode, group_size=size)
 
 
-@pytest.mark.promise("rerank")
+@pytest.mark.promise("rerank", "RerankOptions.candidates")
 @pytest.mark.parametrize(
     ("mode", "three", "every"),
     [
