@@ -24,6 +24,7 @@ def test_a_page_begins_after_the_offset_and_ends_with_the_last_text(geese: Searc
     every = ORDERS[mode].split()
     assert ask(geese, mode, top_k=3, offset=0).split() == every[:3]
     assert ask(geese, mode, top_k=3, offset=3).split() == every[3:6]
+    assert ask(geese, mode, top_k=2, offset=1).split() == every[1:3]
     assert ask(geese, mode, top_k=3, offset=6).split() == every[6:]
     assert ask(geese, mode, top_k=1, offset=len(every) - 1).split() == every[-1:]
     assert ask(geese, mode, top_k=3, offset=len(every)) == ""

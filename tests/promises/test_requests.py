@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from semsearch import Search
-from semsearch.search.query import CHARACTERS_PER_TEXT
-from tests.promises.conftest import corpus_of, ids_of
+from tests.promises.conftest import SearchOf, corpus_of, ids_of
 from tests.promises.geese import ARGUMENTS, GEESE, MODES, ORDERS, ask
 from tests.world import add_table, write_bundle
 
@@ -17,12 +16,12 @@ from tests.world import add_table, write_bundle
 @pytest.mark.parametrize("mode", MODES)
 def test_a_text_has_a_character_at_least_and_a_limit(geese: Search, mode: Any) -> None:
     assert ids_of(geese.search("goose", mode=mode, top_k=1)) == ["a"]
-    longest = "goose ".ljust(CHARACTERS_PER_TEXT, "x")
+    longest = "goose ".ljust(65_536, "x")
     assert ids_of(geese.search(longest, mode=mode, top_k=1)) == ["a"]
     for wrong, message in (
         ("", "expected words, not an empty or blank text"),
         (" \n", "expected words, not an empty or blank text"),
-        (longest + "x", f"{CHARACTERS_PER_TEXT + 1} characters, at most {CHARACTERS_PER_TEXT}"),
+        (longest + "x", "65537 characters, at most 65536"),
     ):
         with pytest.raises(ValueError, match=message):
             geese.search(wrong, mode=mode)
@@ -139,6 +138,14 @@ def test_a_snippet_is_the_text_or_the_part_around_the_best_sentence(highlighted:
     assert long["start"] == (0 if mode == "listing" else SENTENCE)
     shown = [long["text"][start:end] for start, end in long["highlights"]]
     assert shown == [LONG[start:end] for start, end in texts["long"].highlights]
+
+
+@pytest.mark.promise("highlights")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_snippet_has_240_characters_at_most(search_of: SearchOf, mode: Any) -> None:
+    texts = ["goose ".ljust(length, "x") for length in (239, 240, 241)]
+    hits = search_of([{"text": text} for text in texts]).search("goose", mode=mode, highlights=True)
+    assert {hit.id: (hit.snippet or {})["text"] for hit in hits} == {"0": texts[0], "1": texts[1], "2": texts[1]}
 
 
 @pytest.mark.promise("highlights")

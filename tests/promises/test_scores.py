@@ -66,12 +66,15 @@ def test_the_least_score_holds_in_each_other_order(geese: Search, reranked: Sear
     assert ask(reranked, mode, min_score=next_score, rerank=8) == "a b"
 
 
-@pytest.mark.promise("min_score")
+@pytest.mark.promise("min_score", "boost")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_text_is_found_with_just_the_floor_and_not_below_it(geese: Search, tmp_path: Path, mode: str) -> None:
-    for number, (floor, found) in enumerate(zip(scores_around(geese, mode, "c1"), ("a b c1 c2", "a b"), strict=True)):
-        folder = write_bundle(tmp_path / str(number), corpus_of(GEESE))
-        assert ask(Search(add_floor(folder, {mode: floor})), mode, min_score="floor") == found
+    score, next_score = scores_around(geese, mode, "c1")
+    dear_first = {"price": {"log": True, "weight": 10}}
+    for floor, found, boosted in ((score, "a b c1 c2", "a c1 b c2"), (next_score, "a b", "a b")):
+        search = Search(add_floor(write_bundle(tmp_path / str(floor), corpus_of(GEESE)), {mode: floor}))
+        assert ask(search, mode, min_score="floor") == found
+        assert ask(search, mode, min_score="floor", boost=dear_first) == boosted
 
 
 @pytest.mark.promise("boost")
@@ -118,9 +121,10 @@ def test_what_a_boost_adds(geese: Search, search_of: SearchOf, mode: Any) -> Non
         **{"-2": 0, "-1": 0, "0": 0, "4": 0},
         "1": round(2 * math.log(2), 6),
     }
-    hits = geese.search("goose", mode=mode, top_k=8, boost={"seen": {"half_life": "1h", "weight": 2}})
-    added = {hit.id: (hit.scores or {})["boost"] for hit in hits}
-    assert added == dict.fromkeys(added, 0) | {"c1": 2}  # a date in the future counts as now
+    for half_life, old in (("1h", 0), ("999999w", 2)):
+        hits = geese.search("goose", mode=mode, top_k=8, boost={"seen": {"half_life": half_life, "weight": 2}})
+        added = {hit.id: round((hit.scores or {})["boost"]) for hit in hits}
+        assert added == dict.fromkeys(added, 0) | {"c1": 2, "d": old, "g": old}  # a date in the future counts as now
 
 
 @pytest.mark.promise("fusion_weight")

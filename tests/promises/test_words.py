@@ -18,8 +18,9 @@ TEXTS = {
     "parts": "order AB for 1234 people",
     "sofa": "a red sofa",
     "couch": "a blue couch",
-    "name": "call get_default at first, and then the others",
-    "named": "get the default, the default, the default",
+    "heading": "a further passage",
+    "name": "set multiple=True at first, and then the others",
+    "named": "multiple and true, multiple and true, multiple and true",
     "elephant": "elephant",
     "cabbage": "cabbage",
     "wood": "wood",
@@ -32,7 +33,8 @@ in_both_modes = pytest.mark.parametrize("mode", WITH_WORDS)
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Search:
     """The index of TEXTS, in which a sofa is a couch."""
-    corpus = corpus_of([{"id": id, "text": text} for id, text in TEXTS.items()])
+    rows: list[dict[str, Any]] = [{"id": id, "text": text} for id, text in TEXTS.items()]
+    corpus = corpus_of([row | {"headings": ["multiple=True"]} if row["id"] == "heading" else row for row in rows])
     options = KeywordOptions(synonyms=[["sofa", "couch"]])
     return Search(write_bundle(tmp_path_factory.mktemp("words") / "bundle", corpus, options))
 
@@ -74,9 +76,9 @@ def find(search: Search, mode: Any, text: str, **fields: Any) -> str:
         ('"zebra" goose', ""),
         ('"goose" "zebra"', ""),
         ("order AB-1234", "code parts"),
-        ("get_default", "name named"),
-        ("`get_default()`", "name named"),
-        ("get default", "named name"),
+        ("multiple=True", "heading name named"),
+        ("`MULTIPLE=true`", "heading name named"),
+        ("multiple true", "named name"),
     ],
 )
 def test_words_and_words_between_quotation_marks_and_a_name(words: Search, mode: str, text: str, found: str) -> None:
