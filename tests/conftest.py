@@ -26,6 +26,7 @@ from tests.export_fixtures import (
     whole,
 )
 from tests.project import ROOT
+from tests.promises.geese import geese, reranked
 from tests.world import bundle, bundle_copy, client, connect, corpus, embedder, make_app, manifest
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)

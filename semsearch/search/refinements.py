@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch.engine.hits import DECIMALS, MOST_HITS, Hit, Mask
-from semsearch.engine.keyword.highlights import TermsOfWords, highlight
+from semsearch.engine.keyword.highlights import TermsOfWords, beginning, highlight
 from semsearch.engine.loading import Loaded, LoadedTexts
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
@@ -239,20 +239,21 @@ def add_highlights(
     mode: str,
     others: Set[str] = frozenset(),
 ) -> None:
-    """Add `highlights` and `snippet` to results; texts are theirs. Without a query, there are no highlights.
+    """Add `highlights` and `snippet` to results; texts are theirs.
 
-    The highlights of a snippet count in the snippet; all other ranges count in the text. others are the terms that
-    replace misspelled words of the query or complete its last word.
+    Without a query, a snippet is the beginning of the text, and there are no highlights. The highlights of a
+    snippet count in the snippet; all other ranges count in the text. others are the terms that replace misspelled words
+    of the query or complete its last word.
     """
     corpus = bundle.manifest.corpus
-    terms = TermsOfWords(query or "", corpus.keywords.stemmers if corpus.keywords else [None], others)
-    found = highlight(texts, terms, marks_words=mode != "semantic")
+    if query:
+        terms = TermsOfWords(query, corpus.keywords.stemmers if corpus.keywords else [None], others)
+        found = highlight(texts, terms, marks_words=mode != "semantic")
+    else:
+        found = [beginning(text) for text in texts]
     for result, text, parts in zip(results, texts, found, strict=True):
         start, end = parts.snippet
-        if query:
-            ranges = [one for one in parts.ranges if one[0] < one[1]]
-        else:
-            ranges = []
+        ranges = [one for one in parts.ranges if one[0] < one[1]]
         inside = [(max(first, start) - start, min(last, end) - start) for first, last in ranges]
         result["highlights"] = ranges
         result["snippet"] = {

@@ -25,6 +25,7 @@ def floored(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     return load(add_reranker(add_floor(copy, FLOORS), 0.5))
 
 
+@pytest.mark.promise("min_score")
 @pytest.mark.parametrize("mode", [*MODES, None])  # hybrid is the default
 def test_the_floor_is_the_number_that_was_measured_for_the_mode(floored: Loaded, mode: str | None) -> None:
     found = find(floored, Query(TEXT, 100, mode, min_score=FLOOR)).results
@@ -32,6 +33,7 @@ def test_the_floor_is_the_number_that_was_measured_for_the_mode(floored: Loaded,
     assert 0 < len(found) < len(find(floored, Query(TEXT, 100, mode)).results)
 
 
+@pytest.mark.promise("min_score")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("later", [{"boost": {"chapter": {"log": True, "weight": 1.0}}}, {"rerank": 50}])
 def test_the_floor_is_for_scores_before_boosts_and_reranking(floored: Loaded, mode: str, later: dict[str, Any]) -> None:

@@ -59,6 +59,13 @@ def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool)
     return highlights
 
 
+def beginning(text: str) -> Highlight:
+    """Return what a list of texts without a query shows of one: no ranges, and a snippet from its first word on."""
+    first = SENTENCE.search(text)
+    start = first.start() if first else 0
+    return Highlight([], _snippet(text, (start, start), start))
+
+
 def _rank(scored: tuple[float, Range]) -> tuple[float, bool]:
     """Return what orders sentences: the score, and of equal scores whether it is more than a label, such as Warning."""
     score, (start, end) = scored

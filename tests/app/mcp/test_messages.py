@@ -273,6 +273,7 @@ def test_each_tool_has_a_valid_name_and_schemas_that_hold(library: httpx.Client)
         assert content_of(call(library, tool["name"], **arguments))
 
 
+@pytest.mark.promise("SearchArguments.query")
 def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(library: httpx.Client) -> None:
     found = content_of(call(library, "search", query="the baker sold apples"))["results"]
     snippet = "The baker sold apples."
@@ -301,12 +302,14 @@ def test_a_floor_is_offered_and_search_says_when_the_best_hit_is_below_it_and_re
     assert content_of(call(client, OWN, text="mortgage", min_score="floor"))["results"] == []
 
 
+@pytest.mark.promise("ListArguments.offset")
 def test_documents_are_listed_with_their_paths_and_titles_page_by_page(library: httpx.Client) -> None:
     found = content_of(call(library, "list_documents"))
     assert found == {"total": 1, "documents": [{"path": "a", "title": "About"}]}
     assert content_of(call(library, "list_documents", offset=1)) == {"total": 1, "documents": []}
 
 
+@pytest.mark.promise("FetchArguments.id")
 def test_fetch_returns_the_whole_document_of_a_passage(library: httpx.Client) -> None:
     metadata = json.loads(DOCUMENTS.metadata[1])
     text = "The baker opened the door.\n\nThe baker sold apples."
@@ -344,6 +347,7 @@ def test_search_returns_sections_with_the_path_of_their_headings(guide: httpx.Cl
     assert (found[0]["title"], found[0]["headings"]) == ("Goose", ["Birds", "Goose"])
 
 
+@pytest.mark.promise("FetchArguments.max_characters")
 def test_fetch_returns_a_section_or_a_document_and_says_what_was_cut(guide: httpx.Client) -> None:
     first, second, third, _ = SECTIONS.values()
     section = content_of(call(guide, "fetch", id="guide.md#goose"))
@@ -359,6 +363,7 @@ def test_fetch_returns_a_section_or_a_document_and_says_what_was_cut(guide: http
     assert len(content_of(call(guide, "fetch", id="guide.md", max_characters=200))["text"]) == 200
 
 
+@pytest.mark.promise("FetchArguments.before", "FetchArguments.after")
 def test_fetch_returns_a_whole_section_between_the_passages_around_it(guide: httpx.Client) -> None:
     first, second, third, _ = SECTIONS.values()
     goose = content_of(call(guide, "fetch", id="guide.md#goose", before=1, after=1))
@@ -369,6 +374,7 @@ def test_fetch_returns_a_whole_section_between_the_passages_around_it(guide: htt
     assert (duck["text"], duck["cut"].partition(";")[0]) == (third[:200], f"200 of {len(third)} characters")
 
 
+@pytest.mark.promise("FetchArguments.id")
 def test_an_id_that_cannot_be_used_is_answered_with_one_that_can(guide: httpx.Client) -> None:
     found = call(guide, "fetch", id="guide.md#swan")
     similar = call(guide, OWN, id="guide.md#goose")["content"][0]["text"]

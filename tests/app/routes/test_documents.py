@@ -41,6 +41,7 @@ def library(connect: Callable[..., httpx.Client], documents: Path) -> httpx.Clie
     return connect(bundle=documents)
 
 
+@pytest.mark.promise("/passages id")
 @pytest.mark.parametrize("row", [0, 1, 5])
 def test_a_passage_is_found_by_its_id(library: httpx.Client, row: int) -> None:
     reply = library.get(f"/passages/{quote(IDS[row], safe='/')}")
@@ -50,6 +51,7 @@ def test_a_passage_is_found_by_its_id(library: httpx.Client, row: int) -> None:
     assert found["metadata"].get("path") == PATHS[row]
 
 
+@pytest.mark.promise("/documents path")
 def test_a_document_has_its_passages_in_the_order_of_its_text(library: httpx.Client) -> None:
     found = library.get("/documents/a.md").json()
     assert (found["path"], found["total"]) == ("a.md", 2)
@@ -58,6 +60,7 @@ def test_a_document_has_its_passages_in_the_order_of_its_text(library: httpx.Cli
     assert [passage["index"] for passage in found["passages"]] == [1, 4]  # without a number: last
 
 
+@pytest.mark.promise("/documents offset", "/documents num_results")
 def test_a_document_is_returned_in_pages(library: httpx.Client) -> None:
     pages = [library.get("/documents/a.md", params={"num_results": 1, "offset": n}).json() for n in range(3)]
     assert [[passage["index"] for passage in page["passages"]] for page in pages] == [[2], [0], []]
@@ -79,6 +82,7 @@ def around(client: httpx.Client, id: str, **numbers: int) -> tuple[list[str], li
     return tuple([passage["id"] for passage in found[name]] for name in ("before", "after"))  # type: ignore[return-value]
 
 
+@pytest.mark.promise("/passages before", "/passages after")
 def test_a_passage_has_those_around_it_in_the_order_of_its_document(
     connect: Callable[..., httpx.Client], shared: Path
 ) -> None:
@@ -92,6 +96,7 @@ def test_a_passage_has_those_around_it_in_the_order_of_its_document(
     assert client.get("/passages/a.md:1", params={"before": 0}).json().keys() == {"index", "id", "text", "metadata"}
 
 
+@pytest.mark.promise("/passages after")
 def test_the_passages_around_another_one_are_those_of_the_api_key(
     connect: Callable[..., httpx.Client], shared: Path
 ) -> None:
@@ -101,6 +106,7 @@ def test_the_passages_around_another_one_are_those_of_the_api_key(
     assert around(client, "a.md:0", after=2) == ([], ["a.md:2", "a.md:3"])
 
 
+@pytest.mark.promise("/passages before", "/passages after")
 def test_a_row_of_a_table_has_no_passages_around_it(
     connect: Callable[..., httpx.Client], client: httpx.Client, shared: Path
 ) -> None:
@@ -111,11 +117,13 @@ def test_a_row_of_a_table_has_no_passages_around_it(
         assert each.get(f"/passages/{id}", params={"before": 0, "after": 0}).status_code == 200
 
 
+@pytest.mark.promise("/passages after")
 def test_at_most_ten_passages_around_another_one_are_returned(library: httpx.Client) -> None:
     reply = library.get("/passages/a.md%23x", params={"after": 11})
     assert (reply.status_code, reply.json()["error"][:6]) == (422, "after:")
 
 
+@pytest.mark.promise("/passages id", "/documents path")
 @pytest.mark.parametrize(
     ("path", "error"),
     [

@@ -24,6 +24,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.promise("num_results", "TokenizeRequest.inputs")
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_a_reply_at_the_limit_is_given_and_one_of_a_byte_more_refused(
     client: httpx.Client, connect: Callable[..., httpx.Client], kind: str
@@ -48,6 +49,7 @@ EMBEDDINGS: dict[str, tuple[str, Callable[[list[str]], dict[str, Any]], int]] = 
 }
 
 
+@pytest.mark.promise("PredictRequest.text", "EmbedRequest.inputs", "EmbedRequest.dimensions", "EmbeddingsRequest.input")
 @pytest.mark.parametrize("kind", EMBEDDINGS)
 def test_embeddings_that_do_not_fit_into_a_reply_are_refused_before_they_are_made(
     connect: Callable[..., httpx.Client], monkeypatch: pytest.MonkeyPatch, kind: str

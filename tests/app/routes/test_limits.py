@@ -80,6 +80,7 @@ def test_the_document_has_the_number_of_texts_of_the_settings(connect: Callable[
     assert schemas["Sentences"]["properties"]["sentences"]["maxItems"] == 6
 
 
+@pytest.mark.promise("text", "id", "without", "PredictRequest.text", "EmbedRequest.inputs", "RerankRequest.query")
 @pytest.mark.parametrize(
     ("path", "body", "field", "most"),
     [
@@ -103,6 +104,7 @@ def test_a_string_may_be_so_long_and_no_longer(
     assert len(refused.content) < 300
 
 
+@pytest.mark.promise("text", "without")
 def test_the_words_to_leave_out_count_with_the_text(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_tokens=40))
     body = {"text": "g" * 300, "without": ["a" * 200, "b" * 140]}

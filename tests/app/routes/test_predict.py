@@ -23,17 +23,43 @@ def predict(client: httpx.Client, **body: object) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.promise("PredictRequest.text")
 def test_several_texts_give_the_embedders_embeddings_in_their_order(client: httpx.Client, embedder: Embedder) -> None:
     found = predict(client, text=TEXTS)
     assert found.keys() == {"embeddings", "truncated"}
     np.testing.assert_array_equal(np.float32(found["embeddings"]), embedder.embed(embedder.tokenize(TEXTS)))
 
 
+@pytest.mark.promise("PredictRequest.text")
+def test_one_text_is_embedded_alone_as_in_a_list_and_no_text_is_refused(client: httpx.Client) -> None:
+    assert predict(client, text="goose") == predict(client, text=["goose"])
+    assert len(predict(client, text="goose")["embeddings"]) == 1
+    for wrong, error in (
+        ([], "text: list should have at least 1 item after validation, not 0, found []"),
+        ("", "text: expected words, not an empty or blank text, found ''"),
+        (["goose", " "], "text.1: expected words, not an empty or blank text, found ' '"),
+        (None, "text: input should be a valid string, found None"),
+    ):
+        refused = client.post("/predict", json={"text": wrong})
+        assert (refused.status_code, refused.json()) == (422, {"error": error, "error_type": "invalid"})
+
+
+@pytest.mark.promise("PredictRequest.prompt_name")
+def test_a_role_that_there_is_not_is_refused_and_a_model_without_prompts_ignores_both(client: httpx.Client) -> None:
+    refused = client.post("/predict", json={"text": "goose", "prompt_name": "passage"})
+    error = "prompt_name: input should be 'query' or 'document', found 'passage'"
+    assert (refused.status_code, refused.json()["error"]) == (422, error)
+    for prompt_name in ("query", "document", None):
+        assert predict(client, text="goose", prompt_name=prompt_name) == predict(client, text="goose")
+
+
+@pytest.mark.promise("PredictRequest.text")
 def test_the_reply_says_of_each_text_whether_it_was_cut(client: httpx.Client) -> None:
     texts = ["goose " * 22, "goose " * 23, "goose"]
     assert predict(client, text=texts)["truncated"] == [False, True, False]
 
 
+@pytest.mark.promise("PredictRequest.prompt_name")
 @pytest.mark.parametrize(("prompt_name", "prompt"), [("document", "ferry "), (None, "")])
 def test_prompt_name_puts_the_models_prompt_before_each_text(
     connect: Callable[..., httpx.Client],
@@ -49,6 +75,7 @@ def test_prompt_name_puts_the_models_prompt_before_each_text(
     assert predict(prompted, text=TEXTS, prompt_name=prompt_name) == expected
 
 
+@pytest.mark.promise("PredictRequest.prompt_name")
 def test_a_bundle_with_a_model_for_queries_alone_refuses_to_embed_documents(
     connect: Callable[..., httpx.Client], bundle: Path, manifest: Manifest
 ) -> None:
@@ -59,6 +86,7 @@ def test_a_bundle_with_a_model_for_queries_alone_refuses_to_embed_documents(
     assert "found document, expected query: the model for documents is not in this bundle" in refused.text
 
 
+@pytest.mark.promise("PredictRequest.text")
 def test_as_many_texts_and_tokens_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_tokens=30, max_texts=2))
     assert client.post("/predict", json={"text": ["goose"] * 3}).status_code == 422
@@ -72,6 +100,7 @@ def test_as_many_texts_and_tokens_are_taken_as_the_settings_say(connect: Callabl
     )
 
 
+@pytest.mark.promise("PredictRequest.text", "text")
 @pytest.mark.parametrize(("path", "text"), [("/predict", ["q" * 321] * 2), ("/similar", "q" * 641)])
 def test_more_characters_than_the_tokens_may_have_are_refused_before_they_are_tokenized(
     connect: Callable[..., httpx.Client], monkeypatch: pytest.MonkeyPatch, path: str, text: str | list[str]
@@ -85,6 +114,7 @@ def test_more_characters_than_the_tokens_may_have_are_refused_before_they_are_to
     assert refused.json()["error"].endswith(", at most 640; send fewer or shorter texts")
 
 
+@pytest.mark.promise("PredictRequest.text")
 def test_a_text_as_long_as_the_model_reads_is_always_taken(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_tokens=24))
     assert predict(client, text="goose " * 60)["truncated"] == [True]

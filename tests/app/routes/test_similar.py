@@ -64,8 +64,17 @@ def test_the_words_get_the_models_prompt_for_queries(
     )
 
 
+@pytest.mark.promise("exact")
+@pytest.mark.parametrize(
+    ("mode", "query", "found"),
+    [
+        ("semantic", {"text": "music", "mode": "semantic"}, 1),
+        ("hybrid", {"text": "music", "mode": "hybrid"}, 8),
+        ("id", {"id": "story-007"}, 20),  # all rows are scanned, because the nearest one, the text itself, is excluded
+    ],
+)
 def test_an_exact_search_returns_what_the_stages_would_miss(
-    connect: Callable[..., httpx.Client], bundle_copy: Path
+    connect: Callable[..., httpx.Client], bundle_copy: Path, mode: str, query: dict[str, Any], found: int
 ) -> None:
     tensors = load_file(bundle_copy / INDEX)
     save_file(tensors | {"bits": np.ascontiguousarray(signs(tensors["codes"]).T)}, bundle_copy / INDEX)
@@ -75,10 +84,9 @@ def test_an_exact_search_returns_what_the_stages_would_miss(
     files = manifest.files | {INDEX: describe_file(bundle_copy / INDEX)}
     (bundle_copy / MANIFEST).write_text(replace(manifest, index=narrow, files=files).to_json())
     client = connect(bundle=bundle_copy)
-    for mode in ("semantic", "hybrid"):
-        assert len(similar(client, "music", mode=mode, exact=True, num_results=20)["results"]) == 20
-    assert len(similar(client, "music", mode="semantic")["results"]) == 1
-    assert similar(client, "music", exact=False) == similar(client, "music")
+    for exact, count in (({}, found), ({"exact": False}, found), ({"exact": True}, 20)):
+        reply = client.post("/similar", json={"num_results": 20} | query | exact)
+        assert len(reply.json()["results"]) == count
 
 
 def test_a_reply_has_what_was_asked_for_and_nothing_else(client: httpx.Client) -> None:

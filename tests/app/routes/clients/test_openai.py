@@ -37,6 +37,7 @@ def error(client: httpx.Client, status: int, **body: object) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.promise("EmbeddingsRequest.input", "EmbeddingsRequest.encoding_format")
 def test_floats_and_base64_hold_the_bits_of_the_model(client: httpx.Client, embedder: Embedder) -> None:
     expected = embedder.embed(embedder.tokenize(TEXTS))
     np.testing.assert_array_equal(embeddings(client, input=TEXTS, model="any"), expected)
@@ -45,6 +46,7 @@ def test_floats_and_base64_hold_the_bits_of_the_model(client: httpx.Client, embe
     np.testing.assert_array_equal(decoded, expected)
 
 
+@pytest.mark.promise("EmbeddingsRequest.model")
 def test_the_reply_has_openais_fields_and_the_tokenizers_count(client: httpx.Client, embedder: Embedder) -> None:
     found = post(client, input=TEXTS, model="text-embedding-3-small", user="somebody", unknown=1)
     assert found.keys() == {"object", "data", "model", "usage"}
@@ -54,6 +56,7 @@ def test_the_reply_has_openais_fields_and_the_tokenizers_count(client: httpx.Cli
     assert found["usage"] == {"prompt_tokens": count, "total_tokens": count, "truncated_texts": 0}
 
 
+@pytest.mark.promise("EmbeddingsRequest.input")
 @pytest.mark.parametrize(
     ("words", "truncated"), [(22, 0), (23, 1), (10_000, 1)]
 )  # the model reads 24, with [CLS] and [SEP]
@@ -62,6 +65,7 @@ def test_texts_that_were_truncated_are_counted(client: httpx.Client, words: int,
     assert (found["prompt_tokens"], found["truncated_texts"]) == (min(words + 2, 24) + 4, truncated)
 
 
+@pytest.mark.promise("EmbeddingsRequest.dimensions")
 def test_dimensions_keep_the_first_values_as_a_unit_vector(client: httpx.Client) -> None:
     whole, short = embeddings(client, input=TEXTS), embeddings(client, input=TEXTS, dimensions=7)
     assert short.shape == (3, 7)
@@ -72,6 +76,7 @@ def test_dimensions_keep_the_first_values_as_a_unit_vector(client: httpx.Client)
 TOKEN_IDS = "input: expected texts, because token ids of OpenAI's models mean other words here; with LangChain, set "
 
 
+@pytest.mark.promise("EmbeddingsRequest.input", "EmbeddingsRequest.dimensions")
 @pytest.mark.parametrize(
     ("body", "message"),
     [

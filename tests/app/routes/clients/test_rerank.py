@@ -60,6 +60,9 @@ def check_ranks(found: list[tuple[int, float]], wanted: list[tuple[int, float]])
     np.testing.assert_allclose([score for _, score in found], [score for _, score in wanted], rtol=1e-4)
 
 
+@pytest.mark.promise(
+    "RerankRequest.query", "RerankRequest.texts", "DocumentsRequest.query", "DocumentsRequest.documents"
+)
 @pytest.mark.parametrize("path", ROUTES)
 def test_texts_come_best_first_with_the_sigmoid_of_their_logits(reranking: httpx.Client, path: str) -> None:
     wanted = [(place, 1 / (1 + np.exp(-logit))) for place, logit in expected()]
@@ -67,10 +70,12 @@ def test_texts_come_best_first_with_the_sigmoid_of_their_logits(reranking: httpx
     check_ranks(ranks(reranking, path), wanted)
 
 
+@pytest.mark.promise("RerankRequest.raw_scores")
 def test_raw_scores_are_the_logits(reranking: httpx.Client) -> None:
     check_ranks(ranks(reranking, "/rerank", raw_scores=True), expected())
 
 
+@pytest.mark.promise("RerankRequest.return_text")
 def test_tei_returns_texts_on_request(reranking: httpx.Client) -> None:
     assert {tuple(each) for each in post(reranking, "/rerank")} == {("index", "score")}
     assert [(each["index"], each["text"]) for each in post(reranking, "/rerank", return_text=True)] == [
@@ -78,6 +83,7 @@ def test_tei_returns_texts_on_request(reranking: httpx.Client) -> None:
     ]
 
 
+@pytest.mark.promise("DocumentsRequest.return_documents")
 def test_jina_returns_documents_unless_told_otherwise_and_cohere_on_request(reranking: httpx.Client) -> None:
     for path, default in zip(DOCUMENTS, (True, False), strict=True):
         for wanted in (None, True, False):
@@ -87,6 +93,7 @@ def test_jina_returns_documents_unless_told_otherwise_and_cohere_on_request(rera
             assert texts == [TEXTS[place] if has_texts else None for place, _ in expected()]
 
 
+@pytest.mark.promise("DocumentsRequest.top_n")
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_top_n_limits_the_results(reranking: httpx.Client, path: str) -> None:
     every = ranks(reranking, path)
@@ -94,6 +101,7 @@ def test_top_n_limits_the_results(reranking: httpx.Client, path: str) -> None:
         assert ranks(reranking, path, top_n=top_n) == every[:count]
 
 
+@pytest.mark.promise("DocumentsRequest.documents", "TextObject.text")
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_documents_may_be_objects(reranking: httpx.Client, path: str) -> None:
     objects = [{"text": text, "id": place} if place % 2 else text for place, text in enumerate(TEXTS)]
@@ -101,6 +109,7 @@ def test_documents_may_be_objects(reranking: httpx.Client, path: str) -> None:
     assert error(reranking, path, 422, [{"title": "goose"}]) == "documents.0.text: field required"
 
 
+@pytest.mark.promise("DocumentsRequest.model")
 def test_the_replies_count_the_tokens_and_jinas_names_the_model_that_ran(reranking: httpx.Client) -> None:
     jina = post(reranking, "/v1/rerank", ["goose", "the goose"], model="jina-reranker-v2")
     assert (jina["model"], jina["object"]) == ("tests/shared-words", "list")
@@ -121,6 +130,7 @@ def test_a_long_text_is_truncated_and_cohere_and_jina_say_so(reranking: httpx.Cl
     assert post(reranking, "/v1/rerank", ["goose", LONG, "the", LONG])["usage"]["truncated_texts"] == 2
 
 
+@pytest.mark.promise("RerankRequest.truncate", "RerankRequest.truncation_direction")
 def test_truncate_false_refuses_a_long_text(reranking: httpx.Client) -> None:
     assert error(reranking, "/rerank", 422, ["goose", LONG], truncate=False) == (
         "texts.1: more tokens than the model reads, with truncate false, expected at most 40 with those of the query; "
@@ -130,6 +140,7 @@ def test_truncate_false_refuses_a_long_text(reranking: httpx.Client) -> None:
     assert "truncation_direction" in error(reranking, "/rerank", 422, truncation_direction="left")
 
 
+@pytest.mark.promise("DocumentsRequest.max_tokens_per_doc")
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_max_tokens_per_doc_limits_the_tokens_of_each_document(reranking: httpx.Client, path: str) -> None:
     texts = [LONG, "the goose won first prize", "goose"]
@@ -146,6 +157,9 @@ def test_without_a_reranker_the_reply_is_424(client: httpx.Client) -> None:
         )
 
 
+@pytest.mark.promise(
+    "RerankRequest.query", "RerankRequest.texts", "DocumentsRequest.query", "DocumentsRequest.documents"
+)
 def test_empty_fields_are_a_400_for_tei_and_a_422_for_the_others(reranking: httpx.Client) -> None:
     for path, field in ROUTES.items():
         empty = 400 if path == "/rerank" else 422

@@ -29,6 +29,7 @@ def error(client: httpx.Client, path: str, status: int, **body: object) -> str:
     return str(reply.json()["error"])
 
 
+@pytest.mark.promise("EmbedRequest.inputs")
 @pytest.mark.parametrize("path", ["/embed", "/"])
 def test_embeddings_are_a_bare_list_with_the_bits_of_the_model(
     client: httpx.Client, embedder: Embedder, path: str
@@ -38,6 +39,7 @@ def test_embeddings_are_a_bare_list_with_the_bits_of_the_model(
     np.testing.assert_array_equal(np.float32(post(client, path, inputs=TEXTS[0])), expected[:1])
 
 
+@pytest.mark.promise("EmbedRequest.truncate", "SimilarityRequest.parameters")
 def test_a_long_text_is_truncated_unless_that_is_forbidden(client: httpx.Client) -> None:
     long = "goose " * 30
     assert post(client, "/embed", inputs=long) == post(client, "/embed", inputs=long, truncate=True)
@@ -49,18 +51,21 @@ def test_a_long_text_is_truncated_unless_that_is_forbidden(client: httpx.Client)
     assert "inputs.0: more" in error(client, "/similarity", 422, inputs=sentences, parameters={"truncate": False})
 
 
+@pytest.mark.promise("EmbedRequest.normalize", "EmbedRequest.truncation_direction")
 def test_embeddings_that_are_no_unit_vectors_cannot_be_had(client: httpx.Client) -> None:
     refused = error(client, "/embed", 422, inputs="goose", normalize=False)
     assert refused == "normalize: input should be True, found False"
     assert "truncation_direction: " in error(client, "/embed", 422, inputs="goose", truncation_direction="left")
 
 
+@pytest.mark.promise("SimilarityRequest.inputs", "Sentences.source_sentence", "Sentences.sentences")
 @pytest.mark.parametrize("path", ["/similarity", "/"])
 def test_similarity_is_the_cosine_to_each_sentence(client: httpx.Client, embedder: Embedder, path: str) -> None:
     source, *others = embedder.embed(embedder.tokenize(TEXTS))
     np.testing.assert_allclose(post(client, path, inputs=PAIR), [other @ source for other in others], rtol=1e-6)
 
 
+@pytest.mark.promise("EmbedRequest.prompt_name", "SimilarityRequest.parameters", "TokenizeRequest.prompt_name")
 def test_prompts_are_put_before_texts(connect: Callable[..., httpx.Client], bundle: Path, manifest: Manifest) -> None:
     prompts = {"query": "the angry goose ", "document": "ferry "}
     client = connect(embedder=Embedder.open(bundle, replace(manifest.model, prompts=prompts)))
@@ -72,6 +77,7 @@ def test_prompts_are_put_before_texts(connect: Callable[..., httpx.Client], bund
     assert [one["text"] for one in tokens] == ["[CLS]", "ferry", "goose", "[SEP]"]
 
 
+@pytest.mark.promise("TokenizeRequest.inputs", "TokenizeRequest.add_special_tokens")
 @pytest.mark.parametrize("text", ["Żółć, naïve café, 東京, 🦆.", " ", "goose " * 10_000])
 def test_tokens_are_the_tokenizers_and_name_their_characters(
     client: httpx.Client, embedder: Embedder, text: str
@@ -91,6 +97,7 @@ def test_tokens_are_the_tokenizers_and_name_their_characters(
     assert post(client, "/tokenize", inputs=[text], add_special_tokens=False) == [tokens[1:-1]]
 
 
+@pytest.mark.promise("EmbedRequest.inputs", "Sentences.sentences")
 @pytest.mark.parametrize("path", ["/embed", "/similarity"])
 def test_nothing_to_embed_is_a_400_and_what_is_invalid_a_422(client: httpx.Client, path: str) -> None:
     empty: object = {"source_sentence": "goose", "sentences": []} if path == "/similarity" else []
@@ -99,6 +106,7 @@ def test_nothing_to_embed_is_a_400_and_what_is_invalid_a_422(client: httpx.Clien
     assert error(client, path, 422) == "inputs: field required"
 
 
+@pytest.mark.promise("Sentences.source_sentence")
 def test_the_source_sentence_counts_as_a_text(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_texts=3, max_tokens=30))
     assert len(post(client, "/similarity", inputs={"source_sentence": "a", "sentences": ["b", "c"]})) == 2
@@ -108,6 +116,7 @@ def test_the_source_sentence_counts_as_a_text(connect: Callable[..., httpx.Clien
     assert "31 tokens in 2 texts" in error(client, "/similarity", 413, inputs=inputs)
 
 
+@pytest.mark.promise("TokenizeRequest.inputs")
 def test_the_tokens_of_tokenize_are_limited_before_all_texts_are_read(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_tokens=30))
     assert len(post(client, "/tokenize", inputs=["goose " * 14, "goose " * 12])[1]) == 14
