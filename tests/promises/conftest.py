@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from semsearch import Hit, Search
+from semsearch.aws.s3.fetch import without_rows
+from semsearch.client.folder import LocalBundle
+from semsearch.engine.loading import load
 from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
 from tests.world import WHAT, WHO, write_bundle
@@ -56,6 +59,15 @@ def search_of(tmp_path_factory: pytest.TempPathFactory) -> SearchOf:
 def shelf(search_of: SearchOf) -> Search:
     """The index of SHELF, which has each type of column, ties and rows without a value."""
     return search_of(SHELF)
+
+
+@pytest.fixture(scope="session")
+def emptied(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    """The index of SHELF whose texts were all removed: `index` makes none without a text."""
+    folder = write_bundle(tmp_path_factory.mktemp("promises") / "bundle", corpus_of(SHELF))
+    search = Search(folder)
+    search._source = LocalBundle(without_rows(load(folder), range(len(SHELF))), version="")
+    return search
 
 
 def ids_of(hits: Iterable[Hit]) -> list[str]:
