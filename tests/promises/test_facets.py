@@ -137,8 +137,12 @@ def test_a_hundred_numbers_are_values_and_one_more_is_in_ranges(search_of: Searc
         ([n / 2 for n in range(101)], [*((n * 10, n * 10 + 10, 20) for n in range(5)), (50, 60, 1)]),
         ([*range(100), 1000], [(0, 100, 100), (1000, 1100, 1)]),
         ([-1, *range(100)], [(-20, 0, 1), *((n * 20, n * 20 + 20, 20) for n in range(5))]),
+        (
+            [f"2024-02-{27 + n // 50:02}T{n % 50 // 3:02}:{n % 3 * 20:02}:00Z" for n in range(100)] + ["2024-02-29"],
+            [("2024-02-27", "2024-02-28", 50), ("2024-02-28", "2024-02-29", 50), ("2024-02-29", "2024-03-01", 1)],
+        ),
     ],
-    ids=["ten ranges", "halves", "a gap", "below zero"],
+    ids=["ten ranges", "halves", "a gap", "below zero", "days"],
 )
 @pytest.mark.promise("facets")
 def test_a_range_has_its_lower_border_and_not_its_upper_one(

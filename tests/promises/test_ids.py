@@ -83,6 +83,15 @@ def test_a_number_is_the_id_with_its_digits(ids: Search) -> None:
     assert found.id == "1"
 
 
+@pytest.mark.parametrize(
+    "field", [{"facets": ["id"]}, {"sort": {"id": "asc"}}, {"text": "baker", "group_by": "id"}], ids=str
+)
+@pytest.mark.promise("id")
+def test_only_filters_take_the_ids_as_a_column(ids: Search, field: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r": found 'id', expected a column of type .*; leave it out"):
+        ids.search(**field)
+
+
 @pytest.mark.parametrize("mode", get_args(Mode))
 @pytest.mark.promise("id")
 def test_similar_texts_are_all_but_the_text_itself(shelf: Search, mode: Mode) -> None:
