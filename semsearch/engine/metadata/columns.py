@@ -3,7 +3,7 @@
 A column is stored in one of two ways. Either it has a dictionary: `values` ascend without repetitions, and `codes` has
 the place of each row's value among them, so that filters compare small whole numbers. Or, where that takes fewer bytes,
 `values` has the value of each row. Strings always have a dictionary: UTF-8 bytes with `offsets`.
-A list has a code for each of its values, and `rows` say which row each code belongs to.
+A list has a code for each of its different values, and `rows` say which row each code belongs to.
 `present` has a bit for each row, set where the row has a value; it is left out if all rows have one.
 
 In an index of documents, the tensor `sections` (rows,) uint32 has for each row the first row of its section. Sections

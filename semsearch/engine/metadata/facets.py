@@ -36,12 +36,9 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VA
     mask = column.exists()
     if allowed is not None:
         mask = mask & allowed
-    if column.rows is not None:  # a list has an entry for each of its values
+    if column.rows is not None:  # a list has an entry for each of its different values
         assert column.codes is not None
-        entries = mask[column.rows]
-        size = len(column.values)
-        pairs = np.unique(column.rows[entries].astype(np.int64) * size + column.codes[entries])
-        values, counts = np.unique(pairs % max(size, 1), return_counts=True)
+        values, counts = np.unique(column.codes[mask[column.rows]], return_counts=True)
     else:
         values, counts = np.unique(column.ordered[mask], return_counts=True)
     if column.kind in ("number", "date") and len(values) > most:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -81,10 +81,19 @@ def column_holds(name: str, comparison: str, operand: Any, metadata: Mapping[str
     return any(COMPARED[comparison](value, comparable(kind, operand)) for value in found)
 
 
+class Stored(NamedTuple):
+    """An operand that is a value of the rows: one of the column's values or, if it has none, `other`."""
+
+    column: str
+    place: int  # among the column's values, modulo their number
+    other: Any
+
+
 def one_column(name: str) -> st.SearchStrategy[dict[str, Any]]:
     operand = VALUES[name]
     if KINDS[name] in ("number", "numbers"):
         operand = operand | st.sampled_from([2020.0, 2020.5, 0, -0.0, 2**53 + 1, 2**63, 2**70, -(2**70), 1.5e300])
+    operand = st.builds(Stored, st.just(name), st.integers(0, 29), VALUES[name]) | st.one_of([operand])
     several = st.lists(operand, max_size=12)
     operands = dict.fromkeys(("$eq", "$ne", *COMPARED), operand)
     operands |= {"$in": several, "$nin": several, "$exists": st.booleans()}
@@ -93,6 +102,19 @@ def one_column(name: str) -> st.SearchStrategy[dict[str, Any]]:
     one_operator = [st.fixed_dictionaries({each: values}) for each, values in operands.items()]
     some_operators = st.fixed_dictionaries({}, optional=operands).filter(bool)
     return st.fixed_dictionaries({name: st.one_of(operand, *one_operator, some_operators)})
+
+
+def with_stored(condition: Any, rows: list[dict[str, Any]]) -> Any:
+    """Return a filter with values of the rows in place of `Stored`."""
+    if isinstance(condition, dict):
+        return {name: with_stored(value, rows) for name, value in condition.items()}
+    if isinstance(condition, Stored):
+        found = [row[condition.column] for row in rows if condition.column in row]
+        values = [each for value in found for each in (value if isinstance(value, list) else [value])]
+        return values[condition.place % len(values)] if values else condition.other
+    if isinstance(condition, list):
+        return [with_stored(value, rows) for value in condition]
+    return condition
 
 
 one_filter = st.one_of([one_column(name) for name in KINDS])
@@ -122,8 +144,9 @@ def columns_of(path: Path, rows: list[dict[str, Any]]) -> Columns:
 
 
 @settings(max_examples=150)
-@given(rows=metadata_rows, condition=one_filter | filters)
-def test_a_filter_keeps_what_python_keeps(scratch: Path, rows: list[dict[str, Any]], condition: dict[str, Any]) -> None:
+@given(rows=metadata_rows, drawn=one_filter | filters)
+def test_a_filter_keeps_what_python_keeps(scratch: Path, rows: list[dict[str, Any]], drawn: dict[str, Any]) -> None:
+    condition = with_stored(drawn, rows)
     mask = allowed_rows(condition, columns_of(scratch, rows))
     assert mask.tolist() == [holds(condition, row) for row in rows]
 
@@ -165,12 +188,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("condition", "message"), REFUSED, ids=str)
+@pytest.mark.promise("filter")
 def test_a_wrong_filter_is_refused_with_the_place(tmp_path: Path, condition: dict[str, Any], message: str) -> None:
     with pytest.raises(FilterError, match=re.escape(message)):
         allowed_rows(condition, columns_of(tmp_path / "columns", ROWS))
 
 
 @pytest.mark.parametrize("name", [*KINDS, "id"])
+@pytest.mark.promise("filter.$in")
+@pytest.mark.promise("filter.$nin")
 def test_no_row_is_in_an_empty_list(tmp_path: Path, name: str) -> None:
     ids = Strings(np.frombuffer(b"abcd", np.uint8), np.arange(5, dtype=np.uint64))
     save_file(column_tensors(ROWS, KINDS), tmp_path / "columns")
@@ -200,6 +226,8 @@ def nested(levels: int) -> dict[str, Any]:
     return condition
 
 
+@pytest.mark.promise("filter.$and")
+@pytest.mark.promise("filter.$or")
 def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path) -> None:
     columns = columns_of(tmp_path / "columns", ROWS)
     assert allowed_rows(nested(MOST_LEVELS), columns).tolist() == [True, False, False, False]
@@ -207,6 +235,7 @@ def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path) -> None:
         allowed_rows(nested(480), columns)
 
 
+@pytest.mark.promise("filter.$eq")
 def test_a_half_surrogate_equals_no_string(tmp_path: Path) -> None:
     assert not allowed_rows({"author": "\ud800"}, columns_of(tmp_path / "columns", ROWS)).any()
 
@@ -232,10 +261,14 @@ def fits_a_dtype(numbers: list[float]) -> bool:
             for each in (INTS, FLOATS, FLOATS | st.integers(-9, 9), INTS.filter(lambda number: 0 <= number < 2**64))
         ]
     ),
-    wanted=st.lists(INTS | FLOATS | st.just(10**400), min_size=1, max_size=12),
+    more=st.lists(INTS | FLOATS | st.just(10**400), min_size=1, max_size=12),
+    place=st.integers(0, 7),
     times=st.sampled_from([1, 40]),
 )
-def test_numbers_compare_as_in_python(scratch: Path, numbers: list[float], wanted: list[float], times: int) -> None:
+def test_numbers_compare_as_in_python(
+    scratch: Path, numbers: list[float], more: list[float], place: int, times: int
+) -> None:
+    wanted = [*numbers[place : place + 1], *more]  # the first one is a stored number or another one
     rows = [{"year": number} for number in numbers] * times
     assume(fits_a_dtype(numbers))  # the export refuses others
     columns = columns_of(scratch, rows)
@@ -247,6 +280,7 @@ def test_numbers_compare_as_in_python(scratch: Path, numbers: list[float], wante
 @pytest.mark.parametrize(
     "filter_of", [lambda count: {"$or": [{}] * (count - 2)}, lambda count: {"author": {"$in": ["ann"] * (count - 3)}}]
 )
+@pytest.mark.promise("filter")
 def test_a_filter_may_hold_so_many_values_and_no_more(
     tmp_path: Path, filter_of: Callable[[int], dict[str, Any]]
 ) -> None:

@@ -32,8 +32,9 @@ def test_the_first_row_with_an_id_is_found_among_the_allowed_rows(ids: list[str]
         assert column.find(id, allowed) == next((row for row in rows if allowed[row]), None)
 
 
-@given(ids=st.lists(texts, max_size=30), value=texts)
-def test_ids_compare_as_bytes_do(ids: list[str], value: str) -> None:
+@given(ids=st.lists(texts, max_size=30), data=st.data())
+def test_ids_compare_as_bytes_do(ids: list[str], data: st.DataObject) -> None:
+    value = data.draw(st.sampled_from([*ids, "a"]) | texts)
     encoded, wanted = [id.encode() for id in ids], value.encode()
     column = IdColumn(strings_of(encoded)).sorted
     for operator, comparison in COMPARED.items():
