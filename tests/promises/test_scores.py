@@ -33,7 +33,9 @@ def scores_around(search: Search, mode: str, id: str, **fields: Any) -> tuple[fl
         *((mode, "a", "a", "") for mode in MODES),
         *((mode, "c1", "a b c1 c2", "a b") for mode in MODES),  # c2 has the same score
         *((mode, "g", "a b c1 c2 d e f g", "a b c1 c2 d e f") for mode in MODES),
-        *(("id", "b", "b", ""), ("id", "c1", "b c1 c2", "b"), ("id", "g", "b c1 c2 d e f g", "b c1 c2 d e f")),
+        ("id", "b", "b", ""),
+        ("id", "c1", "b c1 c2", "b"),
+        ("id", "g", "b c1 c2 d e f g", "b c1 c2 d e f"),
     ],
 )
 @pytest.mark.parametrize("more", [{}, {"top_k": 8}, {"highlights": True}], ids=str)

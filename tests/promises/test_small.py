@@ -11,12 +11,21 @@ from tests.promises.geese import ORDERS, QUERIES
 ROW = {"text": "an angry goose", "price": 1, "genre": "novel", "lent": True}
 TWINS = [ROW | {"id": "y"}, ROW | {"id": "x"}]
 EACH: list[dict[str, Any]] = [
-    *({"offset": 0}, {"sort": {"price": "desc"}}, {"facets": ["genre"]}, {"highlights": True}),
-    *({"filter": {"price": 1}}, {"boost": {"lent": {"equals": True, "weight": 1}}}),
+    {"offset": 0},
+    {"sort": {"price": "desc"}},
+    {"facets": ["genre"]},
+    {"highlights": True},
+    {"filter": {"price": 1}},
+    {"boost": {"lent": {"equals": True, "weight": 1}}},
 ]
 OF_QUERIES: list[dict[str, Any]] = [
-    *({"group_by": "genre"}, {"min_score": -1.0}, {"exact": True}, {"fusion_weight": 1.0}, {"prefix": True}),
-    *({"correct": False}, {"facets": ["genre"], "facets_of": "results"}),
+    {"group_by": "genre"},
+    {"min_score": -1.0},
+    {"exact": True},
+    {"fusion_weight": 1.0},
+    {"prefix": True},
+    {"correct": False},
+    {"facets": ["genre"], "facets_of": "results"},
 ]
 CASES = [(mode, fields) for mode in ORDERS for fields in EACH]
 CASES += [(mode, fields) for mode in QUERIES for fields in OF_QUERIES]
