@@ -139,15 +139,41 @@ def test_a_range_has_the_bounds_that_its_operators_include(
     assert kept(steps, condition) == expected
 
 
+def eight_rows(numbers: list[float], copies: int) -> list[dict[str, Any]]:
+    """Return eight numbers as rows, which are stored with a dictionary if there are copies of them."""
+    assert (column_of(numbers * copies, "number").codes is not None) == (copies > 1)
+    return [{"id": id, "x": number} for id, number in zip("abcdefgh", numbers, strict=True)] * copies
+
+
+# no float64 is 2**53 + 1 or 2**53 + 3: the first is rounded down to b, the second up to d
+LARGE = [0.5, 2.0**53, 2.0**53 + 2, 2.0**53 + 4, 2.0**53 + 6, 2.0**54, 2.0**55, 2.0**56]
+KEPT_BETWEEN = {"$lt": ("ab", "abc"), "$lte": ("ab", "abc"), "$eq": ("", ""), "$gte": ("cdefgh", "defgh")}
+KEPT_BETWEEN |= {"$ne": ("abcdefgh", "abcdefgh"), "$gt": KEPT_BETWEEN["$gte"]}
+
+
+@pytest.fixture(scope="module", params=COPIES)
+def large(request: pytest.FixtureRequest, search_of: SearchOf) -> Search:
+    return search_of(eight_rows(LARGE, COPIES[request.param]))
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [pytest.param(each, ids, marks=pytest.mark.promise(f"filter.{each}")) for each, ids in KEPT_BETWEEN.items()],
+)
+def test_a_whole_number_that_no_float_is_lies_between_two_floats(
+    large: Search, operator: str, expected: tuple[str, str]
+) -> None:
+    found = [kept(large, {"x": {operator: bound}}) for bound in (2**53 + 1, 2**53 + 3)]
+    assert found == [*expected]
+
+
 ZEROS = [-1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1.5, 2.0]
 KEPT_AT_ZERO = {"$lt": "ab", "$lte": "abcd", "$eq": "cd", "$ne": "abefgh", "$gte": "cdefgh", "$gt": "efgh"}
 
 
 @pytest.fixture(scope="module", params=COPIES)
 def zeros(request: pytest.FixtureRequest, search_of: SearchOf) -> Search:
-    values = ZEROS * COPIES[request.param]
-    assert (column_of(values, "number").codes is not None) == (COPIES[request.param] > 1)
-    return search_of([{"id": "abcdefgh"[number % 8], "x": value} for number, value in enumerate(values)])
+    return search_of(eight_rows(ZEROS, COPIES[request.param]))
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0])
