@@ -63,7 +63,8 @@ SECONDS_BETWEEN_DEATHS = 7.0  # a server ends if the same worker dies twice with
 SLOW = 2.0  # seconds that each reply of a slow S3 takes
 CONNECTIONS = 1024  # maximum connections of a worker
 SILENT = 1.1  # number of silent connections, as a multiple of those that the workers accept
-CUT = {"RemoteDisconnected", "ConnectionResetError", "IncompleteRead"}  # what a caller sees of a worker's death
+# what a caller sees of a worker's death
+CUT = {"RemoteDisconnected", "ConnectionResetError", "BrokenPipeError", "IncompleteRead"}
 AWAY = {FAILED_START}  # what callers see while S3 answers no one: a function cannot start
 SQS_EVENT = {"Records": [{"messageId": "1", "eventSource": "aws:sqs", "body": "a message"}]}
 FOLLOW_WITHIN = 90.0  # maximum seconds until all answer from the current version

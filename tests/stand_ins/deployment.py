@@ -115,7 +115,7 @@ def send_to_server(port: int, body: Mapping[str, object], key: str) -> Answer:
         error.close()
         return str(error.code), error.headers.get("x-bundle", ""), ""
     except (OSError, HTTPException) as error:
-        return type(error).__name__, "", ""
+        return type(getattr(error, "reason", error)).__name__, "", ""  # that of a URLError is another error
 
 
 @contextmanager
