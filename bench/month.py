@@ -1,6 +1,6 @@
-"""A month of operation in minutes: 30 nights of new texts, six of them with a fault, and what callers saw.
+"""A month of operation in minutes: 30 nights of new texts, 18 of them with an incident, and what callers saw.
 
-Each night 1 % of the texts change, and are indexed and published as in deploy/nightly.yaml. A server and three
+Each night 1 % of the texts change, and are indexed and published as in deploy/nightly.yaml. Two servers and three
 functions follow while they answer. As in Lambda, a function is stopped between requests, and each night a new one
 replaces one of them. AWS is moto's servers on this machine. Nothing here is a measurement of speed.
 """
@@ -10,6 +10,8 @@ import json
 import os
 import random
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -28,27 +30,58 @@ import boto3
 
 from bench import DATA, PROJECT, WORK
 from bench.emulator import free_port
-from bench.serve import ServerCommand, proportional_megabytes, running
+from bench.serve import ServerCommand, children, proportional_megabytes, running
 from bench.tables import make_provenance, report
 from bench.work import SEED, read_texts
-from tests.stand_ins.deployment import Environment, aws_on_this_machine, fill, send_to_server, small_disk
-from tests.stand_ins.faults import Proxy, refuse
+from semsearch.app.settings import encode_filter
+from tests.stand_ins.deployment import (
+    FAILED_START,
+    Environment,
+    aws_on_this_machine,
+    fill,
+    send_to_server,
+    small_disk,
+)
+from tests.stand_ins.faults import WAIT, Fault, Proxy, delay, refuse
 
 ROWS = 1_000  # texts in the index
 URL, BUCKET, PREFIX, REGION = "s3://month/search", "month", "search", "eu-central-1"
 AWS = {"AWS_ACCESS_KEY_ID": "month", "AWS_SECRET_ACCESS_KEY": "month", "AWS_DEFAULT_REGION": REGION}
-KEYS = {"team-a": "a" * 32, "team-b": "b" * 32}  # the key of team-b is revoked
+# the key of team-b is revoked, and that of team-c finds only the even rows
+KEYS = {"team-a": "a" * 32, "team-b": "b" * 32, "team-c": "c" * 32}
+SHELVES = ("even", "odd")  # values of the column "shelf", by row
+FILTER = {"shelf": "even"}  # filter of the key of team-c
 FUNCTIONS = 3
 NIGHTS = 30
 CHANGED = 0.01  # share of the texts that change in a night
 SECONDS_OF_A_FAULT = 6.0  # until it passes, or the operator repairs it
 SECONDS_OF_A_DAY = 2.0  # after all have followed
+REMOVED = 5  # number of texts that are removed; a caller that knows of some looks for them every other time
+SERVERS = {"server": 2, "server of one worker": 1}  # number of workers of each server
+DEATHS = 4  # times that a worker of each server is killed in a night; an even number, for the rollbacks between them
+SECONDS_BETWEEN_DEATHS = 7.0  # a server ends if the same worker dies twice within six seconds
+SLOW = 2.0  # seconds that each reply of a slow S3 takes
+CONNECTIONS = 1024  # maximum connections of a worker
+SILENT = 1.1  # number of silent connections, as a multiple of those that the workers accept
+# what a caller sees of a worker's death
+CUT = {"RemoteDisconnected", "ConnectionResetError", "BrokenPipeError", "IncompleteRead"}
+AWAY = {FAILED_START}  # what callers see while S3 answers no one: a function cannot start
+SQS_EVENT = {"Records": [{"messageId": "1", "eventSource": "aws:sqs", "body": "a message"}]}
 FOLLOW_WITHIN = 90.0  # maximum seconds until all answer from the current version
 REVOKED_WITHIN = 65.0  # maximum seconds that a revoked key is accepted: keys are read again each minute
 PAUSE = 0.1  # seconds between two requests of a caller
-AGREEING = 10  # number of last replies that show what a place serves; the server has two workers
-NO_FAULT = "new texts, no fault"
-COLUMNS = ("nights", "what happened", "requests", "failures", "oldest texts", "server", "largest function")
+AGREEING = 10  # number of last replies that show what a place serves; a server has up to two workers
+NO_INCIDENT = "new texts, no incident"
+COLUMNS = (
+    "nights",
+    "what happened",
+    "requests",
+    "failures by design",
+    "other failures",
+    "oldest texts",
+    "server",
+    "largest function",
+)
 
 
 class Reply(NamedTuple):
@@ -63,9 +96,17 @@ class Reply(NamedTuple):
     hits: list[tuple[int, str]]
 
 
+class Server(NamedTuple):
+    """A server: its main process, its port and the number of its workers."""
+
+    process: int
+    port: int
+    workers: int
+
+
 @dataclass
 class Operation:
-    """What the operator does, and what callers see at each place: the functions and the server."""
+    """What the operator does, and what callers see at each place: the functions and the servers."""
 
     work: Path
     texts: list[str]
@@ -75,7 +116,12 @@ class Operation:
     options: Sequence[str] = ()  # further ones of `semsearch publish`
     published: dict[str, list[str]] = field(default_factory=dict)  # the texts of each version
     switches: list[tuple[float, str]] = field(default_factory=list)  # when each version became current
+    followed: list[float] = field(default_factory=list)  # when all places served the current version
+    column: str = "shelf"  # the one that the filter of a key needs
+    removed: list[int] = field(default_factory=list)  # rows
+    removed_at: float = float("inf")  # when no place found the removed texts any more
     functions: list[Any] = field(default_factory=list)
+    servers: list[Server] = field(default_factory=list)
     # what sends a body with a key to each place, and returns status, version and reply
     places: dict[str, Callable[[dict[str, Any], str], Any]] = field(default_factory=dict)
     replies: list[Reply] = field(default_factory=list)
@@ -86,7 +132,8 @@ class Operation:
         """Index the texts in the folder `bundle`, and return the version."""
         table, bundle = self.work / "texts.csv", self.work / "bundle"
         with table.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("id", "text"), *enumerate(self.texts)])
+            rows = ((row, text, SHELVES[row % 2]) for row, text in enumerate(self.texts))
+            csv.writer(file).writerows([("id", "text", self.column), *rows])
         shutil.rmtree(bundle, ignore_errors=True)
         self._semsearch("index", table, "--out", bundle, *options)
         version = sha256((bundle / "manifest.json").read_bytes()).hexdigest()
@@ -106,7 +153,7 @@ class Operation:
             function.is_old = True
 
     def switch(self, *words: object) -> None:
-        """Run `semsearch publish` or `semsearch rollback`, and note when it switched the pointer."""
+        """Run `semsearch publish`, `rollback` or `remove`, and note when it switched the pointer."""
         self._semsearch(*words)
         pointer = json.load(self.s3.get_object(Bucket=BUCKET, Key=f"{PREFIX}/current.json")["Body"])
         self.switches.append((datetime.fromisoformat(pointer["switched"]).timestamp(), pointer["version"][:12]))
@@ -121,11 +168,14 @@ class Operation:
         order = random.Random(place)
         while not is_over.wait(PAUSE):
             at, key = time.time(), order.choice(list(KEYS))
-            words = order.choice(self.texts).split()[:5]
+            searched = self.texts
+            if self.removed and order.random() < 0.5:
+                searched = [self.texts[row] for row in self.removed]
+            words = order.choice(searched).split()[:5]
             status, version, content = self.places[place]({"text": " ".join(words)}, KEYS[key])
             hits = []
             if status == "200":
-                hits = [(result["index"], result["text"]) for result in json.loads(content)["results"]]
+                hits = [(int(result["id"]), result["text"]) for result in json.loads(content)["results"]]
             self.replies.append(Reply(at, time.time(), place, key, status, version, hits))
 
     def wait_until(self, is_so: Callable[[Sequence[Reply]], bool]) -> None:
@@ -141,17 +191,26 @@ class Operation:
 
     def has_followed(self, replies: Sequence[Reply]) -> bool:
         """Return whether all replies are from the current version."""
-        return {reply.version for reply in replies} <= {self.switches[-1][1], ""}
+        return {reply.version for reply in replies} - {""} == {self.switches[-1][1]}
 
     def failure_of(self, reply: Reply) -> str:
         """Return what was wrong with a reply, "" if nothing was."""
         is_revoked = reply.key == "team-b" and reply.until > self.revoked_at
         if is_revoked and reply.status == "401":
             return ""
+        if reply.status == "503":
+            return f"503 for {reply.key}"
         if reply.status != "200":
             return reply.status
         if is_revoked and reply.at > self.revoked_at + REVOKED_WITHIN:
             return "200 for a revoked key"
+        if reply.at > self.removed_at and any(row in self.removed for row, _ in reply.hits):
+            return "200 with a removed text"
+        replaced = reply.at - self.age_of(reply)
+        if any(replaced < at <= reply.at for at in self.followed):
+            return "200 from a version that all had left"
+        if reply.key == "team-c" and any(SHELVES[row % 2] != FILTER["shelf"] for row, _ in reply.hits):
+            return "200 with a text that the key must not find"
         texts = self.published[reply.version]
         return "" if all(texts[row] == text for row, text in reply.hits) else "200 with a text of another version"
 
@@ -166,14 +225,41 @@ class Operation:
         return 0.0 if reply.version in ("", current) else reply.at - replaced
 
 
-# Each of these lets something go wrong when the texts of a night are indexed. The part behind its `yield` repairs it.
+# Each of these lets something happen when the texts of a night are indexed, and yields the failures that callers see by
+# design until all have followed again. The part behind its `yield` runs some seconds after the publish, and repairs it.
+Incident = Callable[[Operation, str], Iterator[set[str]]]
 
 
-def bad_bundle(operation: Operation, version: str) -> Iterator[None]:
+def remove_texts(operation: Operation, version: str) -> Iterator[set[str]]:
+    """Remove texts. The later tables still have their rows, so that only the removal keeps them from callers."""
+    yield set()
+    operation.removed = operation.order.sample(range(len(operation.texts)), REMOVED)
+    operation.switch("remove", URL, *operation.removed)
+    gone = set(operation.removed)
+    operation.wait_until(lambda replies: not gone & {row for reply in replies for row, _ in reply.hits})
+    time.sleep(SECONDS_OF_A_DAY)  # the last replies may all be from one of two workers
+    operation.removed_at = time.time()
+
+
+def kill_workers(operation: Operation, version: str, fault: Fault | None, by_design: set[str]) -> Iterator[set[str]]:
+    """Kill workers while S3 has this fault, if any, each shortly after the pointer has changed."""
+    if fault is not None:
+        operation.proxy.fail("", fault)
+    yield CUT | by_design
+    for _ in range(DEATHS):
+        operation.switch("rollback", URL)
+        time.sleep(operation.order.uniform(0.0, 2.0))  # a poll each second, and what it fetches
+        for server in operation.servers:
+            os.kill(children(server.process)[0], signal.SIGKILL)  # the one that has lived longest
+        time.sleep(SECONDS_BETWEEN_DEATHS)
+    operation.proxy.faults.clear()
+
+
+def bad_bundle(operation: Operation, version: str) -> Iterator[set[str]]:
     """Index with another model; roll back, and replace the function that started meanwhile with that model."""
     operation.index("--query-prompt", "query: ")
     operation.options = ["--other-model"]
-    yield
+    yield set()
     operation.options = []
     operation.switch("rollback", URL)
     time.sleep(SECONDS_OF_A_FAULT)
@@ -181,37 +267,68 @@ def bad_bundle(operation: Operation, version: str) -> Iterator[None]:
         function.is_old = True
 
 
-def roll_back(operation: Operation, version: str) -> Iterator[None]:
+def roll_back(operation: Operation, version: str) -> Iterator[set[str]]:
     """Roll back when all have the new texts."""
-    yield
+    yield set()
     operation.wait_until(operation.has_followed)
     operation.switch("rollback", URL)
 
 
-def revoke_key(operation: Operation, version: str) -> Iterator[None]:
+def revoke_key(operation: Operation, version: str) -> Iterator[set[str]]:
     """Revoke a key, and wait until all refuse it."""
-    yield
+    yield set()
     operation.revoked_at = time.time()
     operation.revoke()
-    refused = {("team-a", "200"), ("team-b", "401")}
+    refused = {("team-a", "200"), ("team-b", "401"), ("team-c", "200")}
     operation.wait_until(lambda replies: {(reply.key, reply.status) for reply in replies} == refused)
 
 
-def stop_s3(operation: Operation, version: str) -> Iterator[None]:
-    """Let S3 refuse all requests of the functions and of the server."""
-    operation.proxy.fail("", refuse(503, "SlowDown"))
-    yield
+def stop_s3(operation: Operation, version: str, fault: Fault) -> Iterator[set[str]]:
+    """Let S3 refuse all requests of the functions and of the servers."""
+    operation.proxy.fail("", fault)
+    yield AWAY
     operation.proxy.faults.clear()
 
 
-def fill_disk(operation: Operation, version: str) -> Iterator[None]:
+def lose_pointer(operation: Operation, version: str) -> Iterator[set[str]]:
+    """Delete the pointer before the publish, which must refuse; roll back to the version that was current."""
+    operation.s3.delete_object(Bucket=BUCKET, Key=f"{PREFIX}/current.json")
+    try:
+        operation.publish()
+    except subprocess.CalledProcessError:
+        time.sleep(SECONDS_OF_A_FAULT)
+    else:
+        raise SystemExit("`semsearch publish` did not notice that the pointer is lost")
+    operation.switch("rollback", URL, operation.switches[-1][1])
+    yield set()
+
+
+def rename_column(operation: Operation, version: str) -> Iterator[set[str]]:
+    """Give the column that the filter of a key needs another name; roll back."""
+    operation.column = "room"
+    operation.index("--update", URL)
+    yield {"503 for team-c"}
+    operation.column = "shelf"
+    operation.switch("rollback", URL)
+
+
+def fill_disk(operation: Operation, version: str) -> Iterator[set[str]]:
     """Leave the server no room for new texts."""
-    ballast = fill(operation.work / "disk")
-    yield
+    ballast = fill(operation.work / "server")
+    yield set()
     ballast.unlink()
 
 
-def damage_file(operation: Operation, version: str) -> Iterator[None]:
+def send_queue_event(operation: Operation, version: str) -> Iterator[set[str]]:
+    """Send each function the event of a queue, which it must not confirm."""
+    yield set()
+    for function in operation.functions:
+        reply = function.invoke(SQS_EVENT)
+        if reply is None or reply.get("errorType") != "QueueError":
+            raise SystemExit(f"expected an exception that keeps the messages of a queue, found {reply}")
+
+
+def damage_file(operation: Operation, version: str) -> Iterator[set[str]]:
     """Damage a file in S3 before it becomes current; roll back, delete the file and publish again."""
     name = "passages.safetensors"
     content = bytearray((operation.work / "bundle" / name).read_bytes())
@@ -219,54 +336,86 @@ def damage_file(operation: Operation, version: str) -> Iterator[None]:
     content[len(content) // 2] ^= 1
     key = f"{PREFIX}/bundles/{version}/{name}"
     operation.s3.put_object(Bucket=BUCKET, Key=key, Body=bytes(content), Metadata=whole)
-    yield
+    yield AWAY
     operation.switch("rollback", URL)
     operation.s3.delete_object(Bucket=BUCKET, Key=key)
     operation.publish()
 
 
-FAULTS = {
+def hang_up(operation: Operation, version: str) -> Iterator[set[str]]:
+    """Send SIGHUP to the servers, as a session that ends or `systemctl reload` does."""
+    yield set()
+    for server in operation.servers:
+        os.kill(server.process, signal.SIGHUP)
+
+
+def fill_connections(operation: Operation, version: str) -> Iterator[set[str]]:
+    """Open more connections to the servers than they accept, send nothing, and wait until callers get replies."""
+    yield set()
+    with ExitStack() as stack:
+        for server in operation.servers:
+            for _ in range(round(SILENT * CONNECTIONS * server.workers)):
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        operation.wait_until(operation.has_followed)
+
+
+OVERLOADED, DENIED = refuse(503, "SlowDown"), refuse(403, "AccessDenied")
+INCIDENTS: dict[int, tuple[str, Incident]] = {
+    2: (f"{REMOVED} texts are removed", remove_texts),
+    4: ("workers are killed", partial(kill_workers, fault=None, by_design=set())),
     5: ("a bundle of another model; rolled back", bad_bundle),
+    7: ("workers are killed, S3 is slow", partial(kill_workers, fault=delay(SLOW), by_design=set())),
     9: ("all follow; rolled back", roll_back),
+    11: ("workers are killed, S3 answers nothing", partial(kill_workers, fault=delay(WAIT), by_design=AWAY)),
     13: ("a key is revoked", revoke_key),
-    17: ("S3 answers 503", stop_s3),
+    15: ("workers are killed, S3 answers 503", partial(kill_workers, fault=OVERLOADED, by_design=AWAY)),
+    17: ("S3 answers 503", partial(stop_s3, fault=OVERLOADED)),
+    18: ("workers are killed, S3 answers 403", partial(kill_workers, fault=DENIED, by_design=AWAY)),
+    19: ("S3 answers 403", partial(stop_s3, fault=DENIED)),
+    20: ("`current.json` is lost; rolled back", lose_pointer),
     21: ("the server's disk is full", fill_disk),
+    22: ("the column of a key's filter is renamed; rolled back", rename_column),
+    24: ("functions get the event of a queue", send_queue_event),
     25: ("a file is damaged in S3; rolled back", damage_file),
+    27: ("the servers get SIGHUP", hang_up),
+    28: ("silent connections to the servers", fill_connections),
 }
 
 
 def month(*, work: Path = WORK, data: Path = DATA) -> None:
-    """What callers see in 30 nights of new texts, six of them with a fault."""
+    """What callers see in 30 nights of new texts, 18 of them with an incident."""
     folder = work.absolute() / "month"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     texts = read_texts(data, ROWS)
     with ExitStack() as stack:
-        stack.enter_context(small_disk(folder / "disk"))
+        stack.enter_context(small_disk(folder / "server"))
         endpoint = stack.enter_context(aws_on_this_machine())
         os.environ.update(AWS | {"AWS_ENDPOINT_URL": endpoint, "PYTHONPATH": str(PROJECT)})
-        operation, server = start(folder, texts.texts, endpoint, stack)
+        operation = start(folder, texts.texts, endpoint, stack)
         is_over = threading.Event()
         for place in (*operation.places, "server"):  # it has two workers
             caller = threading.Thread(target=operation.call, args=(place, is_over))
             stack.callback(caller.join)
             caller.start()
         stack.callback(is_over.set)
-        nights = {number: pass_night(operation, number, server) for number in range(1, NIGHTS + 1)}
-    ordinary = [night for night in nights.values() if night["title"] == NO_FAULT]
+        nights = {number: pass_night(operation, number) for number in range(1, NIGHTS + 1)}
+    ordinary = [night for night in nights.values() if night["title"] == NO_INCIDENT]
     special = [row([night]) for night in nights.values() if night not in ordinary]
-    rows = [row(ordinary), *special, row(list(nights.values()))]
+    rows = [row(list(nights.values())), row(ordinary), *special]
     report("month", COLUMNS, rows, {"nights": nights}, make_provenance(texts.description()))
 
 
-def start(work: Path, texts: Sequence[str], endpoint: str, stack: ExitStack) -> tuple[Operation, int]:
-    """Publish the texts, and start the functions and the server; return the operation and the server's process id."""
+def start(work: Path, texts: Sequence[str], endpoint: str, stack: ExitStack) -> Operation:
+    """Publish the texts, start the functions and the servers, and return the operation."""
     s3, secrets = boto3.client("s3"), boto3.client("secretsmanager")
     s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
     entries = {name: f"{name}:{sha256(key.encode()).hexdigest()}" for name, key in KEYS.items()}
+    entries["team-c"] += f":{encode_filter(FILTER)}"
     arn = secrets.create_secret(Name="keys", SecretString=" ".join(entries.values()))["ARN"]
     operation = Operation(work, list(texts), s3, stack.enter_context(Proxy(endpoint)))
-    operation.revoke = partial(secrets.put_secret_value, SecretId="keys", SecretString=entries["team-a"])
+    left = " ".join(entries[name] for name in KEYS if name != "team-b")
+    operation.revoke = partial(secrets.put_secret_value, SecretId="keys", SecretString=left)
     operation.index()
     operation.publish()
     shutil.copytree(work / "bundle", work / "image")  # functions take its model
@@ -278,36 +427,44 @@ def start(work: Path, texts: Sequence[str], endpoint: str, stack: ExitStack) -> 
         operation.functions.append(Environment(variables | own, work / f"function-{number}.log"))
         operation.places[f"function {number}"] = operation.functions[-1].send
         stack.callback(operation.functions[-1].stop)
-    port = free_port()
-    command = [sys.executable, "-m", "semsearch", "serve", "--workers", 2, "--port", port]
-    server = ServerCommand(port, command, {}, environment=variables | {"TMPDIR": str(work / "disk")})
-    operation.places["server"] = partial(send_to_server, port)
-    return operation, stack.enter_context(running(server, work / "server.log"))
+    for name, workers in SERVERS.items():
+        port = free_port()
+        command = [sys.executable, "-m", "semsearch", "serve", "--workers", workers, "--port", port]
+        command += ["--max-connections", CONNECTIONS]
+        server = ServerCommand(port, command, {}, environment=variables | {"TMPDIR": str(work / name)})
+        process = stack.enter_context(running(server, work / f"{name}.log"))
+        operation.servers.append(Server(process, port, workers))
+        operation.places[name] = partial(send_to_server, port)
+    return operation
 
 
-def pass_night(operation: Operation, number: int, server: int) -> dict[str, Any]:
+def pass_night(operation: Operation, number: int) -> dict[str, Any]:
     """Let a night and its day pass; return what callers saw, ages in seconds and memory in megabytes."""
     before = len(operation.replies)
     version = operation.index_changes()
-    title, fault = FAULTS.get(number, (NO_FAULT, None))
-    repairing = fault(operation, version) if fault is not None else iter(())
-    next(repairing, None)
+    title, incident = INCIDENTS.get(number, (NO_INCIDENT, None))
+    repairing = incident(operation, version) if incident is not None else iter(())
+    by_design = next(repairing, set[str]())
     operation.publish()
-    if fault is not None:
+    if incident is not None:
         time.sleep(SECONDS_OF_A_FAULT)
     next(repairing, None)
     operation.wait_until(operation.has_followed)
     time.sleep(SECONDS_OF_A_DAY)
+    operation.followed.append(time.time())
     seen = operation.replies[before:]
     revoked = [reply.at - operation.revoked_at for reply in seen if (reply.key, reply.status) == ("team-b", "200")]
+    failures = Counter(failure for reply in seen if (failure := operation.failure_of(reply)))
     night = {
         "title": title,
         "number": number,
         "requests": len(seen),
-        "failures": Counter(failure for reply in seen if (failure := operation.failure_of(reply))),
+        "by_design": {failure: count for failure, count in failures.items() if failure in by_design},
+        "failures": {failure: count for failure, count in failures.items() if failure not in by_design},
         "oldest": max(map(operation.age_of, seen)),
-        "revoked_within": max(0.0, *revoked) if fault is revoke_key else 0.0,
-        "server": proportional_megabytes(server),
+        "slowest": max(reply.until - reply.at for reply in seen if reply.place in SERVERS),
+        "revoked_within": max(0.0, *revoked) if incident is revoke_key else 0.0,
+        "server": proportional_megabytes(operation.servers[0].process),
         "function": max(proportional_megabytes(each.process.pid) for each in operation.functions if each.process),
     }
     print(f"night {number}: {night}", flush=True)
@@ -317,9 +474,10 @@ def pass_night(operation: Operation, number: int, server: int) -> dict[str, Any]
 def row(nights: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     """Return the cells of one night, of the ordinary nights, or of all."""
     titles = {night["title"] for night in nights}
-    failures: Counter[str] = Counter()
-    for night in nights:
-        failures.update(night["failures"])
+    failures = []
+    for kind in ("by_design", "failures"):
+        counts = sum((Counter(night[kind]) for night in nights), Counter[str]())
+        failures.append(", ".join(f"{count} x {failure}" for failure, count in counts.items()) or "0")
     ranges = []
     for place in ("server", "function"):
         megabytes = [round(night[place]) for night in nights]
@@ -328,7 +486,7 @@ def row(nights: Sequence[dict[str, Any]]) -> tuple[str, ...]:
         str(nights[0]["number"]) if len(nights) == 1 else f"{len(nights)} nights",
         titles.pop() if len(titles) == 1 else "all",
         f"{sum(night['requests'] for night in nights):,}",
-        ", ".join(f"{count} x {failure}" for failure, count in failures.items()) or "0",
+        *failures,
         f"{max(night['oldest'] for night in nights):.1f} s",
         *ranges,
     )

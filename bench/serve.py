@@ -92,10 +92,11 @@ def proportional_megabytes(process: int) -> float:
     """Return the memory of a process and all its children; a page that several map counts once (PSS)."""
     rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
     own = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
-    return own / 1024 + sum(map(proportional_megabytes, _children(process)))
+    return own / 1024 + sum(map(proportional_megabytes, children(process)))
 
 
-def _children(process: int) -> list[int]:
+def children(process: int) -> list[int]:
+    """Return the child processes of a process, the oldest first."""
     return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.month import REVOKED_WITHIN, Operation, Reply, row
+import bench.month
+from bench.month import INCIDENTS, NIGHTS, REVOKED_WITHIN, Operation, Reply, row
 
 REVOKED = 100.0  # when the key of team-b was revoked
 TEXTS = {"old": ["a", "b"], "new": ["a", "c"]}
@@ -37,7 +38,36 @@ def test_texts_age_from_the_switch_that_replaced_them(month: Operation, at: floa
 def test_a_reply_must_have_the_texts_of_its_version(month: Operation) -> None:
     assert month.failure_of(reply(1, "new", hits=((0, "a"), (1, "c")))) == ""
     assert month.failure_of(reply(1, "old", hits=((0, "a"), (1, "c")))) == "200 with a text of another version"
-    assert month.failure_of(reply(1, status="503")) == "503"
+    assert month.failure_of(reply(1, status="500")) == "500"
+    assert month.failure_of(reply(1, status="503", key="team-b")) == "503 for team-b"
+
+
+def test_a_reply_must_not_have_a_removed_text(month: Operation) -> None:
+    month.removed, month.removed_at = [1], 50.0
+    assert month.failure_of(reply(40, hits=((0, "a"), (1, "c")))) == ""
+    assert month.failure_of(reply(60, hits=((0, "a"), (1, "c")))) == "200 with a removed text"
+    assert month.failure_of(reply(60, hits=((0, "a"),))) == ""
+
+
+def test_a_reply_must_not_be_from_a_version_that_all_had_left_before_the_request(month: Operation) -> None:
+    month.followed = [8.0, 15.0]
+    assert month.failure_of(reply(12, "old")) == ""  # some have not followed yet
+    assert month.failure_of(reply(16, "old")) == "200 from a version that all had left"
+    assert month.failure_of(reply(16, "new")) == ""
+    assert month.failure_of(reply(22, "new")) == ""  # it was rolled back since
+    assert month.failure_of(reply(33, "old")) == ""
+
+
+def test_a_key_with_a_filter_must_find_only_the_texts_that_pass_it(month: Operation) -> None:
+    assert month.failure_of(reply(1, hits=((1, "c"),))) == ""
+    assert month.failure_of(reply(1, key="team-c", hits=((0, "a"),))) == ""
+    assert month.failure_of(reply(1, key="team-c", hits=((1, "c"),))) == "200 with a text that the key must not find"
+
+
+def test_all_have_followed_only_when_somebody_has_answered(month: Operation) -> None:
+    assert month.has_followed([reply(40, "new"), reply(40, "", status="RemoteDisconnected")])
+    assert not month.has_followed([reply(40, "new"), reply(40, "old")])
+    assert not month.has_followed([reply(40, "", status="503")])
 
 
 def test_a_revoked_key_must_be_refused_in_time_and_no_other_key(month: Operation) -> None:
@@ -50,7 +80,15 @@ def test_a_revoked_key_must_be_refused_in_time_and_no_other_key(month: Operation
     assert month.failure_of(reply(REVOKED - 2, key="team-b", status="401")) == "401"
 
 
-def test_nights_are_added_up(month: Operation) -> None:
+def test_nights_are_added_up_and_failures_by_design_are_counted_apart() -> None:
     night = {"number": 3, "title": "S3", "requests": 900, "oldest": 1.25, "server": 99.6, "function": 50.2}
-    nights = [night | {"failures": {"503": 2}}, night | {"failures": {"503": 1}, "oldest": 2.0, "server": 120.0}]
-    assert row(nights) == ("2 nights", "S3", "1,800", "3 x 503", "2.0 s", "100 to 120 MB", "50 MB")
+    one = night | {"by_design": {"cut": 2}, "failures": {}}
+    other = night | {"by_design": {"cut": 1}, "failures": {"503": 1, "404": 2}, "oldest": 2.0, "server": 120.0}
+    cells = ("2 nights", "S3", "1,800", "3 x cut", "1 x 503, 2 x 404", "2.0 s", "100 to 120 MB", "50 MB")
+    assert row([one, other]) == cells
+    assert row([one])[3:5] == ("2 x cut", "0")
+
+
+def test_the_month_has_as_many_nights_as_it_states() -> None:
+    assert max(INCIDENTS) < NIGHTS
+    assert f"{NIGHTS} nights of new texts, {len(INCIDENTS)} of them with an incident" in str(bench.month.__doc__)

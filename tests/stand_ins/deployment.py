@@ -6,8 +6,10 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPException
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,6 +25,7 @@ from bench.emulator import CONTEXT, sample_event
 Answer = tuple[str, str, str]  # status or error, version of the bundle, body
 
 DISK = "64m"  # size of a small disk
+FAILED_START = "500 of a failed start"
 
 
 class Environment:
@@ -36,31 +39,38 @@ class Environment:
         self._variables, self._log = dict(variables), log
         self.process: Any = None
         self.is_old = False  # whether the next event goes to a new process
+        self._is_busy = threading.Lock()  # an environment handles one event at a time
 
     def send(self, body: Mapping[str, object], key: str) -> Answer:
         """Return the answer to a search with an API key."""
         event = sample_event("/similar", dict(body))
         event["headers"]["authorization"] = f"Bearer {key}"
-        reply = self._invoke(event)
+        reply = self.invoke(event)
         if reply is None:
-            return "500 of a failed start", "", ""
+            return FAILED_START, "", ""
+        if "errorType" in reply:
+            return f"500 {reply['errorType']}", "", ""
         return str(reply["statusCode"]), reply["headers"].get("x-bundle", ""), reply["body"]
 
-    def _invoke(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the reply to an event, None if the process ended because its start failed or it crashed."""
-        if self.is_old:
-            self.stop()
-        if self.process is None:
-            self._start()
-        os.kill(self.process.pid, signal.SIGCONT)
-        try:
-            self._events.send(event)
-            reply: dict[str, Any] = self._events.recv()
-        except (EOFError, OSError):
-            self.stop()
-            return None
-        os.kill(self.process.pid, signal.SIGSTOP)
-        return reply
+    def invoke(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the reply to an event, None if the process ended because its start failed or it crashed.
+
+        If the handler raises, the reply is what Lambda's runtime makes of the exception.
+        """
+        with self._is_busy:
+            if self.is_old:
+                self.stop()
+            if self.process is None:
+                self._start()
+            os.kill(self.process.pid, signal.SIGCONT)
+            try:
+                self._events.send(event)
+                reply: dict[str, Any] = self._events.recv()
+            except (EOFError, OSError):
+                self.stop()
+                return None
+            os.kill(self.process.pid, signal.SIGSTOP)
+            return reply
 
     def _start(self) -> None:
         context = get_context("spawn")
@@ -86,7 +96,12 @@ def _answer(events: Connection, variables: dict[str, str], log: Path) -> None:
     from function.handler import handler  # starts the function
 
     while True:
-        events.send(handler(events.recv(), CONTEXT))
+        event = events.recv()
+        try:
+            reply = handler(event, CONTEXT)
+        except Exception as error:  # noqa: BLE001  as Lambda's runtime, which goes on with the next event
+            reply = {"errorType": type(error).__name__, "errorMessage": str(error)}
+        events.send(reply)
 
 
 def send_to_server(port: int, body: Mapping[str, object], key: str) -> Answer:
@@ -99,8 +114,8 @@ def send_to_server(port: int, body: Mapping[str, object], key: str) -> Answer:
     except HTTPError as error:
         error.close()
         return str(error.code), error.headers.get("x-bundle", ""), ""
-    except OSError as error:
-        return type(error).__name__, "", ""
+    except (OSError, HTTPException) as error:
+        return type(getattr(error, "reason", error)).__name__, "", ""  # that of a URLError is another error
 
 
 @contextmanager

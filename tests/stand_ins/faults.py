@@ -104,6 +104,17 @@ def refuse(status: int, code: str) -> Fault:
     return answer
 
 
+def delay(seconds: float) -> Fault:
+    """Return what answers as S3, but late."""
+
+    def answer(exchange: Exchange) -> None:
+        time.sleep(seconds)
+        with suppress(OSError):  # the function has hung up
+            exchange.reply(*exchange.ask())
+
+    return answer
+
+
 def change(exchange: Exchange) -> None:
     """Change one byte."""
     status, headers, content = exchange.ask()
