@@ -30,6 +30,9 @@ from tests.world import bundle, bundle_copy, client, connect, corpus, embedder, 
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)
+# `make mutants` looks whether a test fails, not for the simplest example
+found = tuple(phase for phase in hypothesis.Phase if phase.name not in ("shrink", "explain"))
+hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("tests"), phases=found)
 hypothesis.settings.load_profile("tests")
 
 
