@@ -49,7 +49,8 @@ def executed(node: ast.AST, parents: tuple[ast.AST, ...] = ()) -> Iterator[tuple
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             is_constant = isinstance(node, ast.Module) and isinstance(child, ast.Assign | ast.AnnAssign)
-            if isinstance(child, ast.AST) and not is_constant and field not in NOT_COMPUTED:
+            is_strict = isinstance(child, ast.keyword) and child.arg == "strict"  # an assertion of `zip`
+            if isinstance(child, ast.AST) and not is_constant and not is_strict and field not in NOT_COMPUTED:
                 yield child, (*parents, node)
                 if not isinstance(child, ast.JoinedStr):
                     yield from executed(child, (*parents, node))

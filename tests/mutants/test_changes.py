@@ -44,7 +44,16 @@ def test_an_expression_or_a_statement_is_changed(statement: str, expected: set[s
 
 
 @pytest.mark.parametrize(
-    "statement", ["'text'", "z = 'text'", "z = 0.5", "z: 'x < 1' = x", "z = f'{x + 1}'", "return None"]
+    "statement",
+    [
+        "'text'",
+        "z = 'text'",
+        "z = 0.5",
+        "z: 'x < 1' = x",
+        "z = f'{x + 1}'",
+        "return None",
+        "z = zip(x, y, strict=True)",
+    ],
 )
 def test_messages_floats_annotations_and_formatted_strings_are_left_alone(statement: str) -> None:
     assert in_function(statement) == set()
