@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.mutants.changes import Change, changes_of, function_lines, without_ignored
 from tests.mutants.choice import Choice, Recording, choose
 from tests.mutants.recording import record
-from tests.mutants.trial import Trial, failing, run
+from tests.mutants.trial import NOT_FOUND, Trial, failing, run
 from tests.project import ROOT
 
 PLACES = ("function", "semsearch")
@@ -68,6 +68,8 @@ def sample_of(options: argparse.Namespace) -> list[Change]:
 
 def outcome(trial: Trial) -> str:
     """Return what became of a change, in a few words."""
+    if trial.noticed_by == NOT_FOUND:
+        return "TESTS GONE"
     if trial.noticed_by:
         return "noticed"
     if not trial.choice.tests:
@@ -104,7 +106,7 @@ def main() -> None:
             counts[outcome(trial)] += 1
             print(f"{outcome(trial):12} {trial.seconds:5.1f} s  {trial.change.key}  {trial.noticed_by}", flush=True)
         for trial in trials:
-            if not trial.noticed_by:
+            if outcome(trial) != "noticed":
                 print(f"{outcome(trial)}: {trial.change.key}")
         print(counts)
         for test in failing(checkouts[0], sorted({trial.noticed_by for trial in trials if "::" in trial.noticed_by})):

@@ -55,8 +55,9 @@ def switch(context: str) -> str:
 
 
 def name_of(item: pytest.Item) -> str:
-    """Return the name of a test without the group that pytest-xdist appends."""
-    return item.nodeid.rpartition("@")[0] or item.nodeid
+    """Return the name of a test without the group that pytest-xdist can append."""
+    group = item.get_closest_marker("xdist_group")
+    return item.nodeid.removesuffix(f"@{group.args[0]}") if group else item.nodeid
 
 
 @pytest.hookimpl(wrapper=True)

@@ -30,6 +30,7 @@ from tests.project import ROOT
 FIRST_FILES = 4  # their tests run before those of other files, which take seconds to import
 MOST_BYTES = 6 << 30  # memory of a process: a change can make a loop endless or an array too large
 WAITING = 120  # seconds that tests are allowed to wait for other processes and programs
+NOT_FOUND = "ERROR: not found"  # words of pytest, if a test was removed after it was recorded
 OWN_ERROR = 70  # an exit code that pytest does not have
 _times = count(1_000_000_000)
 
@@ -106,8 +107,11 @@ def ending(checkout: Path, status: int) -> str:
     if failures.exists():
         return failures.read_text(encoding="utf-8").splitlines()[0]
     code = os.waitstatus_to_exitcode(status)
+    output = (checkout.parent / "output").read_text(encoding="utf-8", errors="replace")
     if code == OWN_ERROR:
-        sys.exit((checkout.parent / "output").read_text(encoding="utf-8"))
+        sys.exit(output)
+    if code == pytest.ExitCode.USAGE_ERROR and NOT_FOUND in output:
+        return NOT_FOUND
     if code == 0:
         return ""
     return signal.Signals(-code).name if code < 0 else f"pytest's exit code {code}"
