@@ -54,18 +54,12 @@ def switch(context: str) -> str:
     return before
 
 
-def name_of(item: pytest.Item) -> str:
-    """Return the name of a test without the group that pytest-xdist can append."""
-    group = item.get_closest_marker("xdist_group")
-    return item.nodeid.removesuffix(f"@{group.args[0]}") if group else item.nodeid
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Record the lines of a test and its time, without that of the fixtures that it shares."""
     fixtures: list[str] = getattr(item, "fixturenames", [])
-    test = _tests[name_of(item)] = {"passed": True, "fixtures": fixtures}
-    switch(name_of(item))
+    test = _tests[item.nodeid] = {"passed": True, "fixtures": fixtures}
+    switch(item.nodeid)
     shared, begin = sum(_fixtures.values()), processor_seconds()
     result = yield
     test["seconds"] = processor_seconds() - begin - sum(_fixtures.values()) + shared
@@ -77,7 +71,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Note that a test did not pass."""
     report = yield
-    _tests[name_of(item)]["passed"] &= report.passed
+    _tests[item.nodeid]["passed"] &= report.passed
     return report
 
 
