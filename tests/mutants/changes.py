@@ -125,7 +125,8 @@ def changes_of(path: Path, source: bytes) -> Iterator[Change]:
         old = shown = extent(node)
         if isinstance(node, ast.Constant):  # the number 1 alone would say little
             around = next(parent for parent in reversed(parents) if hasattr(parent, "lineno"))
-            if not hasattr(around, "body") and extent(around).stop - extent(around).start <= LONGEST:
+            is_block = isinstance(around, ast.stmt) and hasattr(around, "body")
+            if not is_block and extent(around).stop - extent(around).start <= LONGEST:
                 shown = extent(around)
         elif isinstance(node, ast.expr):
             code = f"({code})"

@@ -31,6 +31,7 @@ def in_function(statement: str) -> set[str]:
         ("x(y=True)", {"x(y=True) -> pass", "y=True -> y=False"}),
         ("z = x == 'a'", {"x == 'a' -> (x != 'a')", "x == 'a' -> x == 'a!'"}),
         ("z = x in ('a',)", {"x in ('a',) -> (x not in ('a',))", "('a',) -> ('a!',)"}),
+        ("z = 1 if x else y", {"1 if x else y -> 2 if x else y", "x -> (not x)"}),
         ("return x", {"return x -> return None"}),
         ("raise x", {"raise x -> pass"}),
         ("x.y = y", {"x.y = y -> pass"}),
