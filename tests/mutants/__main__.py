@@ -29,9 +29,9 @@ SECONDS = 60  # of a processor, for the tests of one change
 
 
 def copy_checkout(folder: Path) -> Path:
-    """Copy the checkout into a folder, without what git ignores."""
+    """Copy the checkout into a folder, and link what is large."""
     checkout = folder / "checkout"
-    shutil.copytree(ROOT, checkout, ignore=lambda place, _: LINKED if Path(place) == ROOT else [])
+    shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(*LINKED, "dist", ".*_cache"))
     for name in LINKED:
         if (ROOT / name).exists():
             (checkout / name).symlink_to(ROOT / name)
