@@ -17,7 +17,7 @@
 # make test-site      the static site in Node.js and in a real browser; skipped where there is none
 # make wheels         the wheels of this checkout in dist/: semsearch, and its default model, which is converted once
 # make dist           the distributions of a release in dist/, and lists of their packages (SBOM) in build/sbom/
-# make mutants        100 random changes of the code, and those that no test notices; takes an hour or more
+# make mutants        100 random changes of the code, and those that no test notices; takes half an hour or more
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

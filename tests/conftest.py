@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+from typing import Any
 
 import hypothesis
 import pytest
@@ -25,12 +26,14 @@ from tests.export_fixtures import (
     tiny_tokens,
     whole,
 )
-from tests.project import ROOT
 from tests.promises.geese import geese, reranked
 from tests.world import bundle, bundle_copy, client, connect, corpus, embedder, make_app, manifest
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)
+# `make mutants` looks whether a test fails, not for the simplest example
+found = tuple(phase for phase in hypothesis.Phase if phase.name not in ("shrink", "explain"))
+hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("tests"), phases=found)
 hypothesis.settings.load_profile("tests")
 
 
@@ -46,12 +49,17 @@ CONVERTING = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Assign the tests of each file to one worker, for `--dist loadgroup`: they share fixtures of the module."""
-    for item in items:
-        path = item.path.relative_to(ROOT / "tests").as_posix()
-        group = "converting" if path.startswith(CONVERTING) else path
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker run all tests of a file, which share fixtures. `--dist loadgroup` does not with pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class FileScheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0].removeprefix("tests/")
+            return "converting" if path.startswith(CONVERTING) else path
+
+    return FileScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -92,8 +92,9 @@ NOISE = json.dumps(base64.b64encode(random.Random(3).randbytes(COMPRESSED_FROM))
         (LEAST, {"content-type": "text/plain"}, False),
         (gzip.compress(NOISE), {"content-encoding": "gzip"}, False),
         (NOISE, {}, False),  # base64, which Lambda needs, would make it longer again
+        (json.dumps([NOISE.decode(), "0" * len(NOISE)]).encode(), {}, True),  # three eighths of it are left
     ],
-    ids=["least", "one byte less", "charset", "text", "compressed already", "noise"],
+    ids=["least", "one byte less", "charset", "text", "compressed already", "noise", "half noise"],
 )
 def test_only_json_above_a_size_that_becomes_much_smaller_is_compressed(
     answering_with: Callable[..., httpx.Client], body: bytes, headers: dict[str, str], is_compressed: bool

@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from semsearch.app.http import HttpError
+from semsearch.app.http import HttpError, Message, Receive, Reply, Scope, Send
+from semsearch.app.middleware import answer_head
 from semsearch.app.settings import read_settings
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.questions import read_log
@@ -136,3 +137,21 @@ def test_a_crash_is_a_500_that_tells_its_id_alone_and_is_logged_once_with_its_tr
     (line,) = [record for record in caplog.records if record.message == "request"]
     assert (line.levelname, vars(line)["status"], vars(line)["error"]) == ("ERROR", 500, error)
     assert broken_client.get("/health").status_code == 200
+
+
+async def test_head_is_answered_with_the_length_of_the_body_that_get_has_and_without_it() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await Reply(scope["method"].encode())(scope, receive, send)
+
+    await answer_head(app)({"type": "http", "method": "HEAD", "path": "/", "headers": []}, receive, send)
+    start, end = sent
+    assert (b"content-length", b"3") in start["headers"]  # that of b"GET"
+    assert end["body"] == b""

@@ -178,6 +178,13 @@ def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_
     assert "the process that makes its index was ended by the signal SIGKILL" in capsys.readouterr().err
 
 
+def test_an_index_without_a_document_that_cannot_be_read_is_used_and_the_document_reported(documents: Path) -> None:
+    (documents / "broken.md").symlink_to("a link to nowhere.md")
+    with closing(IndexProcess(documents, kept_index(documents), watch=False)) as process:
+        assert process.error_of_first() == ""
+        assert "broken.md" in str(process.updates.error)
+
+
 MADE = SimpleNamespace(corpus=SimpleNamespace(outdated=(), refused=()))  # what an update returns
 NOT_READ = SimpleNamespace(corpus=SimpleNamespace(outdated=("a.md: Permission denied",), refused=("a.md",)))
 

@@ -211,6 +211,18 @@ def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> No
     assert "fusion weight: keep 0.3; no other is better for these questions" in evaluate(tuned, "--questions", path).out
 
 
+def test_the_other_bundle_has_all_relevant_ids_or_is_allowed_to_lack_some(
+    bundle: Path, questions: Path, tmp_path: Path
+) -> None:
+    stories = make_stories()
+    fewer = replace(stories, texts=stories.texts[:90], ids=stories.ids[:90], metadata=stories.metadata[:90])
+    other = write_bundle(tmp_path / "other", fewer)
+    compared = (bundle, "--questions", questions, "--mode", "keyword", "--compare", other)
+    refused = evaluate(*compared)
+    assert (refused.code, f"relevant ids that {other} does not have" in refused.err) == (1, True)
+    assert evaluate(*compared, "--allow-missing").code == 0
+
+
 def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
     lacking = {"query": "lost things", "relevant": ["story-1", "story-2", "story-3", "story-4", "story-001"]}
     path = write_questions(tmp_path, [*QUESTIONS, lacking])

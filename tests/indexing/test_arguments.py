@@ -84,7 +84,7 @@ def recorded(bundle_copy: Path) -> Callable[..., Path]:
     return record
 
 
-@pytest.mark.parametrize(("option", "value"), CONTENT.items())
+@pytest.mark.parametrize(("option", "value"), CONTENT.items(), ids=CONTENT)
 def test_an_update_uses_each_option_of_the_index(recorded: Callable[..., Path], option: str, value: Any) -> None:
     first = stated("f", "none", **{option: value})
     updated = stated("g", recorded(**{option: value}))

@@ -43,6 +43,14 @@ def test_the_floor_is_for_scores_before_boosts_and_reranking(floored: Loaded, mo
     assert [hit["id"] for hit in found] != plain
 
 
+def test_a_text_with_exactly_the_score_of_the_floor_stays_when_there_are_boosts(bundle_copy: Path) -> None:
+    boost = {"chapter": {"log": True, "weight": 1.0}}
+    plain = find(load(bundle_copy), Query(TEXT, 5, "semantic")).results
+    floored = load(add_floor(bundle_copy, FLOORS | {"semantic": plain[-1]["score"]}))
+    found = find(floored, Query(TEXT, 100, "semantic", min_score=FLOOR, boost=boost)).results
+    assert plain[-1]["id"] in {hit["id"] for hit in found}
+
+
 def test_groups_have_no_text_below_the_floor(floored: Loaded) -> None:
     plain = find(floored, Query(TEXT, 100, min_score=FLOOR)).results
     groups = find(floored, Query(TEXT, 100, min_score=FLOOR, group_by="who", group_size=20)).results

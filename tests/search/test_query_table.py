@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
+from semsearch import Search
 from semsearch.app.app import create_app
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.settings import Settings
@@ -70,6 +71,12 @@ def test_the_table_embeds_queries_and_the_model_those_that_ask(client: httpx.Cli
             found = semantic(client, **fields, **more)
             assert found["queries"] == name
             assert [hit["score"] for hit in found["results"]] == scores(loaded, embed(tokens)[0])
+
+
+def test_several_texts_find_what_each_finds_alone(table_bundle: Path) -> None:
+    with Search(table_bundle) as search:
+        texts = ["the baker", "an angry goose"]
+        assert search.search_many(texts) == [search.search(text) for text in texts]
 
 
 @pytest.mark.parametrize("request_", [{"text": QUESTION, "mode": "keyword"}, {"id": "story-001"}, {"facets": ["who"]}])

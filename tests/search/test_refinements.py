@@ -164,6 +164,12 @@ def key_of(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
+def test_an_unfinished_word_finds_longer_ones_only_if_that_is_asked_for(bundle: Path) -> None:
+    loaded = load(bundle)
+    assert not find(loaded, Query("sail", 5, "keyword", correct=False)).results
+    assert find(loaded, Query("sail", 5, "keyword", correct=False, prefix=True)).results
+
+
 @given(
     condition=st.sampled_from(FILTERS),
     sort=st.none() | st.just({"size": "desc", "who": "asc"}),

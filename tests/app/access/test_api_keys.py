@@ -56,9 +56,17 @@ def test_anything_else_is_a_401_that_says_what_to_send_and_not_what_was_sent(clo
     reply = closed.post("/similar", json=ASK, headers=[(b"authorization", each.encode()) for each in value.split("|")])
     assert (reply.status_code, reply.json()["error_type"]) == (401, "unauthorized")
     assert reply.headers["www-authenticate"] == 'Bearer error="invalid_token"'
-    assert "expected Bearer and an API key" in reply.json()["error"]
+    assert reply.json()["error"].startswith(
+        "authorization: is not one of this server's API keys, expected Bearer and an API key"
+    )
     assert "0123456789" not in reply.text
     assert reply.headers["x-request-id"]
+
+
+def test_a_request_without_the_header_is_told_that_it_is_missing(closed: httpx.Client) -> None:
+    reply = closed.post("/similar", json=ASK)
+    assert (reply.status_code, reply.headers["www-authenticate"]) == (401, "Bearer")
+    assert reply.json()["error"].startswith("authorization: is missing, expected Bearer and an API key")
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,12 @@ def test_only_a_bundle_with_a_reranker_has_its_routes_and_no_schema_is_left_that
     assert "StringOperators" not in used
 
 
+def test_without_documents_no_passages_around_another_one_are_allowed(make_app: Callable[..., App]) -> None:
+    operation = make_app().fastapi.openapi()["paths"]["/passages/{id}"]["get"]
+    most = {each["name"]: each["schema"].get("maximum") for each in operation["parameters"]}
+    assert (most["before"], most["after"]) == (0, 0)
+
+
 VALUES: dict[str, list[Any]] = {  # example values of the fields that exclude or need each other
     "text": ["goose", None],
     "id": ["story-001", None],

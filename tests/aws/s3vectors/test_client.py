@@ -100,6 +100,13 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(asking: VectorsClien
     assert faulty.connections == 2
 
 
+def test_a_query_whose_new_connection_is_closed_too_is_not_sent_again(asking: VectorsClient, faulty: Server) -> None:
+    faulty.replies = [None]
+    with pytest.raises(BackendError, match="RemoteDisconnected"):
+        query(asking)
+    assert len(faulty.requests) == 2
+
+
 FAULTS: list[tuple[Reply | None, int | None, str]] = [
     ((429, {"x-amzn-errortype": "TooManyRequestsException:http://x"}, b'{"message": "Slow down"}'), 1, "429 TooMany"),
     ((403, {"x-amzn-errortype": "AccessDeniedException"}, b'{"message": "No"}'), None, "allow s3vectors:QueryVectors"),

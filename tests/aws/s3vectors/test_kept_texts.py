@@ -150,6 +150,16 @@ def test_a_filter_that_keeps_too_many_rows_keeps_the_closest_ones(both: Ask, mon
     assert not StandIn.get_calls
 
 
+@pytest.mark.parametrize(("most", "fetches"), [(1, 0), (2, 1), (3, 1)])
+def test_all_vectors_are_fetched_of_as_many_rows_as_are_allowed(
+    both: Ask, monkeypatch: pytest.MonkeyPatch, most: int, fetches: int
+) -> None:
+    monkeypatch.setattr(REMOTE + "MOST_FETCHED", most)
+    condition = {"who": {"$gt": ""}, "id": {"$in": ["story-0011", "story-0012"]}}
+    assert_equal(*both(text="the baker sold apples", filter=condition, mode="semantic"))
+    assert (len(StandIn.get_calls), bool(StandIn.queries)) == (fetches, not fetches)
+
+
 REQUESTS: list[dict[str, Any]] = [
     {"id": "story-0011", "mode": "hybrid", "filter": {"true": True}},
     {"text": "an angry goose 42", "offset": 20, "num_results": 20, "mode": "hybrid"},

@@ -291,6 +291,8 @@ def test_an_unknown_word_is_divided_between_two_known_ones(file: Path) -> None:
     assert {hit.row for hit in keywords.match("microservice").best(5)} == {1}
     assert keywords.match("microservice").completed == {"micro", "servic"}
     assert keywords.match("thenet").best(5) == []  # no stop word is a part
+    (hit,) = keywords.match("microservice").best(5)
+    assert keywords.match("microservice").attainable == pytest.approx(hit.score, abs=1e-5)
     assert not keywords.match("microservice").corrected
 
 
@@ -322,6 +324,7 @@ def test_a_corrected_word_brings_its_synonyms(file: Path) -> None:
     matches = keywords.match("sofaa")
     assert [*matches.corrected["sofaa"]] == ["sofas"] or [*matches.corrected["sofaa"]] == ["sofa"]
     assert {hit.row for hit in matches.best(4)} == {0, 1, 2}
+    assert matches.attainable >= matches.best(1)[0].score
 
 
 # Each line has two forms of a word; a text with one is found by the other.

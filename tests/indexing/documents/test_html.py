@@ -199,3 +199,15 @@ def test_pages_in_languages_and_versions_have_them_as_columns(tmp_path: Path, bu
     assert "language_column" not in info.options
     run("index", site, "--out", bundle_copy, "--language-column", "none")
     assert not read_manifest(bundle_copy).corpus.keywords.languages  # type: ignore[union-attr]
+
+
+def test_a_site_of_which_a_page_states_no_known_language_has_the_stems_of_the_option(
+    tmp_path: Path, bundle_copy: Path
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "a.md").write_text(f"---\nlang: de\n---\n{WORDS}")
+    (site / "b.md").write_text(f"---\nlang: pseudo code\n---\n{WORDS}")
+    done = run("index", site, "--out", bundle_copy, "--replace")
+    assert done.code == 0, done.err
+    assert not read_manifest(bundle_copy).corpus.keywords.languages  # type: ignore[union-attr]

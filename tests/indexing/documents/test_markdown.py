@@ -129,6 +129,7 @@ PLAIN = {
     "a comment over a blank line": ("a <!-- b\n\nc --> d", "a d"),
     "comments in code": ("`<!-- a -->` `%%b%%`", "<!-- a --> %%b%%"),
     "comments of Obsidian": ("a %%b%% c\n\n%%\nd\n%%\n\n5%% and 6%%", "a c\n\n5%% and 6%%"),
+    "a comment of Obsidian at the begin": ("%%a%% b", "b"),
     "marks of Obsidian": ("==a b== and a == b == c", "a b and a == b == c"),
     "callouts": ("> [!note]- Title\n> text\n\n> [!WARNING]\n> text", "Title text\n\ntext"),
     "directives": (

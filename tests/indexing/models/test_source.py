@@ -51,6 +51,13 @@ def test_a_plain_transformers_model_is_pooled_by_the_mean_and_has_no_prompts(tin
     assert (found.pooling, found.prompts, found.lower_case, found.max_tokens) == ("mean", {}, False, 64)
 
 
+def test_a_size_has_the_name_that_distilbert_gives_it(tiny_copy: Path) -> None:
+    config, found = tiny_copy / "config.json", read(tiny_copy)
+    edit_json(config, hidden_size=None, num_attention_heads=None, dim=found.hidden_size, n_heads=found.attention_heads)
+    distilbert = read(tiny_copy)
+    assert (distilbert.hidden_size, distilbert.attention_heads) == (found.hidden_size, found.attention_heads)
+
+
 def old_style(*modes: str) -> dict[str, Any]:
     known = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     return {"word_embedding_dimension": 32} | {f"pooling_mode_{mode}": mode in modes for mode in known}
