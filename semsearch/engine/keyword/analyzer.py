@@ -72,8 +72,8 @@ Stem = Callable[[str], str]
 
 _SINGLE = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Thai, kana and Chinese characters
 _MARK = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"  # accents of their own and India's vowel signs, no letters to Python
-_LETTER = rf"[^\W_{_SINGLE}]"  # or a digit
-_WORD = rf"(?:[{_SINGLE}]|{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*|(?:[{_MARK}]+{_LETTER}*)+)"
+LETTER = rf"[^\W_{_SINGLE}]"  # or a digit
+_WORD = rf"(?:[{_SINGLE}]|{LETTER}+(?:[{_MARK}]+{LETTER}*)*|(?:[{_MARK}]+{LETTER}*)+)"
 # Patterns of Unicode stay strings, because compiling them takes 10 ms and a query in ASCII needs none of them.
 WORD = _WORD
 _WORD_OR_RUN = _WORD.replace(f"[{_SINGLE}]|", f"[{_SINGLE}]+|")

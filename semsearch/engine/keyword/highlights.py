@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from semsearch.engine.keyword.analyzer import (
+    LETTER,
     PAIR,
     WORD,
     find_codes,
@@ -29,7 +30,8 @@ _MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"
 SENTENCE = re.compile(
     rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
 )
-HYPHENATED = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_][^\W_]++){1,2}")  # its words can be one word of the query
+# the words of this can be one word of the query
+HYPHENATED = re.compile(rf"(?<!{LETTER}){LETTER}++(?:[-_]{LETTER}++){{1,2}}")
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 
 

@@ -71,6 +71,7 @@ def test_a_snippet_has_the_best_sentence_or_its_first_word(texts: list[str], que
         (["english"], "the gooze", "the goose", ["goose"]),
         (["english"], "tshirts", "a T-shirt, a shirt", ["T-shirt"]),
         (["english"], "wi-fi", "wifi and Wi-Fi, fi", ["wifi", "Wi-Fi", "fi"]),
+        (["english"], "wi-fi", "東京Wi-Fi東京", ["Wi-Fi"]),
     ],
 )
 def test_stop_words_are_marked_if_alone(languages: list[str | None], query: str, text: str, marked: list[str]) -> None:
@@ -81,6 +82,7 @@ def test_stop_words_are_marked_if_alone(languages: list[str | None], query: str,
 
 
 @given(text=texts_of_pieces, query=queries)
+@example("AB-1234東京AB-1234", "AB-1234")
 def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_query(text: str, query: str) -> None:
     wanted = set(split_terms(query, STEM, is_query=True))
     spans = [match.span(number) for pattern, number in ((WORD, 0), (PAIR, 1)) for match in re.finditer(pattern, text)]

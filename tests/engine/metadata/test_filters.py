@@ -143,7 +143,7 @@ def columns_of(path: Path, rows: list[dict[str, Any]]) -> Columns:
     return Columns(path, KINDS, len(rows))
 
 
-@settings(max_examples=150)
+@settings(max_examples=max(150, settings().max_examples))
 @given(rows=metadata_rows, drawn=one_filter | filters)
 def test_a_filter_keeps_what_python_keeps(scratch: Path, rows: list[dict[str, Any]], drawn: dict[str, Any]) -> None:
     condition = with_stored(drawn, rows)

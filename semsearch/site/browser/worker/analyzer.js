@@ -4,7 +4,7 @@
 
 const SINGLE = "\\u0e00-\\u0e7f\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff"; // Thai, kana and Chinese
 const COMBINING = "[\\u0300-\\u036f\\u0900-\\u0963\\u0966-\\u0dff]";
-const LETTER = `(?:(?![_${SINGLE}])[\\p{L}\\p{N}])`; // or a digit
+export const LETTER = `(?:(?![_${SINGLE}])[\\p{L}\\p{N}])`; // or a digit
 const LETTERS = `(?:${LETTER}+(?:${COMBINING}+${LETTER}*)*|(?:${COMBINING}+${LETTER}*)+)`;
 const [WORDS, RUNS] = [`(?:[${SINGLE}]|${LETTERS})`, `(?:[${SINGLE}]+|${LETTERS})`];
 const CODES = new RegExp(`${RUNS}(?:[-_./:@&]${RUNS})*[+#]*`, "gu");

@@ -3,7 +3,7 @@
 
 /** @import { Range } from "./types.js" */
 /** @typedef {import("./analyzer.js").Analyzer} Analyzer */
-import { PAIR, SPACE, WORD } from "./analyzer.js";
+import { LETTER, PAIR, SPACE, WORD } from "./analyzer.js";
 import { countOne } from "./arrays.js";
 
 const SNIPPET = 240; // maximum characters of a snippet
@@ -11,7 +11,8 @@ const LONGEST_LABEL = 20; // characters of a label of a note or a file, with whi
 const [MARK, STOP, CLOSING] = ["[.!?\\u2026]", "\\u3002\\uff01\\uff1f", "[\"'\\u201d\\u2019\\u00bb)\\]]*"];
 const INSIDE = `(?:[^\\n.!?\\u2026${STOP}]+|${MARK}(?!${CLOSING}(?:[${SPACE}]|$)))*`;
 const SENTENCE = new RegExp(`(?=[^${SPACE}])${INSIDE}(?:${MARK}${CLOSING}|[${STOP}])?`, "gu");
-const HYPHENATED = /(?<![\p{L}\p{N}])[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+){1,2}/gu; // its words can be one word of the query
+// the words of this can be one word of the query
+const HYPHENATED = new RegExp(`(?<!${LETTER})${LETTER}+(?:[-_]${LETTER}+){1,2}`, "gu");
 const HYPHENS = /[-_]/;
 const BLANK = new RegExp(`[${SPACE}]`, "u");
 
