@@ -99,7 +99,7 @@ def _side_by_side(shots: "list[Image]") -> "Image":
 
 def _search_page(page: Page, address: str, question: str) -> None:
     page.goto(address)
-    for text in [f"warm up {number}" for number in range(WARM_UPS)] + [question]:  # the first requests are slower
+    for text in [f"{number} {question}" for number in range(WARM_UPS)] + [question]:  # the first requests are slower
         with page.expect_response("**/similar"):
             page.get_by_label("Search for").fill(text)
         page.locator("#hits:not([aria-busy]) li.hit").first.wait_for()
