@@ -304,7 +304,7 @@ def lose_pointer(operation: Operation, version: str) -> Iterator[set[str]]:
 
 
 def rename_column(operation: Operation, version: str) -> Iterator[set[str]]:
-    """Give the column that the filter of a key needs another name; roll back."""
+    """Rename the column that the filter of a key needs; roll back."""
     operation.column = "room"
     operation.index("--update", URL)
     yield {"503 for team-c"}

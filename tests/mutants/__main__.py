@@ -25,7 +25,7 @@ PLACES = ("function", "semsearch")
 RECORDING = ROOT / "build" / "mutants"
 IGNORED = ROOT / "tests" / "mutants" / "ignored.txt"
 LINKED = (".git", ".venv", "build", "bundle")  # not copied
-SECONDS = 60  # of a processor, for the tests of one change
+SECONDS = 60  # maximum processor time of the tests of one change
 
 
 def copy_checkout(folder: Path) -> Path:

@@ -16,8 +16,8 @@ STEPS = (1, 4, 16)  # seconds of a processor: tests that take less than one of t
 class Timed:
     """A test that passes."""
 
-    seconds: float  # of a processor, without those of `fixtures`
-    fixtures: tuple[str, ...]  # those that it shares with other tests
+    seconds: float  # processor time, without that of `fixtures`
+    fixtures: tuple[str, ...]  # names of fixtures that it shares with other tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Choice:
     """The tests for a change, in their order."""
 
     tests: list[str]
-    seconds: float  # of a processor, as recorded
+    seconds: float  # their recorded processor time
     left_out: int  # the tests that exceed the budget
 
 

@@ -55,7 +55,7 @@ class Trial:
     choice: Choice
     checkout: Path = Path()  # that it is made in
     parts: list[list[str]] = field(default_factory=list)  # tests that have not started
-    seconds: float = 0  # of a processor, of tests that have ended
+    seconds: float = 0  # processor time of the tests that have ended
     noticed_by: str = ""  # a test, or how pytest ended
 
 
