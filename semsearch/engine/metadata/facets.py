@@ -56,7 +56,8 @@ def _count_ranges(kind: str, values: AnyArray, counts: AnyArray) -> list[dict[st
     """
     low, high = values[0].item(), values[-1].item()
     if kind == "date":
-        _stored_date(low), _stored_date(high)  # raise TensorsError
+        for end in (low, high):
+            _stored_date(end)  # raises TensorsError if it is damaged
     elif not math.isfinite(low) or not math.isfinite(high):
         raise TensorsError(f"{COLUMNS}: found the numbers {low} and {high}, expected finite ones; {DAMAGED}")
     totals = np.concatenate([[0], np.cumsum(counts)])
