@@ -84,10 +84,7 @@ class EventReader:
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             self.scope = self._make_scope("", "", {})
             # names of fields but no values, which can be secrets
-            if isinstance(event, dict):
-                found = reprlib.repr([*event])
-            else:
-                found = type(event).__name__
+            found = reprlib.repr([*event]) if isinstance(event, dict) else type(event).__name__
             refusal = f"event: found {found} ({type(error).__name__} while it was read), {EXPECTED_EVENT}"
             if is_from_queue(event):
                 raise QueueError(refusal) from None

@@ -74,10 +74,7 @@ def options_of_index(**changed: Any) -> dict[str, inspect.Parameter]:
             group = Group(GROUPS[name], sort_key=place)
         if name not in IN_PYTHON_ALONE:
             stated = Parameter(group=group, help=sentences[name])
-            if name == "data":
-                kind = parameter.kind
-            else:
-                kind = inspect.Parameter.KEYWORD_ONLY
+            kind = parameter.kind if name == "data" else inspect.Parameter.KEYWORD_ONLY
             options[name] = parameter.replace(annotation=Annotated[hints[name], stated], kind=kind)
         if name == "mode":
             for mode, sentence in MODES.items():

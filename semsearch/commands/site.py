@@ -64,10 +64,7 @@ def site(
         sizes = write_site(bundle, out, most_megabytes, packages, model, on_progress)
     total: Counter[str] = Counter()
     for name, size in sizes.items():
-        if name.startswith("column-"):
-            kind = "columns"
-        else:
-            kind = name.partition("-")[0]
+        kind = "columns" if name.startswith("column-") else name.partition("-")[0]
         total[kind] += size
     for name, when in WHEN.items():
         if total[name]:

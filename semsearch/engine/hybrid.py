@@ -46,10 +46,7 @@ def fuse(
     within = matches if allowed is None else matches.within(allowed)
     count = max(FUSED_CANDIDATES, top_k if rough else 2 * top_k)
     by_words = within.best_rows(count)
-    if len(by_words):
-        ends = within.scores_of(by_words[[0, -1]])
-    else:
-        ends = np.zeros(2, np.float32)
+    ends = within.scores_of(by_words[[0, -1]]) if len(by_words) else np.zeros(2, np.float32)
     highest = float(ends[0]) if within.allowed is None else matches.highest
     divisor = max(highest, ATTAINABLE * matches.attainable) or 1.0
     depth = FEW_HITS if index.is_complete and top_k <= FEW_RESULTS else count

@@ -214,10 +214,7 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     """
     manifest = check_bundle(bundle)
     made = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime((bundle / MANIFEST).stat().st_mtime))
-    if manifest.queries is None:
-        table = None
-    else:
-        table = QueryTable.open(bundle / QUERY_TABLE, manifest.model.dim)
+    table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE, manifest.model.dim)
     embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
     tokens = embedder.tokenize(["warm up"], role="query")
     if table is None:

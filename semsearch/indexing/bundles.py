@@ -43,10 +43,7 @@ def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
     if older.rerank is None:
         return manifest
     take(bundle, older, layout.RERANK, folder / layout.RERANK)
-    if layout.RERANK_TOKENIZER in older.files:
-        own = layout.RERANK_TOKENIZER
-    else:
-        own = layout.TOKENIZER
+    own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
     if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
         take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
     return write_model(folder, manifest.model, older.rerank)

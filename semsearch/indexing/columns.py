@@ -243,10 +243,7 @@ class _Column:
     def tensors(self, count: int) -> dict[str, AnyArray]:
         """Return the tensors of a column of `count` rows: with a dictionary where that takes fewer bytes."""
         rows = np.asarray(self._rows)
-        if self._kind in ("string", "list"):
-            tensors = self._words(count)
-        else:
-            tensors = self._numbers(count)
+        tensors = self._words(count) if self._kind in ("string", "list") else self._numbers(count)
         if len(rows) < count:
             tensors["present"] = np.packbits(_spread(np.ones(len(rows), np.uint8), rows, count))
         return tensors

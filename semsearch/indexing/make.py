@@ -475,10 +475,7 @@ def refuse_to_remove_texts(out: Path) -> None:
         return
     if index is not None and index.source == NAME:
         return
-    if index is None:
-        found = PASSAGES
-    else:
-        found = f"{index.rows:,} texts from {index.source}"
+    found = PASSAGES if index is None else f"{index.rows:,} texts from {index.source}"
     raise BundleError(
         f"{out}: holds {found}; this command would remove them, expected a folder without texts; choose another folder "
         "with --out, or add --replace"

@@ -198,10 +198,7 @@ def _choices(make: Callable[..., object]) -> dict[str, tuple[object, ...]]:
     """Return the values of each parameter whose type is a Literal, or a Literal or None."""
     choices = {}
     for name, kind in get_type_hints(make).items():
-        if get_origin(kind) in (Union, UnionType):
-            kinds = get_args(kind)
-        else:
-            kinds = (kind,)
+        kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
         literals = [each for each in kinds if get_origin(each) is Literal]
         if literals:
             values = get_args(literals[0])

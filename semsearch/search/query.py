@@ -106,8 +106,5 @@ def filter_error(error: "FilterError", kinds: Mapping[str, str], untyped: Sequen
         )
     known = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "none"
     found = reprlib.repr(error.found)
-    if len(found) <= LONGEST_FOUND:
-        shown = found
-    else:
-        shown = found[:LONGEST_FOUND] + "…"
+    shown = found if len(found) <= LONGEST_FOUND else found[:LONGEST_FOUND] + "…"
     return SearchError(f"{error.where}: expected {error.expected}, found {shown}; the columns are: {known}")

@@ -86,10 +86,7 @@ class RefinedQuery:
 
     def list_texts(self, boosts: "Sequence[Boost]") -> Found:
         """Return the texts that pass the filter, without a score: sorted, or those with the largest boosts first."""
-        if self.allowed is None:
-            rows = np.arange(self._rows)
-        else:
-            rows = np.flatnonzero(self.allowed)
+        rows = np.arange(self._rows) if self.allowed is None else np.flatnonzero(self.allowed)
         if boosts and not self._query.sort:
             from semsearch.engine.metadata.boosts import boost_rows  # only a query with a boost needs it
 
@@ -126,10 +123,7 @@ class RefinedQuery:
         if query.facets_of == "results":
             matching = np.zeros(self._rows, np.bool_)
             matching[[hit.row for hit in ranking.find(MOST_HITS, None)]] = True
-        if matching is None:
-            total = self._rows
-        else:
-            total = int(np.count_nonzero(matching))
+        total = self._rows if matching is None else int(np.count_nonzero(matching))
         return Found(results, ranking.is_truncated, self._count(matching), total, ranking.corrected)
 
     def _sorted_hits(self, ranking: Ranking) -> list[Hit]:

@@ -267,10 +267,7 @@ class BundleSearch:
         pairs = await self._run(partial(reranker.tokenize_pairs, text, texts), None)
         logits = await self._executor.score(reranker, pairs)
         lap("rerank")
-        if query.rerank_weight is None:
-            weight = reranker.info.weight
-        else:
-            weight = query.rerank_weight
+        weight = reranker.info.weight if query.rerank_weight is None else query.rerank_weight
         find = blended(ranking.find, candidates, logits, weight, str(query.mode))
         # only a sort reads its rows, and `RefinedQuery` refuses that with rerank
         return ReorderedRanking(ranking, find, ranking.best)

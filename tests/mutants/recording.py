@@ -121,7 +121,11 @@ def merge(parts: Path, checkout: Path, folder: Path) -> None:
     lines = coverage.CoverageData(str(folder / "lines"))
     for part in parts.glob("lines.*"):
         ran = coverage.CoverageData(str(part))
-        ran.read()
+        try:
+            ran.read()
+        except coverage.exceptions.DataError as error:
+            print(f"left out, since its process was killed while it wrote: {error}")
+            continue
         lines.update(ran, map_path=lambda path: Path(path).relative_to(checkout).as_posix())
     found: dict[str, dict[str, Any]] = {"tests": {}, "fixtures": {}}
     for part in parts.glob("tests-*.json"):

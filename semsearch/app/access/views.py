@@ -44,10 +44,7 @@ class Views:
             return await self._search(query, lap)
         view, search = self._view(condition)
         if view.complete is None:  # S3 Vectors must rank the texts of the view alone
-            if query.filter is None:
-                both = condition
-            else:
-                both = {"$and": [condition, query.filter]}
+            both = condition if query.filter is None else {"$and": [condition, query.filter]}
             query = replace(query, filter=both)
         found = await search(query, lap)
         for result in found.results:

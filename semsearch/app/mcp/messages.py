@@ -178,10 +178,7 @@ async def _result_of(
     if wanted not in (None, "corpus"):
         raise RpcError(INVALID_PARAMS, f"?tools: found {echo(wanted)}, expected corpus; leave it out for all tools")
     params, alone = message.params, wanted is not None
-    if isinstance(tools, str):
-        service = "semsearch"
-    else:
-        service = tools.settings.powertools_service_name
+    service = "semsearch" if isinstance(tools, str) else tools.settings.powertools_service_name
     server = {"name": service, "version": VERSION}
     modern: Object = {}
     if is_modern:

@@ -220,10 +220,7 @@ class BundleReloader(Reloader):
             bundle = load(folder.path, embedder)
             if pointer.removed_rows:
                 bundle = without_rows(bundle, pointer.removed_rows)
-            if self._executor is None:
-                search = None
-            else:
-                search = make_search(bundle, self._executor)
+            search = None if self._executor is None else make_search(bundle, self._executor)
             active = PublishedBundle(bundle, pointer.version, search, pointer)
         # When nothing, such as a request, refers to this object any more, only queue its folder: deleting is slow, and
         # the last reference is often dropped inside a request.

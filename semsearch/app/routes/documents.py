@@ -105,10 +105,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         bundle = texts()
         rows = await executor.run(lambda: document_rows(bundle, path))
         if not len(rows):
-            if PATH not in bundle.columns.kinds:
-                found = "a corpus without documents"
-            else:
-                found = echo(path)
+            found = "a corpus without documents" if PATH not in bundle.columns.kinds else echo(path)
             raise HttpError(404, f"path: found {found}, expected a value of the column 'path'; search for one")
         passages = [show_passage(bundle, int(row)) for row in rows[offset : offset + num_results]]
         content = {"path": path, "total": len(rows), "passages": passages}

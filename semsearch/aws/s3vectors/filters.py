@@ -101,10 +101,7 @@ def _operator(condition: Condition, kind: str) -> Filter:
     if operator == "$startsWith" and not operand:  # its page does not say whether it may be empty
         return {name: {"$exists": True}}
     value: Any
-    if isinstance(operand, list):
-        value = [_value(kind, each) for each in operand]
-    else:
-        value = _value(kind, operand)
+    value = [_value(kind, each) for each in operand] if isinstance(operand, list) else _value(kind, operand)
     if operator == "$ne" and kind in LIST_TYPES:
         operator, value = "$nin", [value]
     found = {name: {operator: value}}

@@ -97,10 +97,7 @@ class RemoteIndex(Index):
             self.scores(query, np.array(rows, np.intp))
         else:
             # whole pages, so that equal rows at the end are ordered here
-            if limited_there:
-                wanted = -(-min(top_k, left) // self._page) * self._page
-            else:
-                wanted = self._most_ranked
+            wanted = -(-min(top_k, left) // self._page) * self._page if limited_there else self._most_ranked
             rows = []
             for page in self._ranking(query, min(wanted, self._most_ranked)):
                 rows += [row for row in page if mask is None or mask[row]]

@@ -201,10 +201,7 @@ def unfinished_words(text: str) -> list[str]:
     The list is empty if the text ends with a blank or a punctuation mark, because then its last word is complete.
     """
     last = text[-1:]
-    if last.isascii():
-        is_unfinished = last.isalnum()
-    else:
-        is_unfinished = re.fullmatch(WORD, last) is not None
+    is_unfinished = last.isalnum() if last.isascii() else re.fullmatch(WORD, last) is not None
     codes = list(find_codes(text.split()[-1])) if is_unfinished else []
     ends = [end for code, words in codes[-1:] for end in (words[-1], code)]
     return [*dict.fromkeys(spelling for end in ends for spelling in _spellings(end, None))]

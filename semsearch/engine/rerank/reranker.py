@@ -43,10 +43,7 @@ class Reranker:
         Raises BundleError if a file is damaged.
         """
         assert manifest.rerank is not None
-        if RERANK_TOKENIZER in manifest.files:
-            name = RERANK_TOKENIZER
-        else:
-            name = TOKENIZER
+        name = RERANK_TOKENIZER if RERANK_TOKENIZER in manifest.files else TOKENIZER
         tokenizer = open_part(read_tokenizer, bundle / name)
         return cls(tokenizer, open_part(open_session, bundle / RERANK), manifest.rerank)
 

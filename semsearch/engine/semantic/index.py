@@ -157,18 +157,12 @@ class Index:
 
     def _candidates(self, query: Embeddings, top_k: int, allowed: Mask | None, exact: bool, rough: bool) -> Rows:
         """Return the rows to score, ascending. The top_k hits are among them, except those that the stages miss."""
-        if allowed is None or allowed.all():
-            rows = None
-        else:
-            rows = np.flatnonzero(allowed)
+        rows = None if allowed is None or allowed.all() else np.flatnonzero(allowed)
         if exact or (rows is not None and len(rows) <= EXHAUSTIVE_ROWS):
             stages = None
         else:
             stages = self._stages
-        if stages is None:
-            found = None
-        else:
-            found = self._nearest_by_signs(query, top_k, stages, rows, rough)
+        found = None if stages is None else self._nearest_by_signs(query, top_k, stages, rows, rough)
         if found is None:
             return self._nearest_exactly(query, top_k, rows)
         return found

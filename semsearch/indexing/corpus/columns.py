@@ -78,10 +78,7 @@ def require_column(path: Path, columns: Collection[str], requested: str, option:
     if requested not in columns:
         by_lower = {column.lower(): column for column in columns}
         close = get_close_matches(requested.lower(), by_lower, n=1)
-        if close:
-            remedy = f"did you mean {option} {by_lower[close[0]]!r}?"
-        else:
-            remedy = f"name another with {option}"
+        remedy = f"did you mean {option} {by_lower[close[0]]!r}?" if close else f"name another with {option}"
         raise corpus_error(path, None, f"the columns {_listed(columns)}", f"a column {requested!r}", remedy)
 
 

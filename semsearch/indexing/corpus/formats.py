@@ -159,10 +159,7 @@ def _check_header(path: Path, line: int, header: list[str], separator: str) -> N
             raise corpus_error(path, place, f"the column {name!r}", expected, "change the header")
     other = next((other for other in ";|\t," if other in header[0] and other != separator), None)
     if len(header) == 1 and other is not None:
-        if other == "\t":
-            remedy = "name the file .tsv"
-        else:
-            remedy = f"add --separator '{other}'"
+        remedy = "name the file .tsv" if other == "\t" else f"add --separator '{other}'"
         raise corpus_error(path, place, f"the one column {header[0]!r}", f"columns apart by {separator!r}", remedy)
 
 

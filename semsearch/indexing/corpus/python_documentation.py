@@ -105,10 +105,7 @@ def _offered(module: str, trees: dict[str, ast.Module]) -> Iterator[tuple[str, s
         parent = module if is_package else module.rpartition(".")[0]
         for _ in range(node.level - 1):
             parent = parent.rpartition(".")[0]
-        if node.level == 0:
-            source = node.module or ""
-        else:
-            source = f"{parent}.{node.module}"
+        source = node.module or "" if node.level == 0 else f"{parent}.{node.module}"
         is_own = source.startswith(f"{module}.") or not _is_public(source)
         if source not in trees or not is_own:
             continue

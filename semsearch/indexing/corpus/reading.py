@@ -239,10 +239,7 @@ def _read_table(
         passage = "\n".join(part for _, part in parts if isinstance(part, str) and part.strip())
         if not passage:
             continue
-        if identifier is None:
-            name = ""
-        else:
-            name = _id_of_row(path, where, row, identifier)
+        name = "" if identifier is None else _id_of_row(path, where, row, identifier)
         if not name.strip():
             name = str(row_number)
             found.unnamed.append(row_number)

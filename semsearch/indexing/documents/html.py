@@ -140,10 +140,7 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     named = tree.css_first("title")
     title = first or (" ".join(named.text().split()) if named is not None else "") or path.stem
     link = tree.css_first(CANONICAL)
-    if link is None:
-        canonical = ""
-    else:
-        canonical = (link.attributes["href"] or "").strip()
+    canonical = "" if link is None else (link.attributes["href"] or "").strip()
     parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
     if has_list and not any(isinstance(each, Block) for each in reader.blocks):
         unlisted = unlisted or "links to other pages alone"

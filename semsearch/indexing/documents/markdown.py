@@ -182,10 +182,7 @@ class _Reader:
         shown = words
         if own:
             shown = words[: own.start()]
-        if own and self._anchors in OWN_ANCHORS:
-            anchor = self._slugs(shown, own[1])
-        else:
-            anchor = self._slugs(words)
+        anchor = self._slugs(shown, own[1]) if own and self._anchors in OWN_ANCHORS else self._slugs(words)
         if event.value == "H1" and self._anchors == DOCUSAURUS:  # the title of a page, which has no id
             anchor = ""
         if not self._depth:  # in a list or a quotation, it begins no section

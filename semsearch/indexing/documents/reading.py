@@ -93,10 +93,7 @@ class Reading:
         size = 0
         with suppress(OSError):  # reading the file reports it
             size = file.stat().st_size
-        if file.suffix.lower() == ".docx":
-            factor = MEMORY_OF_ZIPPED_BYTE
-        else:
-            factor = MEMORY_OF_BYTE
+        factor = MEMORY_OF_ZIPPED_BYTE if file.suffix.lower() == ".docx" else MEMORY_OF_BYTE
         return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
 
 
@@ -275,10 +272,7 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
-        if passage.page is None:
-            anchor = passage.anchor
-        else:
-            anchor = f"page={passage.page}"
+        anchor = passage.anchor if passage.page is None else f"page={passage.page}"
         fragment = ""
         if anchor:
             fragment = f"#{anchor}"

@@ -33,10 +33,7 @@ def read_calibration(file: Path | None, column: str | None, on_progress: OnProgr
     Raises CorpusError if the file cannot be read, ModelError if it has too few texts.
     """
     on_progress("read calibration", 0)
-    if file is None:
-        texts = documentation_texts()
-    else:
-        texts = split_texts(read_texts(file, column, "--calibration-column"))
+    texts = documentation_texts() if file is None else split_texts(read_texts(file, column, "--calibration-column"))
     on_progress("read calibration", 1)
     return texts
 

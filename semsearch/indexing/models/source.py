@@ -198,10 +198,7 @@ def read_route(
     positions = int(config["max_position_embeddings"])
     if config["model_type"] in OFFSET_POSITIONS:
         positions -= 1 + int(config.get("pad_token_id", 1))
-    if modules:
-        steps = read_steps(modules[2:], hidden_size, last_output)
-    else:
-        steps = ()
+    steps = read_steps(modules[2:], hidden_size, last_output) if modules else ()
     if pooling is None:
         pooling = "mean"
         if modules:

@@ -81,10 +81,7 @@ class TokenizeRequest(ClientRequest):
 
 
 def _task(value: object) -> str:
-    if isinstance(value, dict):
-        inputs = value.get(INPUTS)
-    else:
-        inputs = getattr(value, INPUTS, None)
+    inputs = value.get(INPUTS) if isinstance(value, dict) else getattr(value, INPUTS, None)
     if isinstance(inputs, str | list) or inputs is None:
         return EMBED
     return SIMILARITY
