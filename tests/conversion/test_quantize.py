@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
@@ -21,7 +22,9 @@ from semsearch.conversion.quantize import (
     split_outliers,
 )
 from semsearch.engine.embedder import TokenIds, open_session
+from semsearch.indexing.models.cache import CONVERSION_VERSION
 from tests.conversion.test_graph import feed, run
+from tests.project import ROOT
 
 Floats = NDArray[np.float64]
 INPUTS = ("input_ids", "attention_mask")
@@ -302,6 +305,29 @@ def tiny_quantized(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> Model
 @pytest.fixture(scope="module")
 def held_out(tiny_tokens: list[TokenIds]) -> list[list[int]]:
     return [tokens.ids for tokens in tiny_tokens[1::2]]
+
+
+def test_the_version_of_the_conversion_was_raised_with_each_change_of_a_converted_model(
+    tiny_quantized: ModelProto, tmp_path: Path
+) -> None:
+    """Codes can differ by rounding: the processor's instructions round the activations of the calibration texts."""
+    onnx.save(tiny_quantized, tmp_path / "found.onnx")
+    path = ROOT / f"tests/data/tiny-bert-conversion-{CONVERSION_VERSION}.onnx"
+    remedy = f"raise CONVERSION_VERSION, and keep {tmp_path / 'found.onnx'} as tests/data/tiny-bert-conversion-N.onnx"
+    assert path.is_file(), remedy
+    stored = onnx.load(path)
+    assert list(tiny_quantized.graph.node) == list(stored.graph.node), remedy
+    found, expected = initializers(tiny_quantized), initializers(stored)
+    assert {name: (each.dtype, each.shape) for name, each in found.items()} == {
+        name: (each.dtype, each.shape) for name, each in expected.items()
+    }, remedy
+    for name, values in found.items():
+        if values.dtype in (np.int8, np.uint8):
+            differences = np.abs(values.astype(int) - expected[name])
+            assert differences.max(initial=0) <= 1, remedy
+            assert np.mean(differences > 0) < 0.01, remedy
+        else:
+            np.testing.assert_allclose(values, expected[name], rtol=1e-4, atol=1e-6, err_msg=remedy)
 
 
 def test_a_text_embeds_the_same_alone_and_in_a_batch(tiny_quantized: ModelProto, held_out: list[list[int]]) -> None:

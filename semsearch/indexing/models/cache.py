@@ -24,26 +24,17 @@ from semsearch.indexing.bundles import take_model, write_model
 from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.errors import EXTRAS
 from semsearch.indexing.files import FINISHED
-from semsearch.indexing.models.calibration import CalibrationTexts
+from semsearch.indexing.models.calibration import CalibrationTexts, documentation_texts
 from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.source import DEFAULT_MODEL, RECIPE, Source
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.shards import name_model
 
 MODEL_PACKAGE = "semsearch_model"  # the default model, converted: deploy/model/ makes its distribution semsearch-model
-PACKAGE_FOLDER = Path(__file__).parents[2]
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
-# What changes a converted model: the conversion, what it imports of the rest, and the texts.
-# tests/indexing/models/test_cache.py finds an import that is missing here.
-CONVERSION = "conversion"
-PASSAGES_CODE = "passages.py"  # the one module there that converts nothing
-IMPORTED_CODE = (
-    *("engine/bundle.py", "engine/embedder.py", "engine/quantization.py", "engine/rerank/reranker.py"),
-    *("engine/tokenizer.py", "indexing/models/calibration.py", "indexing/models/modules.py"),
-    *("indexing/models/nodes.py", "indexing/models/source.py", "indexing/vectors/embed.py"),
-    "indexing/vectors/recall.py",
-)
-TEXT_FILES = ("indexing/models/documentation/calibration.txt", "indexing/models/documentation/held_out.txt")
+# Raise it with every change of the code after which a model is converted to other bytes.
+# tests/conversion/test_convert.py finds a change after which it was not raised.
+CONVERSION_VERSION = 1
 DOCUMENTS_MODEL = "documents"  # in a converted model and an unfinished bundle: the folder of the model for passages
 
 
@@ -56,28 +47,21 @@ def cached_folder(source: Source, fresh: Path, own_texts: CalibrationTexts | Non
     """Return where the model of a source is kept, also if it is not there yet.
 
     This is in the user's cache, or in the unfinished bundle `fresh` if the user's own texts calibrate the model. The
-    name depends on all that changes the model: its files and settings, the code that converts it, the versions of its
+    name depends on all that changes the model: its files and settings, CONVERSION_VERSION, the versions of its
     libraries, and the calibration texts.
     """
     stated = json.dumps(asdict(source), sort_keys=True, default=lambda path: None)  # folders have no influence
-    digest = hashlib.sha256(stated.encode())
+    digest = hashlib.sha256(f"{CONVERSION_VERSION} {stated}".encode())
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}".encode())
     folders = [one.folder for one in (source, source.documents) if one is not None]
     stated_in = [path for folder in folders for end in ("json", "txt") for path in sorted(folder.glob(f"*.{end}"))]
-    for path in [*conversion_code(), *stated_in]:
+    for path in stated_in:
         digest.update(path.read_bytes())
-    place = models_folder()
-    if own_texts is not None:
-        digest.update(digest_texts([*own_texts.calibration, *own_texts.held_out]).tobytes())
-        place = fresh / FINISHED
+    texts = own_texts or documentation_texts()
+    digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
+    place = models_folder() if own_texts is None else fresh / FINISHED
     return place / f"{source.name.rpartition('/')[2]}-{digest.hexdigest()[:32]}"
-
-
-def conversion_code() -> list[Path]:
-    """Return the files of this package that change a converted model."""
-    own = sorted(path for path in (PACKAGE_FOLDER / CONVERSION).rglob("*.py") if path.name != PASSAGES_CODE)
-    return [*own, *(PACKAGE_FOLDER / name for name in (*IMPORTED_CODE, *TEXT_FILES))]
 
 
 def can_convert() -> bool:

@@ -1,6 +1,5 @@
 """A converted model is kept, found again, and carried to a machine without PyTorch."""
 
-import ast
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,8 @@ import pytest
 from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, describe_file
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.models.cache import (
-    CONVERSION,
-    IMPORTED_CODE,
     cached_folder,
     cached_models,
-    conversion_code,
     find_converted,
     models_folder,
     pack,
@@ -23,9 +19,8 @@ from semsearch.indexing.models.cache import (
     unpack,
 )
 from semsearch.indexing.models.calibration import split_texts
-from semsearch.indexing.models.source import Source, read_source
+from semsearch.indexing.models.source import read_source
 from tests.export_fixtures import edit_json
-from tests.project import ROOT
 
 STATED: dict[str, Any] = {"name": "tests/mean-of-words", "revision": None, "pooling": None, "dimensions": None}
 STATED |= {"prompts": {}}
@@ -92,48 +87,11 @@ def test_other_settings_texts_libraries_and_files_make_another_model(
     found += [cached_folder(source, tmp_path, split_texts(corpus.texts[first:])) for first in (0, 1)]
     edit_json(tiny_copy / "config.json", layer_norm_eps=1e-6)
     found += [cached_folder(read_source(tiny_copy, "tiny"), tmp_path, None)]
+    monkeypatch.setattr("semsearch.indexing.models.cache.CONVERSION_VERSION", 0)
+    found += [cached_folder(source, tmp_path, None)]
     monkeypatch.setattr("semsearch.indexing.models.cache.version", lambda package: "0")
     found += [cached_folder(source, tmp_path, None)]
     assert len({folder.name for folder in found}) == len(found)
-
-
-def imported(module: Path) -> set[str]:
-    """Return the modules of this package that a module imports, by their paths in the package."""
-    found = set[str]()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("semsearch."):
-            for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
-                path = f"{name.removeprefix('semsearch.').replace('.', '/')}.py"
-                if (ROOT / "semsearch" / path).is_file():
-                    found.add(path)
-    return found
-
-
-def test_the_digest_covers_all_that_the_conversion_imports() -> None:
-    no_influence = {"indexing/errors.py", "indexing/processes.py", "indexing/progress.py"}
-    no_influence |= {"indexing/verification.py"}  # only the form of a check
-    of_conversion = [path for path in conversion_code() if path.parent.name == CONVERSION]
-    needed = set[str]().union(*map(imported, of_conversion))
-    needed = {path for path in needed if not path.startswith(f"{CONVERSION}/")}
-    assert needed == {*IMPORTED_CODE, *no_influence}
-
-
-def test_a_comment_in_the_search_keeps_converted_models_and_one_in_the_conversion_does_not(
-    tiny_source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = Path(shutil.copytree(ROOT / "semsearch", tmp_path / "semsearch"))
-    monkeypatch.setattr("semsearch.indexing.models.cache.PACKAGE_FOLDER", package)
-
-    def name_after_a_comment(path: str) -> str:
-        with (package / path).open("a", encoding="utf-8") as file:
-            file.write("# x\n")
-        return cached_folder(tiny_source, tmp_path, None).name
-
-    before = cached_folder(tiny_source, tmp_path, None).name
-    for path in ("engine/keyword/highlights.py", "indexing/corpus/reading.py"):
-        assert name_after_a_comment(path) == before
-    assert name_after_a_comment("conversion/passages.py") == before  # it converts nothing
-    assert name_after_a_comment("conversion/quantize.py") != before
 
 
 def test_a_file_that_holds_no_models_is_refused(tmp_path: Path) -> None:
