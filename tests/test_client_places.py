@@ -84,11 +84,15 @@ def test_a_busy_server_is_asked_four_times_over_one_connection() -> None:
     assert (raised.value.status, len(ports)) == (429, 4)
 
 
-def test_a_server_that_wants_a_long_pause_is_not_asked_again() -> None:
-    answers = [(503, {"retry-after": "3600"}, b"")]
+def test_a_server_that_wants_a_pause_of_more_than_30_seconds_is_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("semsearch.client.server.sleep", pauses.append)
+    answers = [(503, {"retry-after": "30"}, b""), (503, {"retry-after": "31"}, b"")]
     with answering(answers) as (address, ports), pytest.raises(ServerError, match="503"):
         Search(address).search("goose")
-    assert len(ports) == 1
+    assert (len(ports), pauses) == (2, [30])
 
 
 def test_a_connection_that_the_server_has_closed_is_replaced() -> None:

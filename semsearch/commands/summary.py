@@ -37,7 +37,7 @@ def print_checks(console: Console, checks: Iterable[Check]) -> bool:
     return passed
 
 
-def print_summary(console: Console, made: IndexSummary, *, is_verbose: bool = False) -> None:
+def print_summary(console: Console, made: IndexSummary, *, is_verbose: bool) -> None:
     """Print what somebody wants to know of a new index, or with is_verbose everything, and the next command.
 
     Each number of something that was left out, replaced, truncated or compared as text is printed unless it is 0.

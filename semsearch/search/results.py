@@ -28,7 +28,7 @@ class Found:
     """
 
     results: list[dict[str, Any]]
-    is_truncated: bool = False
+    is_truncated: bool
     facets: dict[str, list[dict[str, Any]]] | None = None
     total: int | None = None
     corrected: "Mapping[str, Correction] | None" = None

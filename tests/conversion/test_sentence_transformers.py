@@ -6,6 +6,7 @@ tests/data/make_sentence_transformers.py made these models and embeddings with s
 
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -327,6 +328,12 @@ def test_values_that_are_not_finite_are_refused(tiny_source: Source, monkeypatch
     monkeypatch.setattr(DeviceModel, "_run", lambda self, ids, lengths: np.full((len(lengths), 2), np.nan))
     with pytest.raises(ModelError, match="not finite; expected numbers; choose --dtype float32"):
         embed_sorted(DeviceModel(tiny_source, "float32", "cpu"), [[2, 3]])
+
+
+def test_without_pytorch_auto_is_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr("semsearch.conversion.passages.find_spec", lambda name: None)
+    assert find_devices("auto") == {"cpu": "cpu"}
 
 
 def test_cuda_means_all_gpus_and_auto_prefers_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """What becomes of the texts of an index when it gets others: nothing is lost that nobody wanted to lose."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -11,6 +12,7 @@ import pytest
 
 from semsearch import Search, index, remove
 from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.indexing.bundles import write_manifest
 from tests.command_line import error_line, run, summary, write_texts
 
 ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(20)]
@@ -181,6 +183,14 @@ def test_documents_are_not_added_to_an_index(coats: Path, tmp_path: Path) -> Non
     (tmp_path / "docs" / "a.md").write_text("# Goose\n\nAn angry goose.\n", encoding="utf-8")
     with pytest.raises(BundleError, match="mode add is for tables, and these are documents"):
         index(tmp_path / "docs", out=coats, mode="add", id_column=None)
+
+
+def test_rows_in_memory_are_never_the_place_that_an_index_of_older_code_was_made_from(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    write_manifest(bundle_copy, replace(manifest, index=replace(manifest.corpus, source="rows")))
+    assert not (bundle_copy / "source.txt").exists()
+    with pytest.raises(BundleError, match="200 are not among the new ones"):
+        index(["a goose"], out=bundle_copy)
 
 
 def test_an_index_of_older_code_knows_its_source_by_its_name(bundle_copy: Path, tmp_path: Path) -> None:

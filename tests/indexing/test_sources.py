@@ -160,6 +160,7 @@ def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: C
         ([{"text": "a"}, {"text": "b", 1: 2, "1": 3}], "row 1 (from 0): found the name '1' twice, expected each"),
         ({"text": ["a", "b"]}, "found dict, expected rows"),
         ([{"text": "a"}, 5], "found int in row 1"),
+        (pd.DataFrame({"text": ["a", "b"], "x": [1, {"set"}]}), "found set in the column 'x' of row 1 (from 0)"),
         (7, "found int, expected rows"),
     ],
 )

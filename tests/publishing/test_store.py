@@ -391,7 +391,8 @@ def test_ids_come_from_the_command_or_from_a_file(where: list[str], bundle: Path
     assert run("remove", *options, "--ids", file, url, "story-005").code == 0
     assert run("remove", url, "--ids", file, *options).code == 0  # once more
     assert [*store.pointer().removed] == [f"story-00{number}" for number in (1, 2, 5, 3, 4)]
-    assert run("restore", *where, "story-001").code == 0
+    restored = run("restore", *where, "story-001")
+    assert (restored.code, restored.out) == (0, f"1 ids of {url} are not removed any more\n")
     history = run("history", *where).out
     assert "removed  'story-002': 1 texts of the current version" in history
     assert "story-001" not in history

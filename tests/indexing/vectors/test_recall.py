@@ -93,6 +93,14 @@ def hard(clustered: tuple[Codes, Scales]) -> ExactSearch:
     return search_exactly(queries, *clustered)
 
 
+def test_a_recall_reaches_another_one_if_neither_share_is_less() -> None:
+    recall = Recall(0.9, 0.8)
+    assert recall.reaches(recall)
+    assert recall.reaches(Recall(0.8, 0.7))
+    assert not recall.reaches(Recall(0.91, 0.8))
+    assert not recall.reaches(Recall(0.9, 0.81))
+
+
 def test_the_narrowest_stages_are_chosen(clustered: tuple[Codes, Scales], easy: ExactSearch, tmp_path: Path) -> None:
     path = tmp_path / "index.safetensors"
     stages, found = write_index_file(path, *clustered, {ROWS: easy})
