@@ -27,7 +27,8 @@ from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
 from semsearch.client.requests import SearchOptions
-from semsearch.engine.bundle import MANIFEST
+from semsearch.engine.bundle import MANIFEST, read_manifest
+from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
@@ -172,6 +173,15 @@ def test_a_string_is_embedded_as_one_text(either: Search) -> None:
     embedding = either.embed("the baker")
     assert embedding.ndim == 1
     np.testing.assert_array_equal(either.embed(("the baker",)), [embedding])
+
+
+def test_a_bundle_with_a_model_for_queries_alone_embeds_no_documents(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    write_manifest(bundle_copy, replace(manifest, model=replace(manifest.model, documents="0123456789abcdef")))
+    with Search(bundle_copy) as search:
+        assert search.embed(["a goose"], "query").shape == (1, manifest.model.dim)
+        with pytest.raises(ValueError, match="role: found document, expected query"):
+            search.embed(["a goose"], "document")
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,9 @@ def test_a_new_bundle_is_served_and_a_running_request_keeps_the_old_one(
     (bundle_copy / "moved").rename(bundle_copy / MANIFEST)
     replace_files(bundle_copy, newer)
     look(reloader)
+    served = reloader.served
+    look(reloader)
+    assert reloader.served is served  # it is opened once
     assert found_by(reloader) == before != "new"
     bundle_of_request.reset(token)
     assert found_by(reloader) == "new"

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from semsearch.engine.bundle import BundleError
+from semsearch.engine.bundle import TOKENIZER, BundleError
+from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.site.files import HERE, RUNTIME, STEMMER, WASM
@@ -60,6 +61,13 @@ def test_each_data_file_is_gzipped_and_named_by_the_hash_of_its_bytes(site: Path
         digest = hashlib.sha256(content).hexdigest()
         assert entry == {"path": f"data/{name}-{digest[:16]}.bin", "bytes": len(content), "sha256": digest}
         assert len(gzip.decompress(content)) > 0
+
+
+def test_the_site_has_the_tokens_around_a_text(site: Path, site_bundle: Path) -> None:
+    tokenizer = read_tokenizer(site_bundle / TOKENIZER)
+    around = [[tokenizer.token_to_id(token)] for token in ("[CLS]", "[SEP]")]
+    wordpiece = described(site)["wordpiece"]
+    assert [wordpiece["before"], wordpiece["after"]] == around
 
 
 def test_the_site_describes_the_bundle_as_its_manifest_does(site: Path, site_bundle: Path) -> None:

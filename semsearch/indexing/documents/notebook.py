@@ -22,28 +22,22 @@ def read_notebook(path: Path, anchors: str) -> Document:
         notebook = json.loads(decode(path.read_bytes()))
         sheets = notebook.get("worksheets") or [notebook]  # version 3 has worksheets
         cells = [cell for sheet in sheets for cell in sheet["cells"]]
-        language = _language(notebook.get("metadata", {}))
-        pieces = [piece for cell in cells for piece in _pieces(cell, language)]
+        pieces = [piece for cell in cells for piece in _pieces(cell)]
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise UnreadableError(f"not a notebook: {error!r}") from error
     return read_markdown_text(valid_unicode("\n\n".join(pieces)), path, anchors)
 
 
-def _language(metadata: Mapping[str, Any]) -> str:
-    stated = metadata.get("language_info") or metadata.get("kernelspec") or {}
-    return str(stated.get("name") or "")
-
-
-def _pieces(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+def _pieces(cell: Mapping[str, Any]) -> Iterator[str]:
     """Yield the Markdown of a cell."""
     kind, source = cell.get("cell_type"), _joined(cell.get("source") or cell.get("input") or "")
     if kind in ("markdown", "heading"):  # version 3 has headings
         yield "#" * int(cell.get("level", 1)) + f" {source}" if kind == "heading" else source
     elif kind == "code" and source.strip():
-        yield _fenced(source, language)
+        yield _fenced(source)
         outputs = "\n".join(filter(None, map(_text_of_output, cell.get("outputs") or ())))
         if outputs.strip():
-            yield _fenced(outputs[:LONGEST_OUTPUT], "")
+            yield _fenced(outputs[:LONGEST_OUTPUT])
 
 
 def _text_of_output(output: Mapping[str, Any]) -> str:
@@ -57,8 +51,8 @@ def _text_of_output(output: Mapping[str, Any]) -> str:
     return _joined(output.get("data", {}).get("text/plain", ""))
 
 
-def _fenced(code: str, language: str) -> str:
-    return f"{LONGEST_FENCE}{language}\n{code.rstrip()}\n{LONGEST_FENCE}"
+def _fenced(code: str) -> str:
+    return f"{LONGEST_FENCE}\n{code.rstrip()}\n{LONGEST_FENCE}"
 
 
 def _joined(lines: str | list[str]) -> str:

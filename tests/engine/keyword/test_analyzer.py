@@ -116,6 +116,13 @@ def test_a_long_run_of_marks_is_cut_before_it_is_normalized(run: str) -> None:
     assert sum(map(len, marked)) <= 3 * MOST_MARKS
 
 
+def test_thirty_marks_of_each_character_are_read() -> None:
+    with patch("semsearch.engine.keyword.analyzer.normalize", wraps=normalize) as normalized:
+        split_terms("a" + "\u0301" * 31 + "\u00a0" + "\u0316" * 31)
+    read = [text for (_, text), _ in normalized.call_args_list if len(text) > 1]
+    assert "a" + "\u0301" * MOST_MARKS + "\u00a0" + "\u0316" * MOST_MARKS in read
+
+
 def test_only_words_of_a_possible_length_are_stemmed() -> None:
     stem = Mock(wraps=str)
     split_terms(f"{'a' * LONGEST_STEMMED} {'b' * (LONGEST_STEMMED + 1)}", stem)

@@ -139,7 +139,7 @@ CELLS: list[dict[str, Any]] = [
 
 
 def test_a_notebook_has_markdown_code_and_plain_outputs(tmp_path: Path, passages: ReadPassages) -> None:
-    notebook = {"cells": CELLS, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4}
+    notebook = {"cells": CELLS, "metadata": {}, "nbformat": 4}
     found = passages(json.dumps(notebook), 400, ".ipynb")
     assert read_notebook(tmp_path / "page.ipynb", "github").title == "Analysis"
     assert [(each.headings, each.anchor, each.text) for each in found] == [
