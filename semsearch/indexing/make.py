@@ -1,7 +1,7 @@
 """Make and update an index: `index`, whose signature and docstring define its options, and its steps.
 
-The command `semsearch index`, the export step of a deployment and docs/options.md are derived from this signature, and
-so are the options that a manifest records. An option is added to the signature, and where it is used.
+The command `semsearch index` and docs/options.md are derived from this signature, and so are the options that a
+manifest records. An option is added to the signature, and where it is used.
 """
 
 import shutil

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from export.__main__ import program as export
 from semsearch.commands.console import suggested
 from semsearch.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, TOKENIZER, TRUNCATED, check_bundle, read_manifest
 from semsearch.engine.embedder import Embedder
@@ -141,6 +142,27 @@ def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], ti
     save_file(weights, tiny_copy / "model.safetensors", metadata={"format": "pt"})
     done = run("verify", whole[0], "--model", tiny_copy)
     assert "name the bundle's own model" in error_line(done)
+
+
+def test_the_export_of_a_deployment_makes_the_bundle_of_index_and_prints_its_checks(
+    story_bundle: Path, stories: Path
+) -> None:
+    before = contents(story_bundle)
+    done = run("--corpus", stories, "--out", story_bundle, program=export)  # the bundle has the model and the columns
+    assert (done.code, done.err) == (0, "")
+    assert "rows in index, texts, manifest  " in done.out
+    assert contents(story_bundle) == before
+
+
+def test_the_export_of_a_deployment_hands_on_each_option_that_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr("export.__main__.run_index", lambda data, **options: calls.append((data, options)))
+    options = ("--text-column", "title", "--id-column", "number", "--base-url", "https://example.com/")
+    models = ("--queries", "table", "--rerank", "cross-encoder", "--out", "texts")
+    assert run("tiny-bert", "--corpus", "stories.csv", *options, *models, program=export).code == 0
+    columns = {"text_column": "title", "id_column": "number", "base_url": "https://example.com/"}
+    stated = {"model": "tiny-bert", "queries": "table", "rerank": "cross-encoder", "out": "texts", "verbose": True}
+    assert calls == [("stories.csv", {**columns, **stated})]
 
 
 @pytest.mark.parametrize("command", [["-m", "export"], ["-m", "semsearch", "index"]])
