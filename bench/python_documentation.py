@@ -184,7 +184,7 @@ ENOUGH_WORDS = 12  # words of a text; a shorter first paragraph is followed by t
 MOST_WORDS = 60  # words of a text: about 80 tokens, and sentence embedders read 128 or more
 
 
-def write_documentation(out: Path) -> None:
+def write_documentation(out: Path, /) -> None:
     """Write Python's own documentation as JSON lines, from which `semsearch index` makes an index.
 
     Args:
