@@ -35,7 +35,8 @@ demo: bundle/manifest.json
 
 # Written only where there is none: a bundle that is there may hold your own texts.
 bundle/manifest.json: | $(VENV)/installed
-	$(BIN)/semsearch index python --out bundle
+	$(BIN)/python -m bench.python_documentation build/python-documentation.jsonl
+	$(BIN)/semsearch index build/python-documentation.jsonl --out bundle
 
 # A site for each corpus, side by side, as the sites of several projects are on one host. That of docs/ is in a folder of
 # the documents, to which it links.

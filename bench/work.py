@@ -25,6 +25,7 @@ import numpy as np
 
 from bench import PEERS, PROJECT, Missing
 from bench.emulator import copy_function
+from bench.python_documentation import python_documentation, write_documentation
 from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder, open_session
 from semsearch.engine.quantization import Embeddings
@@ -137,9 +138,7 @@ def _all_texts(data: Path) -> Texts:
     if (data / HEADLINES).is_file():
         return Texts("headlines", read_headlines(data))
     print(f"{data} has no {HEADLINES}: measuring on Python's own documentation; docs/benchmarks.md says how to get it")
-    from semsearch.indexing.corpus.python_documentation import python_documentation
-
-    texts = list(python_documentation().texts)
+    texts = [row["text"] for row in python_documentation()]
     random.Random(SEED).shuffle(texts)
     return Texts("texts of Python's own documentation", texts)
 
@@ -161,10 +160,17 @@ def make_bundle(work: Path, texts: "Texts | None", queries: Literal["model", "ta
     """Return the bundle of these texts or of Python's own documentation in `work`, made unless today's code did."""
     from semsearch.indexing.make import index
 
-    data: Any = "python" if texts is None else [{"text": text} for text in texts.texts]
+    def make(bundle: Path) -> None:
+        data: Any = work / "python-documentation.jsonl"
+        if texts is None:
+            write_documentation(data)
+        else:
+            data = [{"text": text} for text in texts.texts]
+        index(data, bundle, mode="replace", queries=queries)
+
     name = "python" if texts is None else f"{texts.kind.split()[0]}-{len(texts.texts)}"
     suffix = "-table" if queries == "table" else ""
-    return make_once(work / f"{name}{suffix}", lambda bundle: index(data, bundle, mode="replace", queries=queries))
+    return make_once(work / f"{name}{suffix}", make)
 
 
 def make_once(bundle: Path, make: Callable[[Path], object], *, is_kept: bool = False) -> Path:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from semsearch.commands.main import dispatch
+from cyclopts import App
+
+from semsearch.commands.main import app, dispatch
 
 STORY_COLUMNS = ("--text-column", "title", "--id-column", "number")  # for the fixture `stories`
 
@@ -22,13 +24,13 @@ class Run:
     err: str
 
 
-def run(*arguments: object) -> Run:
+def run(*arguments: object, program: App = app) -> Run:
     """Run the command in a terminal that is wide enough for whole tables, unless the test states its width."""
     out, err = io.StringIO(), io.StringIO()
     terminal = patch.dict(os.environ, COLUMNS=os.environ.get("COLUMNS", "300"))
     with terminal, redirect_stdout(out), redirect_stderr(err):
         try:
-            code: int | str | None = dispatch([str(argument) for argument in arguments])
+            code: int | str | None = dispatch([str(argument) for argument in arguments], program)
         except SystemExit as stop:
             code = stop.code
         except KeyboardInterrupt:

@@ -14,7 +14,6 @@ os.environ["OMP_NUM_THREADS"] = "1"  # a second thread of PyTorch only spins: th
 from tests.app_fixtures import answer, image_environment, in_a_new_process, rerank_bundle, shipped
 from tests.export_fixtures import (
     calibration,
-    documentation,
     model_alone,
     quick_commands,
     stories,

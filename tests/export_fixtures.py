@@ -26,7 +26,6 @@ from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing import make
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.python_documentation import python_documentation
 from semsearch.indexing.documents import reading
 from semsearch.indexing.models import converting
 from semsearch.indexing.models.calibration import CalibrationTexts, split_texts
@@ -78,7 +77,7 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
                 yield error
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (make, conversion, reranker):
+        for module in (conversion, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(reading, "in_workers", in_this_process)
         patch.setattr(converting, "in_own_process", convert_once)
@@ -91,12 +90,6 @@ def convert_here(
 ) -> ModelInfo | RerankInfo | Check:
     """Convert a model in the process of the tests."""
     return convert(task, source, texts, out, on_progress)
-
-
-@pytest.fixture(scope="session")
-def documentation() -> Corpus:
-    """Python's own documentation, which takes seconds to read."""
-    return python_documentation()
 
 
 @pytest.fixture(scope="session")

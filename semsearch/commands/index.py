@@ -117,9 +117,7 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
     print_summary(console, summary, is_verbose=verbose)
 
 
-def as_command(
-    run: Callable[..., None], options: Iterable[inspect.Parameter], examples: str, name: str | None = None
-) -> App:
+def as_command(run: Callable[..., None], options: Iterable[inspect.Parameter], examples: str, name: str) -> App:
     """Return a command that calls a function with these options; its help is the function's docstring."""
     signature = inspect.Signature(list(options))
     run.__signature__ = signature  # type: ignore[attr-defined]

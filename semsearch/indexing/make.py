@@ -1,7 +1,7 @@
 """Make and update an index: `index`, whose signature and docstring define its options, and its steps.
 
-The command `semsearch index`, the export step of a deployment and docs/options.md are derived from this signature, and
-so are the options that a manifest records. An option is added to the signature, and where it is used.
+The command `semsearch index` and docs/options.md are derived from this signature, and so are the options that a
+manifest records. An option is added to the signature, and where it is used.
 """
 
 import shutil
@@ -22,7 +22,6 @@ from semsearch.engine.bundle import (
     TOKENIZER,
     BundleError,
     Manifest,
-    find_corpus,
     read_manifest,
 )
 from semsearch.engine.embedder import Embedder
@@ -48,8 +47,6 @@ from semsearch.indexing.corpus.merging import (
     require_mode,
     resolve_place,
 )
-from semsearch.indexing.corpus.passages import writing_passages
-from semsearch.indexing.corpus.python_documentation import NAME, python_documentation
 from semsearch.indexing.corpus.rows import TableReader, plain_value, read_rows
 from semsearch.indexing.documents import Reading, Splitter, is_documents, read_documents
 from semsearch.indexing.documents.document import DOCUSAURUS, GITHUB
@@ -65,7 +62,6 @@ from semsearch.indexing.models.placing import (
     place_models,
 )
 from semsearch.indexing.options import content_options, recalling_options
-from semsearch.indexing.processes import in_own_process
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.questions import read_questions
 from semsearch.indexing.vectors.device import Device
@@ -87,7 +83,6 @@ from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, V
 from semsearch.walking import DOCUSAURUS_CONFIG, find_above
 
 ROWS_IN_MEMORY = "rows"  # what rows in memory are called
-PYTHON = "python"  # names Python's own documentation as the texts
 
 
 class FailedChecksError(BundleError):
@@ -194,8 +189,8 @@ def index(
 
     Args:
         data: the texts: a folder of documents (Markdown, MDX, reStructuredText, notebook, HTML, PDF, DOCX, plain text),
-            a table (CSV, TSV, JSON lines, Parquet, plain or .gz), either as s3://BUCKET/KEY, or `python` for Python's
-            own documentation. From Python also a pandas or polars DataFrame, an Arrow table or a sequence of mappings.
+            or a table (CSV, TSV, JSON lines, Parquet, plain or .gz), either as s3://BUCKET/KEY. From Python also a
+            pandas or polars DataFrame, an Arrow table or a sequence of mappings.
         out: folder of the index.
         title: what the texts are called; names the tool for agents.
         description: what the texts are about, in a sentence or two, for agents that choose a tool.
@@ -291,12 +286,10 @@ def index(
         *(title_column, language_column, ignore, follow_symlinks),
     )
     with chosen_progress(progress) as on_progress, replacing(out) as fresh, opening_texts(data) as texts:
-        if texts.are_python and mode is None:
-            refuse_to_remove_texts(out)
         are_documents = texts.are_documents(table)
         given_rows = None
         if embeddings is not None:
-            if are_documents or texts.are_python or texts.kept is not None:
+            if are_documents or texts.kept is not None:
                 raise OptionError("embeddings", "is for the rows of a table; these texts are documents")
             given_rows, texts = read_embeddings(embeddings), without_embeddings(texts, embeddings)
         if are_documents or split:  # the tokenizer measures passages, so the model comes first
@@ -418,12 +411,11 @@ def _several(ids: Id | Iterable[Id]) -> Iterable[object]:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Where the texts are: a path on this machine, rows in memory or Python's own documentation; and their name."""
+    """Where the texts are: a path on this machine or rows in memory; and their name."""
 
     path: Path
     name: str
     place: str = ""  # path or address of the texts; "" for rows in memory
-    are_python: bool = False
     reader: TableReader | None = None  # reads rows in memory
     kept: Kept | None = None  # texts of the older index
 
@@ -432,7 +424,7 @@ class Texts:
 
         Raises CorpusError if there is also a text column or an id column, which documents do not have.
         """
-        if self.are_python or self.reader is not None or self.kept is not None:
+        if self.reader is not None or self.kept is not None:
             return False
         are_documents = is_documents(self.path, ignore=table.ignore, follow_symlinks=table.follow_symlinks)
         if are_documents and (table.text_column is not None or table.id_column is not None):
@@ -448,9 +440,7 @@ def opening_texts(data: Any) -> Iterator[Texts]:
 
     Raises CorpusError if an address in S3 cannot be read.
     """
-    if isinstance(data, str) and data == PYTHON and not Path(PYTHON).exists():
-        yield Texts(Path(NAME), NAME, resolve_place(PYTHON), are_python=True)
-    elif isinstance(data, Kept):
+    if isinstance(data, Kept):
         info = read_manifest(data.bundle).corpus
         yield Texts(Path(info.source), info.source, read_place(data.bundle) or "", kept=data)
     elif isinstance(data, str | Path):
@@ -466,20 +456,6 @@ def without_embeddings(texts: Texts, embeddings: Any) -> Texts:
     if not isinstance(embeddings, str | Path) or texts.reader is not None or Path(embeddings) != texts.path:
         return texts
     return replace(texts, reader=parquet_reader(texts.path, [embedding_column(texts.path)]))
-
-
-def refuse_to_remove_texts(out: Path) -> None:
-    """Raise BundleError if Python's own documentation would replace the user's texts: their file can be gone."""
-    index = find_corpus(out)  # without a manifest, any texts count as the user's own
-    if index is None and not (out / PASSAGES).exists():
-        return
-    if index is not None and index.source == NAME:
-        return
-    found = PASSAGES if index is None else f"{index.rows:,} texts from {index.source}"
-    raise BundleError(
-        f"{out}: holds {found}; this command would remove them, expected a folder without texts; choose another folder "
-        "with --out, or add --replace"
-    )
 
 
 def anchors_of(path: Path, anchors: str) -> str:
@@ -517,7 +493,7 @@ def read_folder(
 def read_table(
     texts: Texts, fresh: Path, table: TableOptions, splitter: Splitter | None, on_progress: OnProgress
 ) -> Corpus:
-    """Write the texts of a table, or of Python's documentation, into the unfinished folder, and return them.
+    """Write the texts of a table into the unfinished folder, and return them.
 
     With a splitter, long texts become several passages.
     """
@@ -525,11 +501,6 @@ def read_table(
     passages = fresh / PASSAGES
     if texts.kept is not None:
         corpus = texts.kept.write(passages)
-    elif texts.are_python:
-        corpus = in_own_process(python_documentation)  # its syntax trees take 200 MB
-        with writing_passages(passages) as append:
-            for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
-                append(*row)
     else:
         split = None if splitter is None else splitter.split
         corpus = read_corpus(texts.path, passages, table, on_progress, split, texts.reader)

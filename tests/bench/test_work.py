@@ -9,15 +9,13 @@ import pytest
 
 from bench import work
 from bench.work import read_texts, short_queries
-from semsearch.indexing.corpus import Corpus, python_documentation
 
 
 @pytest.fixture
 def documentation(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """1,600 texts instead of all of Python's own, which take seconds to read."""
     found = [f"module.function_{number}: Return {number}." for number in range(1_600)]
-    corpus = Corpus(found, found, ["{}"] * len(found), 0)
-    monkeypatch.setattr(python_documentation, "python_documentation", lambda: corpus)
+    monkeypatch.setattr(work, "python_documentation", lambda: [{"text": text} for text in found])
     work._all_texts.cache_clear()
     yield found
     work._all_texts.cache_clear()

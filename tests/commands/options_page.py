@@ -13,8 +13,8 @@ from semsearch.indexing.make import index
 INTRODUCTION = """\
 # Options of an index
 
-`semsearch index`, `semsearch.index` in Python and the export step of a deployment have the same options. An option of a
-command has hyphens where that of Python has underscores: `text_column` is `--text-column`.
+`semsearch index` and `semsearch.index` in Python have the same options. An option of the command has hyphens where that
+of Python has underscores: `text_column` is `--text-column`.
 
 An index in `out` is updated with the options that it was made with; those that are stated replace them.
 """

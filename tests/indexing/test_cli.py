@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from export.__main__ import program as export
 from semsearch.commands.console import suggested
 from semsearch.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, TOKENIZER, TRUNCATED, check_bundle, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.passages import Passages
 from semsearch.engine.semantic.index import Index
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.python_documentation import NAME
 from semsearch.indexing.verification import Check
 from tests.command_line import STORY_COLUMNS, Run, contents, error_line, export_texts, names, run, summary
 from tests.export_fixtures import TINY_BERT
@@ -144,6 +144,27 @@ def test_a_bundle_is_not_compared_with_another_model(whole: tuple[Path, Run], ti
     assert "name the bundle's own model" in error_line(done)
 
 
+def test_the_export_of_a_deployment_makes_the_bundle_of_index_and_prints_its_checks(
+    story_bundle: Path, stories: Path
+) -> None:
+    before = contents(story_bundle)
+    done = run("--corpus", stories, "--out", story_bundle, program=export)  # the bundle has the model and the columns
+    assert (done.code, done.err) == (0, "")
+    assert "rows in index, texts, manifest  " in done.out
+    assert contents(story_bundle) == before
+
+
+def test_the_export_of_a_deployment_hands_on_each_option_that_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr("export.__main__.run_index", lambda data, **options: calls.append((data, options)))
+    options = ("--text-column", "title", "--id-column", "number", "--base-url", "https://example.com/")
+    models = ("--queries", "table", "--rerank", "cross-encoder", "--out", "texts")
+    assert run("tiny-bert", "--corpus", "stories.csv", *options, *models, program=export).code == 0
+    columns = {"text_column": "title", "id_column": "number", "base_url": "https://example.com/"}
+    stated = {"model": "tiny-bert", "queries": "table", "rerank": "cross-encoder", "out": "texts", "verbose": True}
+    assert calls == [("stories.csv", {**columns, **stated})]
+
+
 @pytest.mark.parametrize("command", [["-m", "export"], ["-m", "semsearch", "index"]])
 def test_help_as_a_command_loads_nothing_heavy(command: list[str]) -> None:
     command = [sys.executable, "-X", "importtime", *command, "--help"]
@@ -165,33 +186,6 @@ def test_a_model_alone_is_not_written_over_texts(story_bundle: Path) -> None:
     line = error_line(run("model", "convert", TINY_BERT, "--out", story_bundle))
     assert line == f"error: {story_bundle}: holds texts, expected a folder without; choose another folder with --out"
     assert contents(story_bundle) == before
-
-
-@pytest.mark.parametrize("manifest", ['{"format_version": 1}', None])
-def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None, story_bundle: Path) -> None:
-    (story_bundle / MANIFEST).unlink()
-    if manifest is not None:
-        (story_bundle / MANIFEST).write_text(manifest)
-    before = contents(story_bundle)
-    assert error_line(run("index", "python", "--model", TINY_BERT, "--out", story_bundle))
-    assert contents(story_bundle) == before
-
-
-def test_pythons_documentation_replaces_other_texts_only_if_that_is_asked_for_and_then_itself(
-    story_bundle: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("semsearch.indexing.make.python_documentation", lambda: corpus)
-    monkeypatch.chdir(story_bundle.parent)  # without --out, the folder is bundle
-    before = contents(story_bundle)
-    command = ("index", "python")
-    line = error_line(run(*command))
-    assert line.startswith("error: bundle: holds 147 texts from stories.csv; this command would remove")
-    assert line.endswith("choose another folder with --out, or add --replace")
-    assert contents(story_bundle) == before
-    assert names(story_bundle.parent) == ["bundle"]
-    assert summary(run(*command, "--replace"), "texts") == f"200 from {NAME}"
-    assert check_bundle(story_bundle).corpus.source == NAME
-    assert run(*command).code == 0
 
 
 def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy: Path, tmp_path: Path) -> None:

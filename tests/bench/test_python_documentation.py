@@ -8,17 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.indexing.corpus import Corpus, CorpusError
+from bench import Missing
+from bench.python_documentation import write_documentation
+from semsearch.indexing.corpus import Corpus, read_corpus
 from semsearch.indexing.corpus.language import find_other_language
-from semsearch.indexing.corpus.python_documentation import python_documentation
 
 pytestmark = pytest.mark.slow  # reads all of it, as `make demo` does
+
+
+@pytest.fixture(scope="module")
+def documentation(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The texts as `semsearch index` reads them from the file that the script has written."""
+    folder = tmp_path_factory.mktemp("documentation")
+    path = folder / "new" / "python-documentation.jsonl"
+    write_documentation(path)
+    return read_corpus(path, folder / "passages.safetensors")
 
 
 def test_there_are_some_six_thousand_passages_in_english_with_all_parts(documentation: Corpus) -> None:
     assert 5_000 < len(documentation.texts) < 8_000
     assert len(documentation.texts) == len(documentation.ids) == len(documentation.metadata)
-    assert documentation.ids == sorted(set(documentation.ids))
+    assert list(documentation.ids) == sorted(set(documentation.ids))
     assert documentation.empty_texts == 0
     assert find_other_language(documentation.texts) is None
     # neither addresses in memory, which differ from run to run, nor private names
@@ -53,7 +63,7 @@ def test_an_object_goes_by_the_name_its_users_write(documentation: Corpus, publi
     assert internal not in documentation.ids
 
 
-def test_without_the_sources_an_error_asks_for_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_sources_an_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
-    with pytest.raises(CorpusError, match="has no sources of the library, expected json"):
-        python_documentation()
+    with pytest.raises(Missing, match="has no sources of the library, expected json"):
+        write_documentation(tmp_path / "texts.jsonl")

@@ -1,4 +1,6 @@
-"""The default corpus: the documentation of the running Python's standard library, some 6,000 passages.
+"""python -m bench.python_documentation OUT.jsonl: the texts of `make demo`, for `semsearch index OUT.jsonl`.
+
+They are the documentation of the running Python's standard library, some 6,000 passages.
 
 The source of the library is read with ast and never imported: importing some modules would start a browser, open a
 window or need another platform. Modules written in C have no such source: those in IN_C are imported, which has no side
@@ -10,6 +12,7 @@ import ast
 import importlib
 import inspect
 import itertools
+import json
 import os
 import re
 import sys
@@ -19,8 +22,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsearch.indexing.corpus import Corpus, CorpusError
-from semsearch.indexing.corpus.formats import compact_json
+from cyclopts import run
+
+from bench import Missing
 
 SKIPPED = {"test", "tests", "idle_test", "idlelib", "lib2to3", "turtledemo", "pydoc_data", "__main__"}
 SKIPPED |= {"distutils", "encodings"}  # removed in Python 3.12; a hundred tables of characters
@@ -169,8 +173,6 @@ def _is_public(module: str) -> bool:
     return module in KNOWN_AS or not is_private
 
 
-NAME = "Python's own documentation"  # what a manifest calls this corpus
-
 # Modules without side effects of importing, whose everyday functions are documented in their C code alone.
 IN_C = (
     *("builtins", "array", "binascii", "bz2", "cmath", "collections", "contextvars", "csv"),
@@ -182,29 +184,42 @@ ENOUGH_WORDS = 12  # words of a text; a shorter first paragraph is followed by t
 MOST_WORDS = 60  # words of a text: about 80 tokens, and sentence embedders read 128 or more
 
 
-def python_documentation() -> Corpus:
-    """Return a passage for each public module, class, function, method and property, sorted by qualified name.
+def write_documentation(out: Path, /) -> None:
+    """Write Python's own documentation as JSON lines, from which `semsearch index` makes an index.
 
-    A text reads "zipfile.ZipFile.extractall: Extract all members …"; its id is the qualified name, and its
-    metadata is a JSON object with kind, module and signature.
-    Raises CorpusError if this Python was installed without the sources of its library.
+    Args:
+        out: the file, such as build/python-documentation.jsonl. Its folder is made if there is none.
+    """
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in python_documentation()]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("".join(lines), encoding="utf-8")
+
+
+def python_documentation() -> list[dict[str, str]]:
+    """Return a row for each public module, class, function, method and property, sorted by qualified name.
+
+    A text reads "zipfile.ZipFile.extractall: Extract all members …"; its id is the qualified name, and the other
+    columns are kind, module and signature.
+    Raises Missing if this Python was installed without the sources of its library.
     """
     folder = Path(sysconfig.get_path("stdlib"))
     trees = dict(parse_modules(folder))
     if "json" not in trees:
-        raise CorpusError(f"{folder}: has no sources of the library, expected json/__init__.py; name --corpus")
+        raise Missing(f"{folder}: has no sources of the library, expected json/__init__.py; use another Python")
     entries: dict[str, Documented] = {}
     for entry in [*entries_from_source(trees), *_from_c()]:
         if entry.doc.strip():
             entries.setdefault(entry.id, entry)
-    ordered = [entries[key] for key in sorted(entries)]
-    metadata = [{"kind": entry.kind, "module": entry.module, "signature": entry.signature} for entry in ordered]
-    return Corpus(
-        texts=[f"{entry.id}: {_summary(entry.doc)}" for entry in ordered],
-        ids=[entry.id for entry in ordered],
-        metadata=[compact_json(each) for each in metadata],
-        empty_texts=0,
-    )
+    return [
+        {
+            "id": entry.id,
+            "text": f"{entry.id}: {_summary(entry.doc)}",
+            "kind": entry.kind,
+            "module": entry.module,
+            "signature": entry.signature,
+        }
+        for _, entry in sorted(entries.items())
+    ]
 
 
 def _summary(doc: str) -> str:
@@ -255,3 +270,7 @@ def _signature(name: str, kind: str, value: object) -> str:
     if kind == "method":
         return name + stated.replace("$type", "cls").replace("$", "")
     return name + re.sub(r"\$\w+(, /)?(, )?", "", stated, count=1)
+
+
+if __name__ == "__main__":
+    run(write_documentation)
