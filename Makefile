@@ -57,6 +57,7 @@ test: $(VENV)/installed
 
 test-slow: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PATHS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=thorough $(PATHS)
 
 test-all: test test-slow
 

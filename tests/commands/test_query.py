@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from semsearch.commands.cards import _snippet
 from semsearch.commands.console import suggested
 from semsearch.indexing.corpus import Corpus
 from tests.command_line import error_line, run
@@ -146,6 +147,17 @@ def test_on_a_terminal_a_result_is_a_card(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("terminal")
+def test_dots_of_a_snippet_say_which_ends_are_cut() -> None:
+    text = "one two three four five six seven eight nine ten eleven"
+    snippet = {"text": text[4:-7], "start": 4, "end": len(text) - 7, "highlights": []}
+    assert list(_snippet({"text": text, "snippet": snippet}, 26)) == [
+        "…two three four five six",
+        "seven eight nine ten…",
+    ]
+    whole = {"text": text, "start": 0, "end": len(text), "highlights": []}
+    assert list(_snippet({"text": text, "snippet": whole}, 60)) == [text]
+
+
 def test_a_card_of_a_table_begins_with_the_id(ask: Callable[..., str]) -> None:
     first, text, *_ = ask(TEXT, "--num-results", "1").splitlines()
     assert re.search(r"\d\.\d\d  \x1b\[1mstory-\d+", first)

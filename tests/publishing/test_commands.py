@@ -12,7 +12,7 @@ from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.publishing.bucket import Bucket, PublishError
-from semsearch.publishing.store import Store
+from semsearch.publishing.store import Pruned, Store
 from tests.command_line import error_line, export_texts, run, summary, write_texts
 from tests.stand_ins.fixtures import Publish, object_at
 
@@ -32,6 +32,11 @@ def test_publish_rollback_and_prune(where: list[str], bundles: list[Path], capsy
     assert f"{current} is the current version of" in capsys.readouterr().out
     assert main(["prune", *where, "--keep", "0"]) == 0
     assert "0 versions were deleted" in capsys.readouterr().out  # all of them are young
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "prune", lambda store, keep: Pruned(["0123456789abcdef"], 2_500_000, 1))
+        assert main(["prune", *where]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["deleted 0123456789ab", "1 versions were deleted, 2.5 MB", "1 unfinished uploads were aborted"]
 
 
 def test_a_nightly_job_without_a_disk_embeds_only_new_texts(

@@ -68,6 +68,7 @@ def test_the_site_has_the_tokens_around_a_text(site: Path, site_bundle: Path) ->
     around = [[tokenizer.token_to_id(token)] for token in ("[CLS]", "[SEP]")]
     wordpiece = described(site)["wordpiece"]
     assert [wordpiece["before"], wordpiece["after"]] == around
+    assert wordpiece["strips_accents"] is True  # BERT's, where nothing else is stated and the case is folded
 
 
 def test_the_site_describes_the_bundle_as_its_manifest_does(site: Path, site_bundle: Path) -> None:
