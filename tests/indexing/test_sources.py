@@ -96,6 +96,17 @@ def indexed(out: Path) -> Callable[..., Search]:
     return make
 
 
+def test_a_comma_in_a_number_is_a_decimal_one_only_if_that_is_stated(
+    indexed: Callable[..., Search], tmp_path: Path
+) -> None:
+    (tmp_path / "prices.csv").write_text('text,price\na goose,"1,50"\na swan,"2,25"\n', encoding="utf-8")
+    assert [hit.metadata["price"] for hit in indexed(tmp_path / "prices.csv").search()] == ["1,50", "2,25"]
+    stated = indexed(tmp_path / "prices.csv", decimal_comma=True)
+    assert [hit.id for hit in stated.search(filter={"price": {"$gt": 1.5}})] == ["1"]
+    assert [hit.metadata["price"] for hit in stated.search()] == ["1.50", "2.25"]
+    assert stated.columns["price"].lowest == 1.5
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_filters_find_the_same_rows_of_any_source(source: str, indexed: Callable[..., Search], tmp_path: Path) -> None:
     search = indexed(SOURCES[source](tmp_path), column=KINDS)

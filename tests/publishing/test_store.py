@@ -328,6 +328,11 @@ def test_removed_json_never_has_fewer_ids_than_the_pointer(
     assert kept(s3, url) == ["story-004"]
 
 
+def test_nothing_is_removed_where_nothing_is_published(store: Store) -> None:
+    with pytest.raises(PublishError, match="holds no current version; publish a bundle first"):
+        store.remove(["story-003"])
+
+
 def test_an_id_whose_removal_was_stopped_can_be_restored(
     store: Store,
     s3: Any,

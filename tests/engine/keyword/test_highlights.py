@@ -88,9 +88,8 @@ def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_quer
     wanted = set(split_terms(query, STEM, is_query=True))
     spans = [match.span(number) for pattern, number in ((WORD, 0), (PAIR, 1)) for match in re.finditer(pattern, text)]
     words = [(start, end) for start, end in spans if wanted & set(split_terms(text[start:end], STEM, is_query=True))]
-    for match in HYPHENATED.finditer(text):
-        if wanted & set(split_terms(re.sub("[-_]", "", match[0]), STEM, is_query=True)):
-            words.append(match.span())
+    joined = ((match.span(), re.sub("[-_]", "", match[0])) for match in HYPHENATED.finditer(text))
+    words += [span for span, word in joined if wanted & set(split_terms(word, STEM, is_query=True))]
     (found,) = highlight([text], query, LANGUAGE, marks_words=True)
     marked = {place for start, end in found.ranges for place in range(start, end)}
     assert marked == {place for start, end in words for place in range(start, end)}
