@@ -132,13 +132,12 @@ class StagesInfo:
 
 @dataclass(frozen=True, slots=True)
 class VectorsInfo:
-    """Where in Amazon S3 Vectors the embeddings are, if the bundle has none."""
+    """Where in Amazon S3 Vectors the texts and the embeddings are, if the bundle has none."""
 
     bucket: str
     index: str
     region: str
     keys: str  # beginning of each vector's key; its row follows
-    keeps_texts: bool = False  # whether only the embeddings are there, and texts, columns and keywords in the bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,14 +298,14 @@ def check_bundle(bundle: Path) -> Manifest:
     keywords, vectors = manifest.index.keywords, manifest.index.vectors
     if keywords is not None and keywords.fusion != CONVEX:
         raise BundleError(f"{bundle / MANIFEST}: fusion is {keywords.fusion}, this code reads {CONVEX}; {remedy}")
-    has_texts = vectors is None or vectors.keeps_texts
+    has_texts = vectors is None
     needed = {
         MODEL: True,
         TOKENIZER: True,
         RERANK: manifest.rerank is not None,
         QUERY_TABLE: manifest.queries is not None,
         RERANK_TOKENIZER: RERANK_TOKENIZER in manifest.files,
-        INDEX: vectors is None,
+        INDEX: has_texts,
         PASSAGES: has_texts,
         COLUMNS: has_texts and bool(manifest.index.columns),
         KEYWORDS: has_texts and keywords is not None,

@@ -26,7 +26,7 @@ function readCorpus({ columns: types, keywords, vectors }, rerank) {
   );
   const isDocuments = columns.get("path") === "string" && (columns.has("url") || columns.has("headings"));
   const hasIndex = !vectors;
-  const isRemote = Boolean(vectors && !vectors.keeps_texts);
+  const isRemote = Boolean(vectors);
   const shown = [...columns.keys()].filter((name) => !isDocuments || !OF_PASSAGES.includes(name));
   const ofType = (...wanted) => (isRemote ? [] : shown.filter((name) => wanted.includes(columns.get(name))));
   const facets = ofType("string", "list", "boolean").slice(0, MOST_FACETS);

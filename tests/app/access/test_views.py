@@ -26,7 +26,7 @@ from semsearch.app.mcp.messages import OAUTH_METADATA
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.aws.search import make_search
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import LoadedTexts, load
+from semsearch.engine.loading import LoadedBundle, load
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.search.executor import Executor
@@ -295,7 +295,7 @@ def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
     views = Views(lambda: current[0], make_search(current[0], executor), executor)
     token = bound_filter.set(FILTER)
     view = views.current()
-    assert isinstance(view, LoadedTexts)
+    assert isinstance(view, LoadedBundle)
     assert (view.rows, views.current() is view) == (60, True)
     current[0] = load(bundle, embedder)
     with pytest.raises(HttpError) as caught:
