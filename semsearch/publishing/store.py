@@ -210,7 +210,7 @@ class Store:
         corpus = _read_corpus(self._bucket, now.version)
         if corpus is not None and corpus.vectors is not None:
             found = "the texts of the current version are in S3 Vectors, expected in the bundle"
-            raise PublishError(f"{self.url}: {found}; publish them without these ids to a new index; nothing was removed")
+            raise PublishError(f"{self.url}: {found}; nothing was removed; publish others to a new index")
         removed = _find_rows(self._bucket, now.version, [*now.removed, *ids])
         if unknown := [id for id in ids if not removed[id]]:
             raise PublishError(

@@ -147,6 +147,7 @@ def test_similar_says_that_the_backend_failed(
     published: Path,
     faulty: Server,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     reply: Reply | None,
     status: int,
     kind: str,
@@ -160,6 +161,9 @@ def test_similar_says_that_the_backend_failed(
     assert found.headers.get("retry-after") == retry_after
     assert found.json()["error"].startswith(f"S3 Vectors {BUCKET}/stories: ")
     assert app.post("/predict", json={"text": "goose"}).status_code == 200
+    if status >= 500:
+        (line,) = [each for each in caplog.records if each.levelname == "ERROR"]
+        assert (line.__dict__["status"], line.__dict__["error"]) == (status, found.json()["error"])
     params = {"name": "search_stories", "arguments": {"text": "x"}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     answer = app.post("/mcp", json=call).json()
