@@ -64,7 +64,7 @@ def describe_replies(descriptions: Mapping[int, str]) -> Replies:
 CLIENT_FAILED = describe_replies({413: "too large", 500: "internal"})
 CLIENT_REFUSED = CLIENT_FAILED | describe_replies({400: "bad request", 415: "media type", 429: "overloaded"})
 BACKEND: Replies = {502: {"model": ErrorReply, "description": "backend"}}  # for routes that use another service
-NO_RERANKER: Replies = {424: {"model": ErrorReply, "description": "the bundle has no reranker"}}
+WITHOUT_RERANKER: Replies = {424: {"model": ErrorReply, "description": "the bundle has no reranker"}}
 MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # for routes that take an id
 
 

@@ -19,7 +19,7 @@ from semsearch.aws.search import make_search
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
-from semsearch.engine.loading import OpenBundle, load, require_texts
+from semsearch.engine.loading import AnyBundle, load, require_texts
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.executor import BatchedExecutor, Executor, finish
 from semsearch.search.query import Query, SearchError, SearchFunction
@@ -35,7 +35,7 @@ class LocalBundle:
 
     def __init__(
         self,
-        bundle: OpenBundle,
+        bundle: AnyBundle,
         version: str,
         release: Callable[[], object] = lambda: None,
         state: tuple[int, int] | None = None,

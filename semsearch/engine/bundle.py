@@ -259,7 +259,7 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
     try:
         return Manifest(
             model=ModelInfo(**found["model"]),
-            index=_read_index(found["index"]),
+            index=_read_index(found["index"], where),
             files={name: FileInfo(**entry) for name, entry in found["files"].items()},
             rerank=_read_info(RerankInfo, found.get("rerank")),
             queries=_read_info(QueriesInfo, found.get("queries")),
@@ -274,9 +274,13 @@ def _read_info(kind: Callable[..., Info], fields: dict[str, Any] | None) -> Info
     return kind(**fields)
 
 
-def _read_index(fields: dict[str, Any] | None) -> IndexInfo | None:
+def _read_index(fields: dict[str, Any] | None, where: str) -> IndexInfo | None:
     if fields is None:
         return None
+    vectors = fields.get("vectors") or {}
+    if vectors.pop("keeps_texts", False):  # bundles of 1.0.0 state it
+        found = "only the embeddings are in S3 Vectors, expected the texts too"
+        raise BundleError(f"{where}: {found}; publish the bundle with its embeddings again")
     kinds = {"stages": StagesInfo, "keywords": KeywordsInfo, "vectors": VectorsInfo}
     parts = {name: kind(**fields[name]) for name, kind in kinds.items() if fields.get(name) is not None}
     values = fields | parts

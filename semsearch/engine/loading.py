@@ -35,7 +35,7 @@ class RemoteTextsError(BundleError):
 
 
 @dataclass(frozen=True)
-class OpenBundle:
+class AnyBundle:
     """What every open bundle has: its model and its manifest."""
 
     manifest: Manifest
@@ -63,12 +63,12 @@ class OpenBundle:
         """Open all parts now, because an index may put another bundle in this one's place before they are needed."""
 
 
-class RemoteBundle(OpenBundle):
+class RemoteBundle(AnyBundle):
     """A bundle whose texts and embeddings are in S3 Vectors."""
 
 
 @dataclass(frozen=True)
-class LoadedBundle(OpenBundle):
+class LoadedBundle(AnyBundle):
     """A complete bundle. Its files stay open as long as it lives.
 
     Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`. Each raises
@@ -186,7 +186,7 @@ class LoadedBundle(OpenBundle):
             raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
 
 
-def load(bundle: Path, embedder: Embedder | None = None) -> OpenBundle:
+def load(bundle: Path, embedder: Embedder | None = None) -> AnyBundle:
     """Open a bundle and warm it up: a LoadedBundle, or a RemoteBundle if its texts are in S3 Vectors.
 
     The model of a bundle with a query table is opened by the first request that needs it.
@@ -233,7 +233,7 @@ def load_bundle(bundle: Path | str) -> LoadedBundle:
     return require_texts(load(Path(bundle)))
 
 
-def require_texts(bundle: OpenBundle) -> LoadedBundle:
+def require_texts(bundle: AnyBundle) -> LoadedBundle:
     """Return the same bundle. Raises RemoteTextsError if its texts are in S3 Vectors."""
     if not isinstance(bundle, LoadedBundle):
         raise RemoteTextsError("corpus: found in S3 Vectors, expected in the bundle; search for the texts")

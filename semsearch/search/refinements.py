@@ -11,7 +11,7 @@ import numpy as np
 
 from semsearch.engine.hits import DECIMALS, MOST_HITS, Hit, Mask
 from semsearch.engine.keyword.highlights import TermsOfWords, beginning, highlight
-from semsearch.engine.loading import LoadedBundle, OpenBundle
+from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
 from semsearch.engine.pages import Group, find_groups, find_page
@@ -215,7 +215,7 @@ def _check_fields(query: Query) -> None:
 
 
 def add_highlights(
-    bundle: OpenBundle,
+    bundle: AnyBundle,
     results: Sequence[dict[str, Any]],
     texts: Sequence[str],
     query: str | None,

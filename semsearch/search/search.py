@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from semsearch.engine.bundle import BY_MODEL, BY_TABLE, IndexInfo, KeywordsInfo
 from semsearch.engine.hits import Mask
-from semsearch.engine.loading import LoadedBundle, OpenBundle
+from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
 from semsearch.search.executor import Executor
@@ -248,7 +248,7 @@ class BundleSearch:
         return Found(results, ranking.is_truncated, corrected=ranking.corrected, queries=embedded.by)
 
 
-async def embed_text(text: str, query: Query, bundle: OpenBundle, executor: Executor) -> Embedded:
+async def embed_text(text: str, query: Query, bundle: AnyBundle, executor: Executor) -> Embedded:
     """Return the embedding of a query's text, by the query table if the bundle has one and the query allows it."""
     (tokens,) = await executor.tokenize([text], role="query")
     table = bundle.table

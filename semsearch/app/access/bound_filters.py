@@ -10,7 +10,7 @@ from semsearch.engine.bundle import Manifest
 from semsearch.engine.metadata.filters import FilterError, read_filter
 
 if TYPE_CHECKING:
-    from semsearch.engine.loading import OpenBundle  # the commands that check a filter open no bundle
+    from semsearch.engine.loading import AnyBundle  # the commands that check a filter open no bundle
 
 SHOWN_REASONS = 5  # maximum number of keys that a log line or a message names
 
@@ -41,7 +41,7 @@ class BoundFilters:
 
     def __init__(
         self,
-        current: "Callable[[], OpenBundle]",
+        current: "Callable[[], AnyBundle]",
         settings: Settings,
         logger: Log,
         environment: Mapping[str, str] = os.environ,

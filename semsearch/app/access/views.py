@@ -7,7 +7,7 @@ from typing import Any
 from semsearch.app.access.binding import bound_filter
 from semsearch.app.http import HttpError
 from semsearch.aws.search import make_search
-from semsearch.engine.loading import LoadedBundle, OpenBundle, RemoteTextsError, require_texts
+from semsearch.engine.loading import AnyBundle, LoadedBundle, RemoteTextsError, require_texts
 from semsearch.engine.metadata.filters import FilterError
 from semsearch.search.executor import Executor
 from semsearch.search.query import Lap, Query, SearchFunction
@@ -21,12 +21,12 @@ MOST_VIEWS = 64  # maximum number of views that are kept open; each takes one by
 class Views:
     """Returns the bundle and the search for each request, limited to the texts that match its bound filter."""
 
-    def __init__(self, current: Callable[[], OpenBundle], search: SearchFunction, executor: Executor) -> None:
+    def __init__(self, current: Callable[[], AnyBundle], search: SearchFunction, executor: Executor) -> None:
         """Take the function that returns the whole bundle of the current request, and the search over that bundle."""
         self._whole, self._search, self._executor = current, search, executor
-        self._open: dict[str, tuple[OpenBundle, LoadedBundle, SearchFunction]] = {}
+        self._open: dict[str, tuple[AnyBundle, LoadedBundle, SearchFunction]] = {}
 
-    def current(self) -> OpenBundle:
+    def current(self) -> AnyBundle:
         """Return the bundle for the current request, or a view of it if a filter is bound.
 
         Raises HttpError with 503 if the filter does not fit the bundle.

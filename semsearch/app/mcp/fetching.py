@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from semsearch.engine.loading import LoadedBundle, OpenBundle
+from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.search.query import MOST_AROUND, SearchError
 from semsearch.search.request import RequestText, StrictRequest, echo, whole_number
 from semsearch.search.results import PATH, document_rows, heading_path, rows_around
@@ -74,7 +74,7 @@ def reference(id: str, text: str, metadata: Mapping[str, Any], *, is_section: bo
     return {"id": id, "title": str(title), "url": url}
 
 
-def has_sections(bundle: OpenBundle) -> bool:
+def has_sections(bundle: AnyBundle) -> bool:
     """Return whether the texts are passages of documents, whose ids are those of sections and a number."""
     return bundle.manifest.corpus.heading_prefix
 

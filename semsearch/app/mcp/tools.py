@@ -21,7 +21,7 @@ from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.bundle import IndexInfo
-from semsearch.engine.loading import LoadedBundle, OpenBundle, require_texts
+from semsearch.engine.loading import AnyBundle, LoadedBundle, require_texts
 from semsearch.engine.metadata.columns import STRING_TYPES
 from semsearch.engine.metadata.facets import count_values
 from semsearch.search.executor import Executor
@@ -76,7 +76,7 @@ class ListArguments(StrictRequest):
 class Tools:
     """The tools over the bundle of each request, which `current` returns."""
 
-    current: Callable[[], OpenBundle]
+    current: Callable[[], AnyBundle]
     search: SearchFunction
     executor: Executor
     settings: Settings
@@ -116,9 +116,8 @@ class Tools:
                 content = await self.executor.run(lambda: fetch(bundle, asked))
             elif name == "list_documents":
                 offset = ListArguments.model_validate(arguments).offset
-                bundle = require_texts(
-                    self.current()
-                )  # not in a thread of the executor, which does not know the request
+                # not in a thread of the executor, which does not know the request
+                bundle = require_texts(self.current())
                 content = await self.executor.run(lambda: self._list_documents(bundle, offset))
             else:
                 request = SimilarRequest.model_validate(arguments)
@@ -201,11 +200,11 @@ def floor_score(info: IndexInfo) -> float | None:
     return measured.score
 
 
-def _has_documents(bundle: OpenBundle) -> bool:
+def _has_documents(bundle: AnyBundle) -> bool:
     return bundle.column_kinds.get(PATH) == "string"
 
 
-def describe_corpus(bundle: OpenBundle) -> str:
+def describe_corpus(bundle: AnyBundle) -> str:
     """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
     info = bundle.manifest.corpus
     about = f"Search the {bundle.rows:,} texts of {info.title or info.source} and return those closest to a text."
@@ -243,7 +242,7 @@ def _frequent_values(bundle: LoadedBundle, name: str, kind: str) -> str:
     return f": {', '.join(shown)}"
 
 
-def input_schema(bundle: OpenBundle) -> Object:
+def input_schema(bundle: AnyBundle) -> Object:
     """Return the JSON Schema of a call: that of a request to /similar, with what agents use and this corpus has."""
     stated = SimilarRequest.model_json_schema()["properties"]
     names = [name for name in OFFERED if name != "rerank" or bundle.manifest.rerank is not None]
@@ -266,7 +265,7 @@ def _brief(schema: Object) -> Object:
     return brief | ({"items": {"type": "string"}} if "items" in brief else {})
 
 
-def _section(bundle: OpenBundle, hit: Mapping[str, Any]) -> Object:
+def _section(bundle: AnyBundle, hit: Mapping[str, Any]) -> Object:
     """Return a result of `search`: a section of a document, or a text of a table."""
     id, metadata = hit["id"], hit["metadata"]
     if has_sections(bundle):

@@ -10,14 +10,14 @@ from typing import Any
 from semsearch.aws.s3vectors.client import ServiceFilter, VectorsClient
 from semsearch.engine.bundle import VectorsInfo
 from semsearch.engine.hits import MOST_HITS, Hit
-from semsearch.engine.loading import OpenBundle
+from semsearch.engine.loading import AnyBundle
 from semsearch.engine.passages import Passage
 from semsearch.search.executor import Executor
 from semsearch.search.query import FLOOR, LONGEST_FOUND, Lap, Query, SearchError, filter_error
 from semsearch.search.results import Found, show_hit
 from semsearch.search.search import Embedded, embed_text, floor_of
 
-REFUSED = ("id", "sort", "facets", "boost", "without", "rerank")  # fields that need the texts in the bundle
+NEED_TEXTS = ("id", "sort", "facets", "boost", "without", "rerank")  # fields that need the texts in the bundle
 THERE = "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
 
 
@@ -44,7 +44,7 @@ class FetchedPassages(dict[int, Passage]):
 class RemoteSearch:
     """Embeds the text of a query here, and lets S3 Vectors find the rest."""
 
-    def __init__(self, bundle: OpenBundle, vectors: VectorsInfo, executor: Executor) -> None:
+    def __init__(self, bundle: AnyBundle, vectors: VectorsInfo, executor: Executor) -> None:
         """Take a bundle and where its texts are. The first query connects."""
         self._bundle, self._executor = bundle, executor
         self._corpus = bundle.manifest.corpus
@@ -66,7 +66,7 @@ class RemoteSearch:
         """Return the text, the least score and the filter for S3 Vectors. Raises SearchError for what it cannot do."""
         if query.mode not in (None, "semantic"):
             raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {THERE}")
-        for field in REFUSED:
+        for field in NEED_TEXTS:
             if value := getattr(query, field):
                 found = repr(list(value) if isinstance(value, tuple) else value)[:LONGEST_FOUND]
                 raise SearchError(f"{field}: found {found}, expected none; {THERE}")

@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 from pydantic import Discriminator, Tag
 
-from semsearch.app.errors import CLIENT_REFUSED, NO_RERANKER, REFUSED, describe_replies
+from semsearch.app.errors import CLIENT_REFUSED, REFUSED, WITHOUT_RERANKER, describe_replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.fields import (
     ClientRequest,
@@ -31,7 +31,7 @@ from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.engine.embedder import TokenIds
-from semsearch.engine.loading import OpenBundle, require_texts
+from semsearch.engine.loading import AnyBundle, require_texts
 from semsearch.engine.rerank.reranker import Logits, Reranker, probabilities
 from semsearch.search.executor import Executor
 from semsearch.search.reply import json_bytes
@@ -122,7 +122,7 @@ class RerankScores:
 class Reranking:
     """The steps from a request to a reply. A limit that is passed raises HttpError."""
 
-    current: Callable[[], OpenBundle]  # returns the bundle of a request
+    current: Callable[[], AnyBundle]  # returns the bundle of a request
     executor: Executor
     settings: Settings
 
@@ -164,7 +164,11 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
     ordered = "ordered by how well they answer a query, as"
     documents_refused = CLIENT_REFUSED | describe_replies({422: "invalid", 424: "backend"})
 
-    @post("/rerank", responses=REFUSED | NO_RERANKER, summary=f"Texts {ordered} text-embeddings-inference returns them")
+    @post(
+        "/rerank",
+        responses=REFUSED | WITHOUT_RERANKER,
+        summary=f"Texts {ordered} text-embeddings-inference returns them",
+    )
     async def rerank(body: RerankRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
