@@ -33,7 +33,7 @@ def warm_up(handler: Handler, *, is_closed: bool = False) -> None:
     # a 413 is acceptable if the search ran: the text that it found is too long for a reply
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]
     # S3 Vectors being down must not stop the start: only /similar needs it
-    is_of_backend = reply["statusCode"] in (424, 429)
+    is_of_backend = reply["statusCode"] in (429, 502)
     if reply["statusCode"] != 200 and not (has_searched or is_of_backend):
         raise RuntimeError(f"warm-up: the handler answered {reply['statusCode']}, expected 200: {reply['body']}")
 

@@ -25,7 +25,7 @@ from semsearch.app.cold_start import ColdStart
 from semsearch.app.reloading.reloader import Reloader
 from semsearch.app.settings import Settings
 from semsearch.engine.embedder import Embedder, TokenIds
-from semsearch.engine.loading import Loaded
+from semsearch.engine.loading import AnyBundle
 from tests.function.events.event_makers import http_api
 from tests.project import ROOT, folder_of_run
 from tests.rerankers import add_reranker
@@ -94,7 +94,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def connect_app(bundle: Loaded, reloader: Reloader | None = None) -> httpx.Client:
+def connect_app(bundle: AnyBundle, reloader: Reloader | None = None) -> httpx.Client:
     """Return a client of the app over a bundle, whose start is over."""
     cold_start = ColdStart(lambda phases: None)
     cold_start.end({})

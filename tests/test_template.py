@@ -38,16 +38,21 @@ METADATA = (OAUTH_METADATA, f"{OAUTH_METADATA}/mcp")
 ADDRESSES = PARAMETERS["Address"]["AllowedValues"]
 
 
-def resolved(value: Any, address: str) -> Any:
-    """Return a part of the template with what it says for an address, where that depends on the address alone."""
+def resolved(value: Any, address: str, has_vectors: bool = True) -> Any:
+    """Return a part of the template with what it says for an address, with or without S3 Vectors.
+
+    It is left as it is where it depends on other parameters.
+    """
     if isinstance(value, list):
-        return [resolved(one, address) for one in value]
+        found = [resolved(one, address, has_vectors) for one in value]
+        return [one for one in found if one != {"Ref": "AWS::NoValue"}]
     if not isinstance(value, dict):
         return value
-    if value.get("Fn::If", [""])[0] == "IsApi":
-        _, of_api, of_url = value["Fn::If"]
-        return resolved(of_api if address == "HttpApi" else of_url, address)
-    return {name: resolved(one, address) for name, one in value.items()}
+    conditions = {"IsApi": address == "HttpApi", "HasVectors": has_vectors}
+    if (name := value.get("Fn::If", [""])[0]) in conditions:
+        _, yes, no = value["Fn::If"]
+        return resolved(yes if conditions[name] else no, address, has_vectors)
+    return {name: resolved(one, address, has_vectors) for name, one in value.items()}
 
 
 def of_type(kind: str) -> dict[str, dict[str, Any]]:
@@ -324,6 +329,28 @@ def test_a_start_that_failed_is_counted(line: dict[str, Any], is_counted: bool) 
 
 
 @pytest.mark.parametrize(
+    ("line", "is_counted"),
+    [
+        ({"level": "ERROR", "message": "request", "status": 502}, True),
+        ({"level": "ERROR", "message": "request", "status": 503}, False),
+        ({"level": "INFO", "message": "request", "status": 200}, False),
+        ({"level": "ERROR", "message": "bundle look failed"}, False),
+    ],
+)
+def test_a_failure_of_s3_vectors_is_counted(line: dict[str, Any], is_counted: bool) -> None:
+    filter_of_log = RESOURCES["FailedBackends"]["Properties"]
+    assert matches(filter_of_log, line) is is_counted
+    (metric,) = filter_of_log["MetricTransformations"]
+    assert RESOURCES["BackendAlarm"]["Properties"]["MetricName"] == metric["MetricName"]
+
+
+def test_a_filter_of_tokens_and_texts_in_s3_vectors_are_refused_together() -> None:
+    rules = {one["AssertDescription"]: one["Assert"] for one in TEMPLATE["Rules"]["Combinations"]["Assertions"]}
+    (found,) = [rule for text, rule in rules.items() if text.startswith("JwtFilter needs texts")]
+    assert found == {"Fn::Or": [{"Fn::Equals": [{"Ref": name}, ""]} for name in ("VectorBucket", "JwtFilter")]}
+
+
+@pytest.mark.parametrize(
     ("path", "body", "is_counted"),
     [
         ("/similar", {"text": "goose"}, True),
@@ -377,9 +404,9 @@ OF_URLS = {
 }
 
 
-def value_of(alarm: str, sums: dict[str, float], address: str) -> float:
+def value_of(alarm: str, sums: dict[str, float], address: str, has_vectors: bool = True) -> float:
     """Return what the expression of an alarm returns in one period. A metric that `sums` lacks has no data then."""
-    metrics = {one["Id"]: one for one in resolved(RESOURCES[alarm]["Properties"]["Metrics"], address)}
+    metrics = {one["Id"]: one for one in resolved(RESOURCES[alarm]["Properties"]["Metrics"], address, has_vectors)}
     if address == "FunctionUrl":
         sums = {OF_URLS.get(name, name): value for name, value in sums.items()}
     functions = {
@@ -394,7 +421,10 @@ def value_of(alarm: str, sums: dict[str, float], address: str) -> float:
             values[name] = eval(expression, {**functions, **values})
         else:
             found = metric["MetricStat"]["Metric"]
-            values[name] = sums.get(f"{found['Namespace'].partition('/')[2]} {found['MetricName']}")
+            metric_name = found["MetricName"]
+            if isinstance(metric_name, dict):
+                metric_name = metric_name["Fn::Sub"].partition("-")[2]  # without the stack's name
+            values[name] = sums.get(f"{found['Namespace'].rpartition('/')[2]} {metric_name}")
     (returned,) = [name for name, metric in metrics.items() if metric.get("ReturnData", True)]
     return float(values[returned])
 
@@ -427,6 +457,18 @@ def test_failed_requests_raise_an_alarm_whether_many_or_few_and_with_or_without_
     assert value_of("ErrorsAlarm", sums, address) == rate
     assert bool(value_of("OutageAlarm", sums, address)) is is_outage
     assert RESOURCES["ErrorsAlarm"]["Properties"]["Threshold"] == RESOURCES["OutageAlarm"]["Properties"]["Threshold"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize(
+    ("failed", "backends", "crashes", "counted"), [(0, 0, 0, 0), (5, 5, 0, 0), (5, 4, 0, 1), (5, 5, 2, 2), (5, 0, 0, 5)]
+)
+def test_failures_of_s3_vectors_do_not_withdraw_a_canary(
+    failed: int, backends: int, crashes: int, counted: int, address: str
+) -> None:
+    sums = sums_of(requests=10, failed=failed, errors=crashes) | {"SemanticSearch failed-backends": backends}
+    assert value_of("CanaryErrorsAlarm", sums, address) == counted
+    assert value_of("CanaryErrorsAlarm", sums, address, has_vectors=False) == max(failed, crashes)
 
 
 def test_every_alarm_of_a_function_url_reads_what_there_is_without_an_api() -> None:

@@ -115,7 +115,7 @@ from semsearch.app.settings import Settings
 from function.startup import WARM_UP
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.telemetry import make_logger
-manifest = SimpleNamespace(corpus=SimpleNamespace(rows=0))
+manifest = SimpleNamespace(corpus=SimpleNamespace(rows=0, vectors=None))
 embedder = SimpleNamespace(model=SimpleNamespace(max_tokens=1), is_open=True)
 bundle = LoadedBundle(manifest=manifest, embedder=embedder, index=None, passages=None, folder=None)
 app = create_app(bundle, Settings(), make_logger(Settings()), ColdStart(print))

@@ -17,7 +17,7 @@ from semsearch.app.routes.status import health_route
 from semsearch.app.settings import Settings, SettingsError
 from semsearch.app.telemetry import Log
 from semsearch.aws.search import make_search
-from semsearch.engine.loading import Loaded
+from semsearch.engine.loading import AnyBundle
 from semsearch.search.executor import Executor
 from semsearch.search.query import SearchFunction
 
@@ -66,7 +66,7 @@ class App:
 
 
 def create_app(
-    bundle: Loaded,
+    bundle: AnyBundle,
     settings: Settings,
     logger: Log,
     cold_start: ColdStart,
@@ -101,7 +101,7 @@ def create_app(
         stated_keys = StatedKeys(settings, logger)
     keys = stored_keys or stated_keys
     if reloader is None:
-        current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
+        current: Callable[[], AnyBundle] = lambda: bundle  # noqa: E731
     else:
         current = lambda: reloader.of_request().bundle  # noqa: E731
     filters = None

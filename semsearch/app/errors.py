@@ -23,6 +23,7 @@ ERROR_TYPES = {
     421: "misdirected",
     424: "backend",
     429: "overloaded",
+    502: "backend",
     503: "unhealthy",
 }
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
@@ -62,9 +63,8 @@ def describe_replies(descriptions: Mapping[int, str]) -> Replies:
 
 CLIENT_FAILED = describe_replies({413: "too large", 500: "internal"})
 CLIENT_REFUSED = CLIENT_FAILED | describe_replies({400: "bad request", 415: "media type", 429: "overloaded"})
-BACKEND: Replies = {  # for routes that use another service
-    424: {"model": ErrorReply, "description": "backend"}
-}
+BACKEND: Replies = {502: {"model": ErrorReply, "description": "backend"}}  # for routes that use another service
+WITHOUT_RERANKER: Replies = {424: {"model": ErrorReply, "description": "the bundle has no reranker"}}
 MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # for routes that take an id
 
 

@@ -34,7 +34,7 @@ from semsearch.app.routes.documents import add_documents
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.status import add_info
 from semsearch.app.settings import Settings
-from semsearch.engine.loading import Loaded
+from semsearch.engine.loading import AnyBundle
 from semsearch.search.query import SearchFunction
 from semsearch.search.request import describe_errors, echo, truncate
 from semsearch.version import VERSION
@@ -52,7 +52,7 @@ def make_fastapi(
     direct: Sequence[DirectRoute],
     embedding: TextEmbedding,
     search: SearchFunction,
-    current: Callable[[], Loaded],
+    current: Callable[[], AnyBundle],
     cold_start: ColdStart,
     operation: Callable[[], Mapping[str, object]],
 ) -> FastAPI:
@@ -101,7 +101,7 @@ def _add_page(app: FastAPI) -> None:
         return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, bundle: Loaded, settings: Settings) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, bundle: AnyBundle, settings: Settings) -> dict[str, Any]:
     from semsearch.app.routes.schemas import describe_app  # not needed by the other routes
 
     manifest = bundle.manifest

@@ -19,7 +19,7 @@ from semsearch.aws.search import make_search
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
-from semsearch.engine.loading import Loaded, load
+from semsearch.engine.loading import AnyBundle, load, require_texts
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.executor import BatchedExecutor, Executor, finish
 from semsearch.search.query import Query, SearchError, SearchFunction
@@ -35,7 +35,7 @@ class LocalBundle:
 
     def __init__(
         self,
-        bundle: Loaded,
+        bundle: AnyBundle,
         version: str,
         release: Callable[[], object] = lambda: None,
         state: tuple[int, int] | None = None,
@@ -89,9 +89,7 @@ class LocalBundle:
         Raises ValueError if the texts are in S3 Vectors, and if passages around a text are requested that is in no
         document.
         """
-        texts = self._bundle.texts
-        if texts is None:
-            raise ValueError("corpus: found in S3 Vectors, expected in the bundle; search for the texts")
+        texts = require_texts(self._bundle)
         row = texts.find(id)
         if row is None:
             return None
@@ -100,11 +98,11 @@ class LocalBundle:
     def contents(self) -> Contents:
         """Return what the bundle holds, without removed texts."""
         corpus, rows = self._bundle.manifest.corpus, self._bundle.rows
-        texts = self._bundle.texts
-        if texts is not None and texts.allowed is not None:
-            rows = int(texts.allowed.sum())
+        has_texts = corpus.vectors is None
+        if has_texts and (allowed := require_texts(self._bundle).allowed) is not None:
+            rows = int(allowed.sum())
         name, columns = self._bundle.manifest.model.name, dict(corpus.columns)
-        return Contents(name, self._version, rows, columns, texts is not None, self._bundle.made)
+        return Contents(name, self._version, rows, columns, has_texts, self._bundle.made)
 
     def has_changed(self) -> bool:
         """Return whether another bundle is in the folder. It returns True once for each."""

@@ -132,8 +132,7 @@ class RemoteServer:
         info = self.info()
         index, bundle = info["index"], info.get("bundle", {})
         rows = index["rows"] - bundle.get("removed", 0)
-        vectors = index.get("vectors")
-        has_texts = vectors is None or vectors["keeps_texts"]
+        has_texts = index.get("vectors") is None
         name, made = info["model"]["name"], info.get("made", "")
         return Contents(name, bundle.get("version"), rows, index["columns"], has_texts, made)
 

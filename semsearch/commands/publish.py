@@ -28,7 +28,7 @@ Examples:
 
     semsearch publish bundle/ s3://my-bundles/docs
     semsearch publish bundle/ s3://my-bundles/docs --keys keys.txt
-    semsearch publish bundle/ s3vectors://my-vectors/docs --keep-texts
+    semsearch publish bundle/ s3vectors://my-vectors/docs
 
 `semsearch history`, `rollback`, `prune`, `remove` and `restore` manage what is in S3. Files and vectors that were sent
 already are not sent again, so a stopped publish continues when you run it again.
@@ -43,7 +43,6 @@ def publish(
     /,
     *,
     out: Path | None = None,
-    keep_texts: Annotated[bool, Parameter(negative=())] = False,
     keys: Path | None = None,
     other_model: Annotated[bool, Parameter(negative=())] = False,
     new_pointer: Annotated[bool, Parameter(negative=())] = False,
@@ -60,8 +59,6 @@ def publish(
         place: a bundle, or a folder of documents, whose index is kept in a cache.
         url: s3://BUCKET/PREFIX, or s3vectors://BUCKET/INDEX, whose index is created if it does not exist.
         out: with s3vectors:// : folder of the small bundle. Without it, the bundle's with -s3vectors at the end.
-        keep_texts: with s3vectors:// : keep texts, columns and keywords in the small bundle, for the modes keyword and
-            hybrid; the index then has only the embeddings.
         keys: with s3:// : file with the entries of API keys, as in API_KEY_HASHES. A bundle is not published if the
             filter of a key does not fit its columns, because functions would refuse that key.
         other_model: with s3:// : accept a bundle with another model than the current version. Running functions refuse
@@ -76,13 +73,12 @@ def publish(
         for name, is_stated in of_s3.items():
             if is_stated:
                 raise OptionError(name, "is for s3://")
-        _publish_vectors(bundle_at(place), url.removeprefix(S3_VECTORS), out, aws, keeps_texts=keep_texts)
+        _publish_vectors(bundle_at(place), url.removeprefix(S3_VECTORS), out, aws)
         return
     if not url.startswith(S3):
         raise OptionError("url", f"found {url!r}, expected s3://BUCKET/PREFIX or s3vectors://BUCKET/INDEX")
-    for name, is_stated in (("out", out is not None), ("keep_texts", keep_texts)):
-        if is_stated:
-            raise OptionError(name, "is for s3vectors://; s3:// needs no other bundle")
+    if out is not None:
+        raise OptionError("out", "is for s3vectors://; s3:// needs no other bundle")
     console = TerminalConsole(stderr=json)
     bundle = bundle_at(place)
     if keys is not None:
@@ -132,7 +128,7 @@ def _abort_old_uploads(store: "Store", console: Console) -> None:
         console.print(f"warning: old unfinished uploads stay, and S3 bills them: {error}", markup=False)
 
 
-def _publish_vectors(bundle: Path, index: str, out: Path | None, aws: AwsOptions, *, keeps_texts: bool) -> None:
+def _publish_vectors(bundle: Path, index: str, out: Path | None, aws: AwsOptions) -> None:
     require_packages("s3vectors://", "publish", "boto3")
     from semsearch.publishing.bucket import connect  # needs the package
     from semsearch.publishing.s3vectors import publish as send
@@ -143,7 +139,7 @@ def _publish_vectors(bundle: Path, index: str, out: Path | None, aws: AwsOptions
         out = named.with_name(f"{named.name}-s3vectors")
     connected = closing(connect("s3vectors", aws.endpoint, aws.profile, aws.region))
     with connected as client, showing_progress(console) as on_progress:
-        sent = send(bundle, index, out, client, on_progress, keeps_texts=keeps_texts)
+        sent = send(bundle, index, out, client, on_progress)
     place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
     console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there", markup=False)
     console.print(f"{out}/ is ready. Try it: {suggested('serve', out)}", markup=False)

@@ -132,13 +132,12 @@ class StagesInfo:
 
 @dataclass(frozen=True, slots=True)
 class VectorsInfo:
-    """Where in Amazon S3 Vectors the embeddings are, if the bundle has none."""
+    """Where in Amazon S3 Vectors the texts and the embeddings are, if the bundle has none."""
 
     bucket: str
     index: str
     region: str
     keys: str  # beginning of each vector's key; its row follows
-    keeps_texts: bool = False  # whether only the embeddings are there, and texts, columns and keywords in the bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +259,7 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
     try:
         return Manifest(
             model=ModelInfo(**found["model"]),
-            index=_read_index(found["index"]),
+            index=_read_index(found["index"], where),
             files={name: FileInfo(**entry) for name, entry in found["files"].items()},
             rerank=_read_info(RerankInfo, found.get("rerank")),
             queries=_read_info(QueriesInfo, found.get("queries")),
@@ -275,9 +274,13 @@ def _read_info(kind: Callable[..., Info], fields: dict[str, Any] | None) -> Info
     return kind(**fields)
 
 
-def _read_index(fields: dict[str, Any] | None) -> IndexInfo | None:
+def _read_index(fields: dict[str, Any] | None, where: str) -> IndexInfo | None:
     if fields is None:
         return None
+    vectors = fields.get("vectors") or {}
+    if vectors.pop("keeps_texts", False):  # bundles of 1.0.0 state it
+        found = "only the embeddings are in S3 Vectors, expected the texts too"
+        raise BundleError(f"{where}: {found}; publish the bundle with its embeddings again")
     kinds = {"stages": StagesInfo, "keywords": KeywordsInfo, "vectors": VectorsInfo}
     parts = {name: kind(**fields[name]) for name, kind in kinds.items() if fields.get(name) is not None}
     values = fields | parts
@@ -299,14 +302,14 @@ def check_bundle(bundle: Path) -> Manifest:
     keywords, vectors = manifest.index.keywords, manifest.index.vectors
     if keywords is not None and keywords.fusion != CONVEX:
         raise BundleError(f"{bundle / MANIFEST}: fusion is {keywords.fusion}, this code reads {CONVEX}; {remedy}")
-    has_texts = vectors is None or vectors.keeps_texts
+    has_texts = vectors is None
     needed = {
         MODEL: True,
         TOKENIZER: True,
         RERANK: manifest.rerank is not None,
         QUERY_TABLE: manifest.queries is not None,
         RERANK_TOKENIZER: RERANK_TOKENIZER in manifest.files,
-        INDEX: vectors is None,
+        INDEX: has_texts,
         PASSAGES: has_texts,
         COLUMNS: has_texts and bool(manifest.index.columns),
         KEYWORDS: has_texts and keywords is not None,

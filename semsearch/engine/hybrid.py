@@ -49,13 +49,13 @@ def fuse(
     ends = within.scores_of(by_words[[0, -1]]) if len(by_words) else np.zeros(2, np.float32)
     highest = float(ends[0]) if within.allowed is None else matches.highest
     divisor = max(highest, ATTAINABLE * matches.attainable) or 1.0
-    depth = FEW_HITS if index.is_complete and top_k <= FEW_RESULTS else count
+    depth = FEW_HITS if top_k <= FEW_RESULTS else count
     while True:
         similar, cosines = index.best(query, depth, within.allowed, exact=exact, rough=rough)
         rows = _union(similar, by_words)
         scored = _score(index, query, within, divisor, info, rows)
         best = scored.take(np.argsort(-scored.scores, kind="stable")[:top_k])
-        if len(similar) < depth or not index.is_complete or (depth == count and not exact):
+        if len(similar) < depth or (depth == count and not exact):
             return best
         # upper bound for a row that neither search has found: the last cosine and the last BM25 score
         last = 0.0

@@ -30,25 +30,19 @@ if TYPE_CHECKING:
     from semsearch.engine.rerank.reranker import Reranker
 
 
+class RemoteTextsError(BundleError):
+    """A use of texts that are in S3 Vectors, where they can only be searched."""
+
+
 @dataclass(frozen=True)
-class Loaded:
-    """An open bundle: its model. `LoadedTexts` has the texts too, and `LoadedBundle` also the index."""
+class AnyBundle:
+    """What every open bundle has: its model and its manifest."""
 
     manifest: Manifest
     embedder: Embedder
     folder: Path
     table: QueryTable | None = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
     made: str = field(default="", kw_only=True)  # when the index was made, such as 2026-11-27T10:00:00Z: see `load`
-
-    @property
-    def texts(self) -> "LoadedTexts | None":
-        """The same bundle if it has its texts, None if they are in S3 Vectors."""
-        return None
-
-    @property
-    def complete(self) -> "LoadedBundle | None":
-        """The same bundle if it has its embeddings too, None if they are in S3 Vectors."""
-        return None
 
     @property
     def is_view(self) -> bool:
@@ -69,23 +63,23 @@ class Loaded:
         """Open all parts now, because an index may put another bundle in this one's place before they are needed."""
 
 
+class RemoteBundle(AnyBundle):
+    """A bundle whose texts and embeddings are in S3 Vectors."""
+
+
 @dataclass(frozen=True)
-class LoadedTexts(Loaded):
-    """A bundle with its model and its texts. Its files stay open as long as it lives.
+class LoadedBundle(AnyBundle):
+    """A complete bundle. Its files stay open as long as it lives.
 
     Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`. Each raises
     BundleError if another bundle has taken this one's place since it was loaded, and TensorsError if a file is damaged.
     """
 
     passages: Passages
+    index: Index
     # (rows,): the rows that can be found; None if no text was removed and this is no view
     allowed: "Mask | None" = field(default=None, kw_only=True)
-    whole: "LoadedTexts | None" = field(default=None, kw_only=True)  # the bundle that this one is a view of
-
-    @property
-    def texts(self) -> "LoadedTexts":
-        """The same bundle."""
-        return self
+    whole: "LoadedBundle | None" = field(default=None, kw_only=True)  # the bundle that this one is a view of
 
     @property
     def is_view(self) -> bool:
@@ -192,20 +186,8 @@ class LoadedTexts(Loaded):
             raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
 
 
-@dataclass(frozen=True)
-class LoadedBundle(LoadedTexts):
-    """A bundle with all of its parts."""
-
-    index: Index
-
-    @property
-    def complete(self) -> "LoadedBundle":
-        """The same bundle."""
-        return self
-
-
-def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
-    """Open a bundle and warm it up. The parts of the corpus are opened too, unless they are in S3 Vectors.
+def load(bundle: Path, embedder: Embedder | None = None) -> AnyBundle:
+    """Open a bundle and warm it up: a LoadedBundle, or a RemoteBundle if its texts are in S3 Vectors.
 
     The model of a bundle with a query table is opened by the first request that needs it.
     `embedder` is the bundle's own, if it is open already. `made` is the time of manifest.json. A bundle holds no
@@ -221,12 +203,9 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
         (embedding,) = embedder.embed(tokens)
     else:
         (embedding,) = table.embed(tokens)
-    vectors = manifest.corpus.vectors
-    if vectors is not None and not vectors.keeps_texts:
-        return Loaded(manifest, embedder, bundle, table=table, made=made)
+    if manifest.corpus.vectors is not None:
+        return RemoteBundle(manifest, embedder, bundle, table=table, made=made)
     passages = Passages(bundle / PASSAGES)
-    if vectors is not None:
-        return LoadedTexts(manifest, embedder, bundle, passages, table=table, made=made)
     index = Index.open(bundle / INDEX, manifest.corpus.stages)
     found, expected = (len(index), len(passages), index.dim), (*[manifest.corpus.rows] * 2, manifest.model.dim)
     if found != expected:
@@ -249,9 +228,13 @@ def load_bundle(bundle: Path | str) -> LoadedBundle:
         >>> bundle.passages[bundle.index.search(embedding, top_k=1)[0].row].id
         'c-1'
 
-    Raises BundleError or TensorsError if it cannot be used, or if its vectors are in S3 Vectors.
+    Raises BundleError or TensorsError if it cannot be used, or if its texts are in S3 Vectors.
     """
-    loaded = load(Path(bundle))
-    if loaded.complete is None:
-        raise BundleError(f"{bundle}: its vectors are in S3 Vectors, expected them in the bundle; name another bundle")
-    return loaded.complete
+    return require_texts(load(Path(bundle)))
+
+
+def require_texts(bundle: AnyBundle) -> LoadedBundle:
+    """Return the same bundle. Raises RemoteTextsError if its texts are in S3 Vectors."""
+    if not isinstance(bundle, LoadedBundle):
+        raise RemoteTextsError("corpus: found in S3 Vectors, expected in the bundle; search for the texts")
+    return bundle

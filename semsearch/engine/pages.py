@@ -7,7 +7,6 @@ first query that needs it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -120,14 +119,6 @@ def _copies(
     for hit in find(int(np.count_nonzero(mask)), mask) if mask.any() else ():
         copies.setdefault(int(sections[hit.row]), []).append(hit)
     return copies
-
-
-def group_hits(hits: Sequence[Hit], values: Sequence[Any], size: int) -> list[Group]:
-    """Return the groups of these hits alone, best first; values has the string of each hit, None for none."""
-    groups: dict[object, list[Hit]] = {}
-    for hit, value in zip(hits, values, strict=True):
-        groups.setdefault(hit.row if value is None else value, []).append(hit)
-    return [Group(value if isinstance(value, str) else None, found[:size]) for value, found in groups.items()]
 
 
 def _other_hits(

@@ -1,7 +1,5 @@
 """Publish a bundle to Amazon S3 Vectors: its rows become vectors there, and a small bundle says where they are.
 
-The small bundle can keep the texts, columns and keywords, so that only the vectors are in the service.
-
 The key of a vector names its bundle and its row. So after an interruption only the missing vectors are sent, and an
 index with the vectors of another bundle is refused.
 """
@@ -34,7 +32,6 @@ from semsearch.aws.s3vectors.vectors import (
 from semsearch.engine.bundle import (
     COLUMNS,
     INDEX,
-    KEYWORDS,
     MODEL,
     PASSAGES,
     QUERY_TABLE,
@@ -43,7 +40,6 @@ from semsearch.engine.bundle import (
     Manifest,
     VectorsInfo,
     check_bundle,
-    find_corpus,
 )
 from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.engine.passages import Passages
@@ -69,19 +65,13 @@ NewVector = dict[str, Any]
 class BundleVectors:
     """The rows of a bundle as vectors of the service; each is read when it is used."""
 
-    def __init__(self, bundle: Path, manifest: Manifest, keeps_texts: bool) -> None:
-        """Open the files. With keeps_texts, the vectors have the metadata that filters compare, but no texts.
-
-        Raises TensorsError if the files are damaged.
-        """
+    def __init__(self, bundle: Path, manifest: Manifest) -> None:
+        """Open the files. Raises TensorsError if they are damaged."""
         self.rows: int = manifest.corpus.rows
         self.dim: int = manifest.model.dim
         self.kinds: Mapping[str, str] = manifest.corpus.columns
         parts = [manifest.files[name].sha256 for name in (INDEX, PASSAGES, COLUMNS) if name in manifest.files]
-        if keeps_texts:  # these vectors must not be taken for those of the same bundle with texts
-            parts.append("no texts")
         self.keys: str = sha256("".join(parts).encode()).hexdigest()[:DIGITS]
-        self._keeps_texts = keeps_texts
         self._bundle = bundle
         self._index = Index.open(bundle / INDEX, manifest.corpus.stages)
         self._passages = Passages(bundle / PASSAGES)
@@ -135,8 +125,6 @@ class BundleVectors:
 
     def _metadata(self, row: int) -> tuple[NewVector, NewVector]:
         passage = self._passages[row]
-        if self._keeps_texts:
-            return filterable_metadata(passage.metadata, self.kinds), {}
         shown = {TEXT_KEY: passage.text, ID_KEY: passage.id}
         if passage.metadata:
             shown[METADATA_KEY] = json.dumps(passage.metadata, ensure_ascii=False)
@@ -229,12 +217,10 @@ def publish(
     out: Path,
     client: Any,
     on_progress: OnProgress,
-    keeps_texts: bool = False,
 ) -> Sent:
     """Send the rows of a bundle to the index BUCKET/INDEX, and write the bundle that a function serves them with.
 
-    The index is created if it does not exist. All rows are checked before any is sent. With keeps_texts, texts are not
-    sent; the small bundle has the texts, columns and keywords.
+    The index is created if it does not exist. All rows are checked before any is sent.
     Raises BundleError or TensorsError if the bundle or a row cannot be sent, PublishError if S3 Vectors refuses.
     """
     bucket, slash, name = place.partition("/")
@@ -245,12 +231,12 @@ def publish(
         raise BundleError(f"{bundle}: its texts are in S3 Vectors already; name the bundle that was published there")
     if out.resolve() == bundle.resolve():
         raise PublishError(f"--out: {out} is the bundle itself, which keeps the texts; name another folder")
-    if (out / INDEX).exists() or ((out / PASSAGES).exists() and not _has_copies(out)):
+    if (out / PASSAGES).exists():
         raise PublishError(f"--out: {out} is a bundle with texts, which would be deleted; name another folder")
-    rows = BundleVectors(bundle, manifest, keeps_texts)
+    rows = BundleVectors(bundle, manifest)
     for share in rows.check():
         on_progress("check rows", share)
-    info = VectorsInfo(bucket, name, client.meta.region_name, rows.keys, keeps_texts)
+    info = VectorsInfo(bucket, name, client.meta.region_name, rows.keys)
     try:
         _make_index(client, info, rows.dim)
         there = _rows_there(client, info, rows.rows, on_progress)
@@ -266,19 +252,9 @@ def publish(
     return sent
 
 
-def _has_copies(out: Path) -> bool:
-    index = find_corpus(out)
-    return index is not None and index.vectors is not None
-
-
 def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo) -> None:
-    kept: tuple[str, ...] = (MODEL, TOKENIZER, QUERY_TABLE)
-    keywords = None
-    if info.keeps_texts:
-        kept += (PASSAGES, COLUMNS, KEYWORDS)
-        keywords = manifest.corpus.keywords
-    files = {name: manifest.files[name] for name in kept if name in manifest.files}
-    index = replace(manifest.corpus, stages=None, recall={}, keywords=keywords, vectors=info)
+    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER, QUERY_TABLE) if name in manifest.files}
+    index = replace(manifest.corpus, stages=None, recall={}, keywords=None, boost={}, vectors=info)
     with replacing(out) as fresh:
         for name in files:
             shutil.copyfile(bundle / name, fresh / name)

@@ -29,6 +29,7 @@ from semsearch.engine.bundle import (
     PASSAGES,
     BundleError,
     FileInfo,
+    IndexInfo,
     Manifest,
     check_bundle,
     check_file,
@@ -199,12 +200,17 @@ class Store:
     def remove(self, ids: Sequence[str]) -> Removed:
         """Make functions skip the texts with these ids, and return all removed ids.
 
-        Raises PublishError, and changes nothing, if the current version lacks one of the ids.
+        Raises PublishError, and changes nothing, if the current version lacks one of the ids, or has its texts in S3
+        Vectors.
         """
         now = self.pointer()
         self.check_pointer(now)
         if now.version is None:
             raise PublishError(f"{self.url}: holds no current version; publish a bundle first")
+        corpus = _read_corpus(self._bucket, now.version)
+        if corpus is not None and corpus.vectors is not None:
+            found = "the texts of the current version are in S3 Vectors, expected in the bundle"
+            raise PublishError(f"{self.url}: {found}; nothing was removed; publish others to a new index")
         removed = _find_rows(self._bucket, now.version, [*now.removed, *ids])
         if unknown := [id for id in ids if not removed[id]]:
             raise PublishError(
@@ -410,12 +416,16 @@ def first_ids(ids: Sequence[str]) -> str:
     return shown
 
 
-def _read_ids(bucket: Bucket, version: str) -> tuple[Array[np.uint8], Array[np.uint64]]:
-    """Return the ids of a version as UTF-8 (n,) and offsets (rows + 1,). semsearch/engine/tensors.py has the format."""
+def _read_corpus(bucket: Bucket, version: str) -> IndexInfo | None:
     found = bucket.read(_key(version, MANIFEST))
     if found is None:
         raise PublishError(f"{bucket.url}/{_key(version, MANIFEST)}: is missing; publish its bundle again")
-    info = parse_manifest(found[0], f"{bucket.url}/{_key(version, MANIFEST)}").index
+    return parse_manifest(found[0], f"{bucket.url}/{_key(version, MANIFEST)}").index
+
+
+def _read_ids(bucket: Bucket, version: str) -> tuple[Array[np.uint8], Array[np.uint64]]:
+    """Return the ids of a version as UTF-8 (n,) and offsets (rows + 1,). semsearch/engine/tensors.py has the format."""
+    info = _read_corpus(bucket, version)
     if info is None or info.vectors is not None:
         return np.empty(0, np.uint8), np.zeros(1, np.uint64)
     name = _key(version, PASSAGES)

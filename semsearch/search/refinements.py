@@ -11,11 +11,10 @@ import numpy as np
 
 from semsearch.engine.hits import DECIMALS, MOST_HITS, Hit, Mask
 from semsearch.engine.keyword.highlights import TermsOfWords, beginning, highlight
-from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
-from semsearch.engine.pages import Group, find_groups, find_page, group_hits
-from semsearch.engine.passages import PassageReader
+from semsearch.engine.pages import Group, find_groups, find_page
 from semsearch.engine.tensors import AnyArray, Array
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
 from semsearch.search.ranking import Ranking
@@ -38,13 +37,13 @@ STRINGS, ORDERED, ANY = (
 class RefinedQuery:
     """A query over a bundle. Making it checks the columns and the id. Each method can take long."""
 
-    def __init__(self, bundle: Loaded, passages: PassageReader, query: Query, allowed: Mask | None) -> None:
-        """Find the row of `id` and check the columns; passages are those of the hits, allowed is what the filter keeps.
+    def __init__(self, bundle: LoadedBundle, query: Query, allowed: Mask | None) -> None:
+        """Find the row of `id` and check the columns; allowed is what the filter keeps.
 
         `text` is the query's text or that of the row, None if all texts are listed. Raises SearchError.
         """
         _check_fields(query)
-        self._bundle, self._passages, self._query = bundle, passages, query
+        self._bundle, self._query = bundle, query
         self.allowed: Mask | None = allowed
         self.row: int | None = None
         self.text = query.text
@@ -58,26 +57,21 @@ class RefinedQuery:
                 check_column(field, name, bundle.manifest.corpus.columns, wanted)
         if query.id is None:
             return
-        texts = self._texts()
-        self.row = texts.find(query.id)
+        self.row = bundle.find(query.id)
         if self.row is None:
             expected, first = "expected the id of a text", f"{query.id}:1"
-            if texts.find(first) is not None:  # the id is that of a section
+            if bundle.find(first) is not None:  # the id is that of a section
                 expected += f", such as {first!r} of this section"
             raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, {expected}; search for one")
-        self.text = passages.text(self.row).translate(QUOTES)
+        self.text = bundle.passages.text(self.row).translate(QUOTES)
         if allowed is None:
-            self.allowed = np.ones(len(texts.passages), np.bool_)
+            self.allowed = np.ones(len(bundle.passages), np.bool_)
         else:
             self.allowed = allowed.copy()
         self.allowed[self.row] = False
 
-    def _texts(self) -> LoadedTexts:
-        assert self._bundle.texts is not None  # a search of texts in S3 Vectors refuses these fields
-        return self._bundle.texts
-
     def _column(self, name: str) -> Column:
-        return self._texts().columns[name]
+        return self._bundle.columns[name]
 
     def _sorted(self, rows: Array[np.intp]) -> Array[np.intp]:
         query = self._query
@@ -90,7 +84,7 @@ class RefinedQuery:
         if boosts and not self._query.sort:
             from semsearch.engine.metadata.boosts import boost_rows  # only a query with a boost needs it
 
-            added = np.round(boost_rows(boosts, self._texts().columns, rows, time()), DECIMALS)
+            added = np.round(boost_rows(boosts, self._bundle.columns, rows, time()), DECIMALS)
             rows = rows[np.argsort(-added, kind="stable")]
         results = [
             result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in self._sorted(rows)])
@@ -144,30 +138,25 @@ class RefinedQuery:
 
     def _groups(self, ranking: Ranking, name: str, matching: Mask | None) -> list[Group]:
         query = self._query
-        if self._bundle.texts is not None:
-            page = query.offset, query.num_results, query.group_size
-            sections = self._sections
-            if sections is None:
-                sections = np.arange(self._rows)
-            return find_groups(ranking.find, self._column(name), sections, matching, *page)
-        # S3 Vectors returns no more hits, so groups are complete only as far as these reach
-        hits = ranking.find(MOST_HITS, None)
-        values = [self._passages.metadata(hit.row).get(name) for hit in hits]
-        return group_hits(hits, values, query.group_size)[query.offset : query.offset + query.num_results]
+        page = query.offset, query.num_results, query.group_size
+        sections = self._sections
+        if sections is None:
+            sections = np.arange(self._rows)
+        return find_groups(ranking.find, self._column(name), sections, matching, *page)
 
     @property
     def _sections(self) -> AnyArray | None:
         """The number of each row's section, (rows,), if the results are documents; otherwise None."""
-        if self._bundle.texts is None or self._query.group_by != PATH:
+        if self._query.group_by != PATH:
             return None
-        return self._bundle.texts.columns.sections
+        return self._bundle.columns.sections
 
     def _add_copies(self, sections: AnyArray, results: Sequence[dict[str, Any]], hits: Sequence[Hit]) -> None:
         """Add `also_in` to results whose section other documents have too: where it is in each of them."""
-        texts, paths = self._texts(), self._column(PATH).codes
+        bundle, paths = self._bundle, self._column(PATH).codes
         assert paths is not None  # strings always have a dictionary
         numbers = sections[[hit.row for hit in hits]]
-        rows = np.flatnonzero(texts.among_allowed(np.isin(sections, numbers)))
+        rows = np.flatnonzero(bundle.among_allowed(np.isin(sections, numbers)))
         places: dict[int, dict[int, int]] = {}  # the first row of each section in each document
         for row, number, path in zip(rows.tolist(), sections[rows].tolist(), paths[rows].tolist(), strict=True):
             places.setdefault(number, {}).setdefault(path, row)
@@ -175,7 +164,7 @@ class RefinedQuery:
             own = int(paths[hit.row])
             others = [row for path, row in places[number].items() if path != own]
             if others:
-                copies = [texts.passages.metadata(row) for row in others[:MOST_COPIES]]
+                copies = [bundle.passages.metadata(row) for row in others[:MOST_COPIES]]
                 result["also_in"] = [{name: each[name] for name in PLACE if name in each} for each in copies]
 
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
@@ -186,9 +175,9 @@ class RefinedQuery:
     def _show(self, hits: Sequence[Hit], ranking: Ranking | None = None) -> list[dict[str, Any]]:
         """Return hits as a reply shows them, with their highlights if the query wants them."""
         query = self._query
-        results = [show_hit(self._passages, hit, query.include) for hit in hits]
+        results = [show_hit(self._bundle.passages, hit, query.include) for hit in hits]
         if query.highlights:
-            texts = [self._passages.text(hit.row) for hit in hits]
+            texts = [self._bundle.passages.text(hit.row) for hit in hits]
             corrections = (ranking.corrected or {}).values() if ranking else ()
             others = frozenset(term for each in corrections for terms in each.values() for term in terms)
             others |= ranking.completed if ranking else frozenset()
@@ -226,7 +215,7 @@ def _check_fields(query: Query) -> None:
 
 
 def add_highlights(
-    bundle: Loaded,
+    bundle: AnyBundle,
     results: Sequence[dict[str, Any]],
     texts: Sequence[str],
     query: str | None,

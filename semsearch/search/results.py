@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semsearch.engine.hits import Hit
-from semsearch.engine.loading import LoadedTexts
+from semsearch.engine.loading import LoadedBundle
 from semsearch.engine.passages import PassageReader
 from semsearch.engine.tensors import Array
 from semsearch.search.query import SearchError
@@ -72,13 +72,13 @@ def heading_path(metadata: Mapping[str, Any]) -> list[str]:
     return path
 
 
-def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
+def show_passage(bundle: LoadedBundle, row: int) -> dict[str, Any]:
     """Return a passage as replies show it."""
     passage = bundle.passages[row]
     return {"index": bundle.number(row), "id": passage.id, "text": passage.text, "metadata": passage.metadata}
 
 
-def show_around(bundle: LoadedTexts, row: int, before: int, after: int) -> dict[str, Any]:
+def show_around(bundle: LoadedBundle, row: int, before: int, after: int) -> dict[str, Any]:
     """Return a passage as replies show it, with lists of up to `before` and `after` passages around it in its document.
 
     If both numbers are 0, the lists are left out. Raises SearchError if the text is in no document.
@@ -91,7 +91,7 @@ def show_around(bundle: LoadedTexts, row: int, before: int, after: int) -> dict[
     return shown
 
 
-def rows_around(bundle: LoadedTexts, row: int, before: int, after: int) -> tuple[list[int], list[int]]:
+def rows_around(bundle: LoadedBundle, row: int, before: int, after: int) -> tuple[list[int], list[int]]:
     """Return up to `before` rows before a row, and up to `after` rows after it, in the order of its document.
 
     Rows without a number of a passage have no place in a document. Raises SearchError if `row` is one of them.
@@ -110,7 +110,7 @@ def rows_around(bundle: LoadedTexts, row: int, before: int, after: int) -> tuple
     return rows[max(0, place - before) : place].tolist(), rows[place + 1 : place + 1 + after].tolist()
 
 
-def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:
+def document_rows(bundle: LoadedBundle, path: str) -> Array[np.intp]:
     """Return the rows of a document in the order of its text, (n,); none if the corpus does not have the document."""
     kinds = bundle.columns.kinds
     if kinds.get(PATH) != "string":

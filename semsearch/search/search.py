@@ -1,7 +1,7 @@
 """From a query to results in three steps: prepare (columns, rows, words), embed the text, and answer.
 
-Columns, keywords and reranker are opened by the first query that needs them. Where the embeddings are in S3 Vectors,
-semsearch/aws/s3vectors/search.py searches by the same steps.
+Columns, keywords and reranker are opened by the first query that needs them. Where the texts are in S3 Vectors,
+semsearch/aws/s3vectors/search.py searches.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +10,9 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from semsearch.engine.bundle import BY_MODEL, BY_TABLE, KeywordsInfo
+from semsearch.engine.bundle import BY_MODEL, BY_TABLE, IndexInfo, KeywordsInfo
 from semsearch.engine.hits import Mask
-from semsearch.engine.loading import Loaded, LoadedTexts
-from semsearch.engine.passages import PassageReader
+from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
 from semsearch.search.executor import Executor
@@ -47,8 +46,6 @@ class Prepared:
     """A query over a bundle, ready to be answered once its text is embedded."""
 
     query: Query  # with a mode
-    index: Index
-    passages: PassageReader
     allowed: Mask | None  # (rows,) bool: the rows that can be found, None for all
     refined: "RefinedQuery | None"  # None for a plain query
     text: str | None  # what to search for; None if texts are only listed
@@ -68,16 +65,15 @@ class Embedded(NamedTuple):
 class BundleSearch:
     """An open bundle, and the executor of its searches."""
 
-    def __init__(self, bundle: Loaded, executor: Executor) -> None:
-        """Take a bundle with its embeddings; a subclass has them elsewhere."""
+    def __init__(self, bundle: LoadedBundle, executor: Executor) -> None:
+        """Take a bundle, whose parts the queries open."""
         self._bundle, self._executor = bundle, executor
 
     async def search(self, query: Query, lap: Lap) -> Found:
         """Return what a query finds, calling `lap` at the end of each phase.
 
         Raises SearchError if a field has a value that cannot be used with this bundle, also where the field has no
-        effect: a column that is not there, or a mode that needs keywords if there are none. Raises BackendError if
-        embeddings or texts are in another service, and that service fails.
+        effect: a column that is not there, or a mode that needs keywords if there are none.
         """
         query = self._with_mode(query)
         prepared = await self._run(partial(self.prepare, query, lap), self._rows_to_prepare(query))
@@ -97,7 +93,7 @@ class BundleSearch:
 
     def _with_mode(self, query: Query) -> Query:
         keywords = self._bundle.manifest.corpus.keywords
-        if query.mode in ("keyword", "hybrid") and keywords is None and self._bundle.texts is not None:
+        if query.mode in ("keyword", "hybrid") and keywords is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         if query.rerank is not None and self._bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
@@ -109,23 +105,8 @@ class BundleSearch:
             found = f"{[*query.without]!r:.{LONGEST_FOUND}}"
             raise SearchError(f"without: found {found}, expected it with a text, in the modes keyword and hybrid")
         if query.min_score == FLOOR:
-            self._floor(query)
+            floor_of(query, str(query.mode), self._bundle.manifest.corpus)
         return query
-
-    def _floor(self, query: Query) -> float:
-        """Return the floor of the query's mode. Raises SearchError if the index has none for this query."""
-        if query.fusion_weight is not None:
-            found = f"{FLOOR!r} with fusion_weight, which changes the scores"
-            raise SearchError(f"min_score: found {found}, expected a number; leave one of them out")
-        measured = self._bundle.manifest.corpus.floor.get(str(query.mode))
-        if measured is None:
-            raise SearchError(f"min_score: found {FLOOR!r}, but {NO_FLOOR}")
-        if measured.score is None:
-            raise SearchError(
-                f"min_score: found {FLOOR!r}, but in the mode {query.mode} no score of this index says that nothing "
-                "relevant was found; use another mode or a number"
-            )
-        return measured.score
 
     def _rows_to_prepare(self, query: Query) -> int | None:
         """Return the rows of the index if preparing takes about as long as reading them, None if it can take longer."""
@@ -145,36 +126,26 @@ class BundleSearch:
     def prepare(self, query: Query, lap: Lap) -> Prepared:
         """Return the query with the rows that can be found, its refinements, and the rows that have its words."""
         bundle = self._bundle
-        allowed = filtered = None
-        if bundle.texts is not None:
-            allowed = bundle.texts.allowed
-            if query.filter is not None:
-                filtered = filtered_rows(query.filter, bundle.texts)
-                allowed = bundle.texts.among_allowed(filtered)
-                lap("filter")
-        index, passages = self._vectors(query, filtered)
+        allowed = bundle.allowed
+        if query.filter is not None:
+            allowed = bundle.among_allowed(filtered_rows(query.filter, bundle))
+            lap("filter")
         text, row, refined = query.text, None, None
         if not query.is_plain:
             from semsearch.search.refinements import RefinedQuery  # most queries do not need it
 
-            refined = RefinedQuery(bundle, passages, query, allowed)
+            refined = RefinedQuery(bundle, query, allowed)
             text, row, allowed = refined.text, refined.row, refined.allowed
-        prepared = Prepared(query, index, passages, allowed, refined, text, row)
+        prepared = Prepared(query, allowed, refined, text, row)
         if query.mode != "semantic" and text is not None:
             self._find_words(prepared, text)
             if query.mode == "hybrid":
                 lap("keyword")
         return prepared
 
-    def _vectors(self, query: Query, filtered: Mask | None) -> tuple[Index, PassageReader]:
-        """Return the index and the passages for a query; filtered (rows,) bool has the rows that its filter keeps."""
-        assert self._bundle.complete is not None  # otherwise a subclass searches
-        return self._bundle.complete.index, self._bundle.complete.passages
-
     def _find_words(self, prepared: Prepared, text: str) -> None:
         query = prepared.query
-        assert self._bundle.texts is not None  # otherwise the mode is semantic
-        keywords = self._bundle.texts.keywords
+        keywords = self._bundle.keywords
         assert keywords is not None  # `_with_mode` has checked it
         prepared.info = keywords.info
         if query.fusion_weight is not None:
@@ -189,19 +160,12 @@ class BundleSearch:
         if prepared.query.mode == "keyword":
             return Embedded(None)
         if prepared.row is not None:
-            embedding = await self._run(partial(prepared.index.embedding, prepared.row), 1)
+            embedding = await self._run(partial(self._bundle.index.embedding, prepared.row), 1)
             return Embedded(embedding)
         assert prepared.text is not None  # otherwise texts are listed
-        (tokens,) = await self._executor.tokenize([prepared.text], role="query")
-        table = self._bundle.table
-        if table is None or prepared.query.queries == BY_MODEL:
-            (embedding,) = await self._executor.embed([tokens])
-            by = None if table is None else BY_MODEL
-        else:
-            (embedding,) = table.embed([tokens])  # takes microseconds: its texts wait for no batch
-            by = BY_TABLE
+        embedded = await embed_text(prepared.text, prepared.query, self._bundle, self._executor)
         lap("embed")
-        return Embedded(embedding, tokens.is_truncated, by)
+        return embedded
 
     def list_texts(self, prepared: Prepared, lap: Lap) -> Found:
         """Return the texts that pass the filter, for a query without a text."""
@@ -221,12 +185,12 @@ class BundleSearch:
         The floor was measured without boosts, so it is compared with the scores before them.
         """
         query = prepared.query
-        ranking = rank_by_mode(prepared, embedded)
+        ranking = rank_by_mode(prepared, embedded, self._bundle.index)
         if query.min_score == FLOOR:
-            ranking = RankingAbove(ranking, self._floor(query))
+            ranking = RankingAbove(ranking, floor_of(query, str(query.mode), self._bundle.manifest.corpus))
         boosts = self._boosts(query)
-        if boosts and self._bundle.texts is not None:
-            ranking = boosted_ranking(ranking, boosts, self._bundle.texts.columns, str(query.mode))
+        if boosts:
+            ranking = boosted_ranking(ranking, boosts, self._bundle.columns, str(query.mode))
         if isinstance(query.min_score, int | float):
             ranking = RankingAbove(ranking, query.min_score)
         return ranking
@@ -238,24 +202,23 @@ class BundleSearch:
 
     def _boosts(self, query: Query) -> "Sequence[Boost]":
         """Return the boosts of a query. Raises SearchError, which lists the columns."""
-        boost, texts = self._boost(query), self._bundle.texts
-        if not boost or texts is None:
+        boost = self._boost(query)
+        if not boost:
             return ()
         from semsearch.engine.metadata.boosts import read_boosts  # only a query with a boost needs it
         from semsearch.engine.metadata.filters import FilterError
 
         try:
-            return read_boosts(boost, texts.columns.kinds)
+            return read_boosts(boost, self._bundle.columns.kinds)
         except FilterError as error:
-            raise filter_error(error, texts.columns.kinds, texts.manifest.corpus.untyped) from None
+            raise filter_error(error, self._bundle.columns.kinds, self._bundle.manifest.corpus.untyped) from None
 
     async def _rerank(self, prepared: Prepared, ranking: Ranking, lap: Lap) -> Ranking:
         """Return a ranking whose first hits are the candidates, ordered by both scores."""
         from semsearch.engine.rerank.reranker import blended  # imported by the first query with rerank
 
-        query, bundle, text = prepared.query, self._bundle.texts, prepared.text
+        query, bundle, text = prepared.query, self._bundle, prepared.text
         assert query.rerank is not None
-        assert bundle is not None  # it has a reranker
         assert text is not None
         candidates = await self._run(partial(ranking.find, query.rerank, None), None)
         lap("search")
@@ -281,20 +244,49 @@ class BundleSearch:
             return found
         hits = ranking.find(query.num_results, None)
         lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
-        results = [show_hit(prepared.passages, hit, query.include) for hit in hits]
+        results = [show_hit(self._bundle.passages, hit, query.include) for hit in hits]
         return Found(results, ranking.is_truncated, corrected=ranking.corrected, queries=embedded.by)
 
 
-def rank_by_mode(prepared: Prepared, embedded: Embedded) -> Ranking:
+async def embed_text(text: str, query: Query, bundle: AnyBundle, executor: Executor) -> Embedded:
+    """Return the embedding of a query's text, by the query table if the bundle has one and the query allows it."""
+    (tokens,) = await executor.tokenize([text], role="query")
+    table = bundle.table
+    if table is None or query.queries == BY_MODEL:
+        (embedding,) = await executor.embed([tokens])
+        by = None if table is None else BY_MODEL
+    else:
+        (embedding,) = table.embed([tokens])  # takes microseconds: its texts wait for no batch
+        by = BY_TABLE
+    return Embedded(embedding, tokens.is_truncated, by)
+
+
+def floor_of(query: Query, mode: str, corpus: IndexInfo) -> float:
+    """Return the floor of a mode. Raises SearchError if the index has none for this query."""
+    if query.fusion_weight is not None:
+        found = f"{FLOOR!r} with fusion_weight, which changes the scores"
+        raise SearchError(f"min_score: found {found}, expected a number; leave one of them out")
+    measured = corpus.floor.get(mode)
+    if measured is None:
+        raise SearchError(f"min_score: found {FLOOR!r}, but {NO_FLOOR}")
+    if measured.score is None:
+        raise SearchError(
+            f"min_score: found {FLOOR!r}, but in the mode {mode} no score of this index says that nothing "
+            "relevant was found; use another mode or a number"
+        )
+    return measured.score
+
+
+def rank_by_mode(prepared: Prepared, embedded: Embedded, index: Index) -> Ranking:
     """Return the ranking of the query's mode."""
     query, matches, embedding = prepared.query, prepared.matches, embedded.embedding
     if matches is None:
         assert embedding is not None
-        return SemanticRanking(prepared.index, embedding, prepared.allowed, query.exact, embedded.is_truncated)
+        return SemanticRanking(index, embedding, prepared.allowed, query.exact, embedded.is_truncated)
     if embedding is None:
         return KeywordRanking(matches)
     assert prepared.info is not None  # it comes with the matches
-    return HybridRanking(matches, prepared.index, embedding, prepared.info, query.exact, embedded.is_truncated)
+    return HybridRanking(matches, index, embedding, prepared.info, query.exact, embedded.is_truncated)
 
 
 def boosted_ranking(ranking: Ranking, boosts: "Sequence[Boost]", columns: "Columns", mode: str) -> Ranking:
@@ -304,7 +296,7 @@ def boosted_ranking(ranking: Ranking, boosts: "Sequence[Boost]", columns: "Colum
     return ReorderedRanking(ranking, *boosted(ranking.find, ranking.best, boosts, columns, mode, time()))
 
 
-def filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> Mask:
+def filtered_rows(condition: dict[str, Any], bundle: LoadedBundle) -> Mask:
     """Return the rows that a filter keeps, (rows,) bool. Raises SearchError, which lists the columns."""
     from semsearch.engine.metadata.filters import FilterError, allowed_rows  # only a query with a filter needs it
 

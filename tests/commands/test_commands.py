@@ -96,7 +96,6 @@ def test_the_help_lists_each_command() -> None:
         (["index", "--out", "b"], "PATH requires an argument; see `semsearch index --help`"),
         (["index", "docs", "--column", "year"], "--column: found 'year', expected NAME=TYPE"),
         (["publish", "bundle", "ftp://x"], "expected s3://BUCKET/PREFIX or s3vectors://BUCKET/INDEX"),
-        (["publish", "bundle", "s3://b/p", "--keep-texts"], "--keep-texts: is for s3vectors://"),
         (["remove", "s3://b/p"], "found no ids; write them after the address"),
         (["query", "bundle"], "expected a text, --file or --like"),
         (["query", "bundle", "goose", "--num-results", "101"], "--num-results. Must be <= 100"),

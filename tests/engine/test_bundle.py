@@ -17,6 +17,7 @@ from semsearch.engine.bundle import (
     PASSAGES,
     TOKENIZER,
     BundleError,
+    VectorsInfo,
     check_bundle,
     check_files,
     describe_file,
@@ -121,6 +122,17 @@ def test_an_index_of_another_model_or_tokenizer_is_refused(bundle_copy: Path, na
 def test_a_bundle_that_combines_ranks_is_refused_with_the_command_that_repairs_it(bundle_copy: Path) -> None:
     rewrite(bundle_copy, lambda found: found["index"]["keywords"].update(fusion="rrf"))
     expected = f"fusion is rrf, this code reads convex; run `semsearch index PATH --out {bundle_copy}`"
+    assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: {expected}"
+
+
+def test_a_bundle_of_1_0_0_in_s3_vectors_opens_unless_it_kept_its_texts(bundle_copy: Path) -> None:
+    vectors: dict[str, Any] = {"bucket": "bucket", "index": "index", "region": "eu-central-1", "keys": "abc"}
+    rewrite(bundle_copy, lambda found: found["index"].update(vectors=vectors | {"keeps_texts": False}))
+    assert check_bundle(bundle_copy).corpus.vectors == VectorsInfo(**vectors)
+    rewrite(bundle_copy, lambda found: found["index"].update(vectors=vectors | {"keeps_texts": True}))
+    expected = (
+        "only the embeddings are in S3 Vectors, expected the texts too; publish the bundle with its embeddings again"
+    )
     assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: {expected}"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, MANIFEST, PASSAGES, QUERY_TABLE, BundleError
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import LoadedTexts, load
+from semsearch.engine.loading import LoadedBundle, load
 from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.engine.metadata.facets import count_values
 from semsearch.engine.passages import Passages
@@ -155,7 +155,7 @@ def damaged(whole: Path, folder: Path, name: str, content: bytes) -> Path:
 def answers(folder: Path, embedder: Embedder) -> list[dict[str, Any]]:
     """Open a bundle, and return the replies to queries that read all of its files."""
     bundle = load(folder, embedder)
-    assert isinstance(bundle, LoadedTexts)
+    assert isinstance(bundle, LoadedBundle)
     bundle.open_all()
     view = bundle.view(VIEW)
     replies = [find(bundle, query).reply() for query in QUERIES]
@@ -220,7 +220,7 @@ def test_rows_of_postings_beyond_the_corpus_are_damage_in_each_mode_and_in_a_vie
 ) -> None:
     rows = np.full_like(tensor_of(whole, KEYWORDS, "rows"), 200)
     bundle = load(with_values(whole, tmp_path / "copy", KEYWORDS, "rows", rows), embedder)
-    assert isinstance(bundle, LoadedTexts)
+    assert isinstance(bundle, LoadedBundle)
     for each in (bundle, bundle.view(VIEW)):
         with pytest.raises(
             TensorsError, match=r"keywords.safetensors: a posting has a row that is not there \(index 200"

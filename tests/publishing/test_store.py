@@ -253,6 +253,13 @@ def test_an_unknown_id_is_refused_and_nothing_is_removed(store: Store, publish: 
         store.restore(["story-001"])
 
 
+def test_texts_in_s3_vectors_are_not_removed_at_once(store: Store, publish: Publish, published: Path) -> None:
+    publish(published)
+    with pytest.raises(PublishError, match="texts of the current version are in S3 Vectors, expected in the bundle"):
+        store.remove(["story-003"])
+    assert store.pointer().removed == {}
+
+
 def test_a_removed_id_stays_removed_in_other_versions_with_their_rows(
     store: Store, publish: Publish, bundles: list[Path], corpus: Any, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from semsearch.aws.search import make_search
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, load
+from semsearch.engine.loading import AnyBundle, load
 from semsearch.search.executor import Executor, Returned, finish
 from semsearch.search.query import Query
 from semsearch.search.results import Found
@@ -14,7 +14,7 @@ from semsearch.search.results import Found
 Run = Callable[[Query], Coroutine[Any, Any, Found]]
 
 
-def find(bundle: Loaded, query: Query) -> Found:
+def find(bundle: AnyBundle, query: Query) -> Found:
     """Return what a query finds in a bundle."""
     return finish(make_search(bundle, Executor(bundle.embedder))(query, lambda phase: None))
 

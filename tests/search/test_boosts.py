@@ -12,7 +12,7 @@ import pytest
 
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.hits import Hit, Scored
-from semsearch.engine.loading import LoadedTexts, load
+from semsearch.engine.loading import LoadedBundle, load
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query, SearchError
 from tests.command_line import error_line, run, write_texts
@@ -43,13 +43,13 @@ def product(row: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def catalogue(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> LoadedTexts:
+def catalogue(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> LoadedBundle:
     words = ["door", "letter", "river", "market", "radio", "spoon"]
     texts = [f"Wooden {words[row % 6]} {words[row // 6 % 6]}." for row in range(ROWS)]
     metadata = [json.dumps(product(row)) for row in range(ROWS)]
     corpus = Corpus(texts, [f"p-{row}" for row in range(ROWS)], metadata, empty_texts=0, columns=COLUMNS)
     loaded = load(write_bundle(tmp_path_factory.mktemp("catalogue") / "bundle", corpus), embedder)
-    assert isinstance(loaded, LoadedTexts)
+    assert isinstance(loaded, LoadedBundle)
     return loaded
 
 
@@ -64,7 +64,7 @@ def by_hand(metadata: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedTexts, mode: str) -> None:
+def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedBundle, mode: str) -> None:
     plain = find(catalogue, Query("wooden river door", 250, mode)).results
     found = find(catalogue, Query("wooden river door", 250, mode, boost=BOOST)).results
     boosts = {hit["id"]: by_hand(hit["metadata"]) for hit in plain[:200]}
@@ -77,7 +77,7 @@ def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedTexts, mod
     assert found[7]["scores"][mode] + found[7]["scores"]["boost"] == pytest.approx(found[7]["score"], abs=1e-5)
 
 
-def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(catalogue: LoadedTexts) -> None:
+def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(catalogue: LoadedBundle) -> None:
     query = Query("wooden door letter", 20, "semantic", boost={"date": {"half_life": "30d", "weight": 0.2}})
     best = find(catalogue, query).results
     equal = [hit for hit in best if hit["text"] == best[0]["text"] and hit["metadata"]]
@@ -91,7 +91,7 @@ def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(catalogu
 
 @pytest.mark.parametrize("refined", [{}, {"boost": SOLD}, {"min_score": 0.01}, {"boost": SOLD, "min_score": 0.2}])
 def test_sorting_all_texts_with_a_word_makes_hits_of_the_page_alone(
-    catalogue: LoadedTexts, monkeypatch: pytest.MonkeyPatch, refined: dict[str, Any]
+    catalogue: LoadedBundle, monkeypatch: pytest.MonkeyPatch, refined: dict[str, Any]
 ) -> None:
     query = Query("wooden river door", ROWS, "keyword", **refined)
     ranked = [hit for hit in find(catalogue, query).results if "in_stock" in hit["metadata"]]
@@ -109,7 +109,7 @@ def test_sorting_all_texts_with_a_word_makes_hits_of_the_page_alone(
     assert sum(made) <= 10
 
 
-def test_a_list_has_the_largest_boosts_first_and_a_sort_comes_before_them(catalogue: LoadedTexts) -> None:
+def test_a_list_has_the_largest_boosts_first_and_a_sort_comes_before_them(catalogue: LoadedBundle) -> None:
     rows = [row for row in range(ROWS) if row % 3 == 0]
     listed = Query(num_results=100, filter={"in_stock": True}, boost=BOOST)
     found = find(catalogue, listed)
@@ -126,7 +126,7 @@ def test_a_list_has_the_largest_boosts_first_and_a_sort_comes_before_them(catalo
         find(catalogue, replace(listed, sort={"sold": "asc"}, boost={"wrong": {"log": True, "weight": 1}}))
 
 
-def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: LoadedTexts) -> None:
+def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: LoadedBundle) -> None:
     boost = {"sold": {"log": True, "weight": 0.05}}
     index = replace(catalogue.manifest.corpus, boost=boost)
     default, query = replace(catalogue, manifest=replace(catalogue.manifest, index=index)), Query("wooden door", 30)
@@ -150,7 +150,7 @@ def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: Lo
         ({"id": {"equals": "a" * 65_537, "weight": 1}}, "boost.id.equals: expected at most 65536 characters"),
     ],
 )
-def test_a_wrong_boost_is_refused(catalogue: LoadedTexts, boost: dict[str, Any], message: str) -> None:
+def test_a_wrong_boost_is_refused(catalogue: LoadedBundle, boost: dict[str, Any], message: str) -> None:
     with pytest.raises(SearchError, match=message):
         find(catalogue, Query("door", boost=boost))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from semsearch.aws.s3.fetch import without_rows
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, LoadedBundle, load
+from semsearch.engine.loading import AnyBundle, LoadedBundle, load
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query, SearchError, UnknownIdError
 from semsearch.search.results import Found
@@ -53,7 +53,7 @@ def metadata_of(random: np.random.Generator) -> dict[str, Any]:
 
 
 @cache
-def world(seed: int = 7) -> tuple[Corpus, Loaded]:
+def world(seed: int = 7) -> tuple[Corpus, AnyBundle]:
     """Return random texts, some of them equal, with random metadata, and their bundle. Two rows have equal ids."""
     random = np.random.default_rng(seed)
     sentences = random.choice(WHO, (ROWS, 2)), random.choice(WHAT, (ROWS, 2))

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from semsearch.app.app import App
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, load
+from semsearch.engine.loading import AnyBundle, load
 from semsearch.search.query import SearchError, UnknownIdError
 from semsearch.search.request import SimilarRequest
 from tests.function.events.through_events import ThroughEvents
@@ -70,7 +70,7 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
         yield request
 
 
-def by_engine(bundle: Loaded, request: dict[str, Any]) -> tuple[int, Any]:
+def by_engine(bundle: AnyBundle, request: dict[str, Any]) -> tuple[int, Any]:
     """Return the status and the reply of a search without HTTP."""
     try:
         query = SimilarRequest.model_validate_json(json.dumps(request)).query()

@@ -139,7 +139,6 @@ def quiet_server() -> None:
     StandIn.busy = 0
     StandIn.put_calls.clear()
     StandIn.queries.clear()
-    StandIn.get_calls.clear()
 
 
 @pytest.fixture(scope="session")

@@ -40,8 +40,6 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
     put_calls: list[int] = []  # noqa: RUF012  how many vectors each PutVectors had
     busy = 0  # PutVectors and QueryVectors that are still refused with 429
     queries: list[dict[str, Any]] = []  # noqa: RUF012
-    get_calls: list[int] = []  # noqa: RUF012  how many vectors each GetVectors named
-    page = PAGE
 
     def create_index(self) -> ActionResult:
         result = super().create_index()
@@ -101,17 +99,9 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
         if not self._get_param("returnMetadata"):
             found = [{"key": each["key"], "distance": each["distance"]} for each in found]
         begin = int(self._get_param("nextToken") or 0)
-        end = begin + self.page
+        end = begin + PAGE
         token = str(end) if len(found) > end else None
         return ActionResult({"vectors": found[begin:end], "distanceMetric": "cosine", "nextToken": token})
-
-    def get_vectors(self) -> ActionResult:
-        self._refuse_if_busy()
-        keys = self._get_param("keys")
-        if not 1 <= len(keys) <= 100:
-            raise ValidationError("expected 1 to 100 keys")
-        StandIn.get_calls.append(len(keys))
-        return super().get_vectors()
 
     def _index(self) -> Any:
         name, bucket = self._get_param("indexName"), self._get_param("vectorBucketName")

@@ -10,16 +10,15 @@ from semsearch.engine.bundle import Manifest
 from semsearch.engine.metadata.filters import FilterError, read_filter
 
 if TYPE_CHECKING:
-    from semsearch.engine.loading import Loaded  # the commands that check a filter open no bundle
+    from semsearch.engine.loading import AnyBundle  # the commands that check a filter open no bundle
 
 SHOWN_REASONS = 5  # maximum number of keys that a log line or a message names
 
 
 def misfit(condition: object, manifest: Manifest) -> str | None:
     """Return why a bound filter does not fit the columns of a bundle, None if it fits."""
-    vectors = manifest.corpus.vectors
-    if vectors is not None and not vectors.keeps_texts:
-        return "the texts are in S3 Vectors, expected in the bundle; publish with the texts"
+    if manifest.corpus.vectors is not None:
+        return "the texts are in S3 Vectors, expected in the bundle; publish the bundle to S3"
     try:
         read_filter(condition, {"id": "string"} | manifest.corpus.columns)
     except FilterError as error:
@@ -42,7 +41,7 @@ class BoundFilters:
 
     def __init__(
         self,
-        current: "Callable[[], Loaded]",
+        current: "Callable[[], AnyBundle]",
         settings: Settings,
         logger: Log,
         environment: Mapping[str, str] = os.environ,

@@ -22,7 +22,7 @@ from semsearch.app.http import ASGIApp, HttpError, Receive, Reply, Scope, Send
 from semsearch.app.middleware import discard_body
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_api_keys
 from semsearch.app.telemetry import Log
-from semsearch.engine.loading import Loaded
+from semsearch.engine.loading import AnyBundle
 
 if TYPE_CHECKING:
     from semsearch.app.children import Handover  # workers of a server have one; a function has none
@@ -129,7 +129,7 @@ def _refusal(scope: Scope) -> Reply:
 
 
 def access_layers(
-    bundle: Loaded, settings: Settings, keys: "StatedKeys | None", filters: BoundFilters
+    bundle: AnyBundle, settings: Settings, keys: "StatedKeys | None", filters: BoundFilters
 ) -> list[Callable[[ASGIApp], ASGIApp]]:
     """Return the ASGI layers for the keys and for the filters of the settings, innermost first.
 

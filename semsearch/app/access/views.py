@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from semsearch.app.access.binding import bound_filter
 from semsearch.app.http import HttpError
 from semsearch.aws.search import make_search
-from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.loading import AnyBundle, LoadedBundle, RemoteTextsError, require_texts
 from semsearch.engine.metadata.filters import FilterError
 from semsearch.search.executor import Executor
 from semsearch.search.query import Lap, Query, SearchFunction
@@ -22,12 +21,12 @@ MOST_VIEWS = 64  # maximum number of views that are kept open; each takes one by
 class Views:
     """Returns the bundle and the search for each request, limited to the texts that match its bound filter."""
 
-    def __init__(self, current: Callable[[], Loaded], search: SearchFunction, executor: Executor) -> None:
+    def __init__(self, current: Callable[[], AnyBundle], search: SearchFunction, executor: Executor) -> None:
         """Take the function that returns the whole bundle of the current request, and the search over that bundle."""
         self._whole, self._search, self._executor = current, search, executor
-        self._open: dict[str, tuple[Loaded, LoadedTexts, SearchFunction]] = {}
+        self._open: dict[str, tuple[AnyBundle, LoadedBundle, SearchFunction]] = {}
 
-    def current(self) -> Loaded:
+    def current(self) -> AnyBundle:
         """Return the bundle for the current request, or a view of it if a filter is bound.
 
         Raises HttpError with 503 if the filter does not fit the bundle.
@@ -43,22 +42,20 @@ class Views:
         if condition is None:
             return await self._search(query, lap)
         view, search = self._view(condition)
-        if view.complete is None:  # S3 Vectors must rank the texts of the view alone
-            both = condition if query.filter is None else {"$and": [condition, query.filter]}
-            query = replace(query, filter=both)
         found = await search(query, lap)
         for result in found.results:
             for each in (result, *result.get("other_passages", ())):
                 each["index"] = view.number(each["index"])
         return found
 
-    def _view(self, condition: dict[str, Any]) -> tuple[LoadedTexts, SearchFunction]:
+    def _view(self, condition: dict[str, Any]) -> tuple[LoadedBundle, SearchFunction]:
         whole, name = self._whole(), json.dumps(condition, sort_keys=True)
         if (known := self._open.get(name)) is None or known[0] is not whole:
-            if whole.texts is None:
-                raise HttpError(503, f"key: its filter needs texts in the bundle, found them in S3 Vectors; {ASK}")
             try:
-                view = whole.texts.view(condition)
+                view = require_texts(whole).view(condition)
+            except RemoteTextsError as error:
+                found = "key: its filter needs texts in the bundle, found them in S3 Vectors"
+                raise HttpError(503, f"{found}; {ASK}") from error
             except FilterError as error:
                 # without the filter's values, which can be those of a token's claim
                 reason = (

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.search.query import MOST_AROUND, SearchError
 from semsearch.search.request import RequestText, StrictRequest, echo, whole_number
 from semsearch.search.results import PATH, document_rows, heading_path, rows_around
@@ -32,7 +32,7 @@ class FetchArguments(StrictRequest):
     after: Around = Field(default=0, description="How many passages after it to return.")
 
 
-def fetch(bundle: LoadedTexts, asked: FetchArguments) -> dict[str, Any]:
+def fetch(bundle: LoadedBundle, asked: FetchArguments) -> dict[str, Any]:
     """Return the text with an id, its title, address and metadata, and the passages around it.
 
     For the id of a passage, the text is its document, or the passage itself if passages around it are returned.
@@ -74,12 +74,12 @@ def reference(id: str, text: str, metadata: Mapping[str, Any], *, is_section: bo
     return {"id": id, "title": str(title), "url": url}
 
 
-def has_sections(bundle: Loaded) -> bool:
+def has_sections(bundle: AnyBundle) -> bool:
     """Return whether the texts are passages of documents, whose ids are those of sections and a number."""
     return bundle.manifest.corpus.heading_prefix
 
 
-def _rows_of_id(bundle: LoadedTexts, id: str) -> list[int]:
+def _rows_of_id(bundle: LoadedBundle, id: str) -> list[int]:
     """Return the rows of a text, of a section or of a document; none if there is nothing with this id."""
     row = bundle.find(id)
     if row is not None:
@@ -92,7 +92,7 @@ def _rows_of_id(bundle: LoadedTexts, id: str) -> list[int]:
     return [each for each in rows if bundle.passages.id(each).rpartition(":")[0] == id]
 
 
-def _explain_unknown(bundle: LoadedTexts, id: str) -> str:
+def _explain_unknown(bundle: LoadedBundle, id: str) -> str:
     """Return why there is nothing with an id, and what to fetch instead."""
     path, number_sign, _ = id.partition("#")
     if number_sign and len(document_rows(bundle, path)):
@@ -100,7 +100,7 @@ def _explain_unknown(bundle: LoadedTexts, id: str) -> str:
     return f"id: found {echo(id)}, expected the id of a result; search for one"
 
 
-def _texts_around(bundle: LoadedTexts, rows: Sequence[int], asked: FetchArguments) -> list[list[dict[str, str]]]:
+def _texts_around(bundle: LoadedBundle, rows: Sequence[int], asked: FetchArguments) -> list[list[dict[str, str]]]:
     """Return the passages before the first of the rows and those after the last, in the order of the document.
 
     Raises SearchError if the rows are in no document.
@@ -112,7 +112,7 @@ def _texts_around(bundle: LoadedTexts, rows: Sequence[int], asked: FetchArgument
     return [[{"id": passages.id(row), "text": passages.text(row)} for row in side] for side in (before, after)]
 
 
-def _text_within(bundle: LoadedTexts, rows: Sequence[int], row: int, most: int) -> dict[str, str]:
+def _text_within(bundle: LoadedBundle, rows: Sequence[int], row: int, most: int) -> dict[str, str]:
     """Return the texts of rows with blank lines between them, at most `most` characters around one of the rows.
 
     `cut` says what was left out.

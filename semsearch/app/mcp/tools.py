@@ -21,7 +21,7 @@ from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.bundle import IndexInfo
-from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.loading import AnyBundle, LoadedBundle, require_texts
 from semsearch.engine.metadata.columns import STRING_TYPES
 from semsearch.engine.metadata.facets import count_values
 from semsearch.search.executor import Executor
@@ -76,7 +76,7 @@ class ListArguments(StrictRequest):
 class Tools:
     """The tools over the bundle of each request, which `current` returns."""
 
-    current: Callable[[], Loaded]
+    current: Callable[[], AnyBundle]
     search: SearchFunction
     executor: Executor
     settings: Settings
@@ -87,17 +87,11 @@ class Tools:
         bundle = self.current()
         return await self.executor.run(lambda: describe_corpus(bundle))
 
-    def _texts(self) -> LoadedTexts:
-        """Return the bundle for the tools that a bundle without texts does not have."""
-        bundle = self.current().texts
-        assert bundle is not None  # `names` leaves these tools out
-        return bundle
-
     def names(self, *, is_corpus_alone: bool) -> list[str]:
         """Return the names of the tools; is_corpus_alone leaves out those that every corpus has."""
         bundle = self.current()
         own = tool_name(bundle.manifest.corpus)
-        if is_corpus_alone or bundle.texts is None:
+        if is_corpus_alone or bundle.manifest.corpus.vectors is not None:
             return [own]
         return [own, "search", "fetch", *(["list_documents"] if _has_documents(bundle) else [])]
 
@@ -118,11 +112,12 @@ class Tools:
             if name == "search":
                 content = await self._search_for_ids(SearchArguments.model_validate(arguments).query, stopwatch)
             elif name == "fetch":
-                asked, bundle = FetchArguments.model_validate(arguments), self._texts()
+                asked, bundle = FetchArguments.model_validate(arguments), require_texts(self.current())
                 content = await self.executor.run(lambda: fetch(bundle, asked))
             elif name == "list_documents":
                 offset = ListArguments.model_validate(arguments).offset
-                bundle = self._texts()  # not in a thread of the executor, which does not know the request
+                # not in a thread of the executor, which does not know the request
+                bundle = require_texts(self.current())
                 content = await self.executor.run(lambda: self._list_documents(bundle, offset))
             else:
                 request = SimilarRequest.model_validate(arguments)
@@ -179,7 +174,7 @@ class Tools:
             return {"results": results}
         return {"note": f"nothing relevant: the best score {best:.2f} is below {least:.2f}", "results": results}
 
-    def _list_documents(self, bundle: LoadedTexts, offset: int) -> Object:
+    def _list_documents(self, bundle: LoadedBundle, offset: int) -> Object:
         column = bundle.columns[PATH]
         rows = np.flatnonzero(bundle.among_allowed(column.exists()))
         paths, first = np.unique(column.ordered[rows], return_index=True)  # in the order of the paths
@@ -205,11 +200,11 @@ def floor_score(info: IndexInfo) -> float | None:
     return measured.score
 
 
-def _has_documents(bundle: Loaded) -> bool:
+def _has_documents(bundle: AnyBundle) -> bool:
     return bundle.column_kinds.get(PATH) == "string"
 
 
-def describe_corpus(bundle: Loaded) -> str:
+def describe_corpus(bundle: AnyBundle) -> str:
     """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
     info = bundle.manifest.corpus
     about = f"Search the {bundle.rows:,} texts of {info.title or info.source} and return those closest to a text."
@@ -218,8 +213,8 @@ def describe_corpus(bundle: Loaded) -> str:
         about += f" {info.description}"
     columns = []
     for name, kind in info.columns.items():
-        values = _frequent_values(bundle, name, kind)
-        is_free_text = kind in STRING_TYPES and not values and name != PATH and bundle.texts is not None
+        values = "" if info.vectors is not None else _frequent_values(require_texts(bundle), name, kind)
+        is_free_text = kind in STRING_TYPES and not values and name != PATH and info.vectors is None
         if not (is_free_text or (_has_documents(bundle) and name in UNLISTED)):
             columns.append(f"{name} ({kind}{values})")
     if columns:
@@ -227,17 +222,17 @@ def describe_corpus(bundle: Loaded) -> str:
     return about
 
 
-def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
+def _frequent_values(bundle: LoadedBundle, name: str, kind: str) -> str:
     """Return the most frequent values of a column, if they are those of at least half of its rows.
 
     An ellipsis means that there are others.
     """
-    if bundle.texts is None or kind not in STRING_TYPES:
+    if kind not in STRING_TYPES:
         return ""
-    column = bundle.texts.columns[name]
-    counts = count_values(column, bundle.texts.allowed, LISTED_VALUES + 1)  # one more shows that there are others
+    column = bundle.columns[name]
+    counts = count_values(column, bundle.allowed, LISTED_VALUES + 1)  # one more shows that there are others
     frequent = counts[:LISTED_VALUES]
-    if 2 * sum(each["count"] for each in frequent) < np.count_nonzero(bundle.texts.among_allowed(column.exists())):
+    if 2 * sum(each["count"] for each in frequent) < np.count_nonzero(bundle.among_allowed(column.exists())):
         return ""
     shown = [each["value"] for each in frequent if len(each["value"]) <= LONGEST_VALUE]
     if not shown:
@@ -247,7 +242,7 @@ def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     return f": {', '.join(shown)}"
 
 
-def input_schema(bundle: Loaded) -> Object:
+def input_schema(bundle: AnyBundle) -> Object:
     """Return the JSON Schema of a call: that of a request to /similar, with what agents use and this corpus has."""
     stated = SimilarRequest.model_json_schema()["properties"]
     names = [name for name in OFFERED if name != "rerank" or bundle.manifest.rerank is not None]
@@ -270,7 +265,7 @@ def _brief(schema: Object) -> Object:
     return brief | ({"items": {"type": "string"}} if "items" in brief else {})
 
 
-def _section(bundle: Loaded, hit: Mapping[str, Any]) -> Object:
+def _section(bundle: AnyBundle, hit: Mapping[str, Any]) -> Object:
     """Return a result of `search`: a section of a document, or a text of a table."""
     id, metadata = hit["id"], hit["metadata"]
     if has_sections(bundle):

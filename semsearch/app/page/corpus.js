@@ -12,7 +12,6 @@ const corpus = {
   hasReranker: false, // whether a slower model can score the best results again
   isDocuments: false, // whether the texts are passages of documents
   isRemote: false, // whether the texts are in S3 Vectors, which only compares embeddings
-  hasIndex: true, // whether the embeddings are in the bundle, so that a search can go deep
   facets: [], // columns whose values are counted
   sorts: [], // columns by which results can be ordered
 };
@@ -25,12 +24,11 @@ function readCorpus({ columns: types, keywords, vectors }, rerank) {
       .map((name) => [name, types[name]]),
   );
   const isDocuments = columns.get("path") === "string" && (columns.has("url") || columns.has("headings"));
-  const hasIndex = !vectors;
-  const isRemote = Boolean(vectors && !vectors.keeps_texts);
+  const isRemote = Boolean(vectors);
   const shown = [...columns.keys()].filter((name) => !isDocuments || !OF_PASSAGES.includes(name));
   const ofType = (...wanted) => (isRemote ? [] : shown.filter((name) => wanted.includes(columns.get(name))));
   const facets = ofType("string", "list", "boolean").slice(0, MOST_FACETS);
   const sorts = ofType("number", "date");
   const hasReranker = Boolean(rerank);
-  Object.assign(corpus, { columns, keywords, hasReranker, isDocuments, isRemote, hasIndex, facets, sorts });
+  Object.assign(corpus, { columns, keywords, hasReranker, isDocuments, isRemote, facets, sorts });
 }

@@ -62,8 +62,7 @@ function showReply(request, { results, truncated, corrected, facets, total }, ph
   if (facets) drawFacets(facets, total, findCondition, toggleCondition);
   showNumber();
   const next = before + request.num_results;
-  const isFar = !corpus.hasIndex && ["semantic", "hybrid"].includes(request.mode);
-  const reach = isFar ? MOST_REMOTE - request.num_results : MOST_OFFSET;
+  const reach = corpus.isRemote ? MOST_REMOTE - request.num_results : MOST_OFFSET;
   more.hidden = results.length < request.num_results || next > reach || next >= shown.total;
   byId("took").textContent = `${roundTrip.toFixed(0)} ms`;
   byId("truncated").hidden = !truncated;

@@ -20,7 +20,7 @@ from semsearch.app.telemetry import Log
 from semsearch.aws.search import make_search
 from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, check_files, read_manifest
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, load
+from semsearch.engine.loading import AnyBundle, load
 from semsearch.engine.tensors import TensorsError
 from semsearch.search.executor import Executor
 from semsearch.search.query import Lap, Query, SearchFunction
@@ -43,7 +43,7 @@ class ActiveBundle:
     it. Its version is "".
     """
 
-    bundle: Loaded
+    bundle: AnyBundle
     version: str
     search: SearchFunction | None
     is_behind: bool = field(default=False, kw_only=True)
@@ -285,7 +285,7 @@ class FolderReloader(Reloader):
         self._refused_files: BundleFiles | None = None
         self._last_files: BundleFiles | None = None  # at the last look
 
-    def load(self) -> Loaded:
+    def load(self) -> AnyBundle:
         """Open the first bundle, and serve it. Raises BundleError or TensorsError."""
         began = perf_counter()
         self._served_files = self._files()

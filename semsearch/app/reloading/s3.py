@@ -32,7 +32,7 @@ from semsearch.aws.s3.published import POINTER, Pointer, parse_pointer
 from semsearch.aws.search import make_search
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded, load
+from semsearch.engine.loading import AnyBundle, load
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
@@ -100,7 +100,7 @@ class BundleReloader(Reloader):
             self._fetched = pointer, open_shared(self._own_folder / pointer.version, fill), embedder
         self._set_version(pointer.version, began, len(pointer.removed_rows))
 
-    def load(self) -> Loaded:
+    def load(self) -> AnyBundle:
         """Open the first bundle, after `fetch`, and serve it. Raises BundleError or TensorsError."""
         self.served = self._open(*self._fetched)
         del self._fetched  # from now on only `served` keeps the folder

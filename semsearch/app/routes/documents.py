@@ -10,7 +10,7 @@ from semsearch.app.errors import MISSING, ErrorReply, Replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
-from semsearch.engine.loading import Loaded, LoadedTexts
+from semsearch.engine.loading import AnyBundle, LoadedBundle, RemoteTextsError, require_texts
 from semsearch.search.executor import Executor
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND, SearchError
 from semsearch.search.reply import json_bytes
@@ -49,15 +49,14 @@ class DocumentReply(BaseModel):
     passages: list[PassageReply]
 
 
-def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executor, settings: Settings) -> None:
+def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Executor, settings: Settings) -> None:
     """Add the routes to the app; `current` returns the bundle of the request."""
 
-    def texts() -> LoadedTexts:
-        bundle = current().texts
-        if bundle is None:
-            advice = "search for the texts with POST /similar"
-            raise HttpError(404, f"corpus: found in S3 Vectors, expected in the bundle; {advice}")
-        return bundle
+    def texts() -> LoadedBundle:
+        try:
+            return require_texts(current())
+        except RemoteTextsError as error:
+            raise HttpError(404, str(error)) from error
 
     def checked(content: Any, advice: str) -> Response:
         body = json_bytes(content)

@@ -29,7 +29,7 @@ def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
             raise HttpError(404 if isinstance(error, UnknownIdError) else 422, str(error)) from None
         except BackendError as error:
             if error.seconds is None:
-                raise HttpError(424, str(error)) from error
+                raise HttpError(502, str(error)) from error
             raise HttpError(429, str(error), {"retry-after": str(error.seconds)}) from error
         reply = json_bytes(found.reply())
         refuse_large_reply(reply, len(found.results), settings)

@@ -16,7 +16,7 @@ from semsearch.app.routes.replies import bytes_per_text, json_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Log, Stopwatch
 from semsearch.engine.bundle import ModelInfo
-from semsearch.engine.loading import Loaded
+from semsearch.engine.loading import AnyBundle
 from semsearch.search.executor import Executor
 from semsearch.search.query import CHARACTERS_PER_TEXT
 from semsearch.search.reply import json_bytes
@@ -56,7 +56,7 @@ def health_route(executor: Executor, logger: Log) -> DirectRoute:
 
 def add_info(
     app: "FastAPI",
-    current: Callable[[], Loaded],
+    current: Callable[[], AnyBundle],
     settings: Settings,
     cold_start: ColdStart,
     operation: Callable[[], Mapping[str, object]],

@@ -30,7 +30,7 @@ from semsearch.engine.bundle import (
     read_manifest,
 )
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import Loaded
+from semsearch.engine.loading import AnyBundle, LoadedBundle, require_texts
 
 PART_BYTES = 8 * 1024 * 1024  # bytes that one request fetches
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # no path, and nothing that a URL or a folder changes
@@ -85,14 +85,14 @@ def fetch(
         pool.shutdown(cancel_futures=True)
 
 
-def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:
+def without_rows(bundle: AnyBundle, rows: Sequence[int]) -> LoadedBundle:
     """Return the bundle without some rows, which no search finds or counts, with the parts that are open already.
 
-    Raises BundleError if the bundle does not have all of them.
+    Raises BundleError if the bundle does not have all of them, or if its texts are in S3 Vectors.
     """
-    texts = bundle.texts
-    count = 0 if texts is None else len(texts.passages)
-    if texts is None or max(rows) >= count:
+    texts = require_texts(bundle)
+    count = len(texts.passages)
+    if max(rows) >= count:
         raise BundleError(f"{bundle.folder}: row {max(rows)} was removed, expected one of {count} rows; publish again")
     allowed = np.ones(count, np.bool_)
     allowed[list(rows)] = False

@@ -1,21 +1,17 @@
-"""Query an index in Amazon S3 Vectors for the vectors closest to an embedding, and read vectors by their keys.
+"""Query an index in Amazon S3 Vectors for the vectors closest to an embedding, and their texts.
 
-There are two kinds of requests, QueryVectors and GetVectors, over connections that stay open. Sources:
+The requests are QueryVectors, over connections that stay open. Source:
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_S3VectorBuckets_QueryVectors.html
-https://docs.aws.amazon.com/AmazonS3/latest/API/API_S3VectorBuckets_GetVectors.html
 """
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from http.client import HTTPException, HTTPResponse
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any
 
 from semsearch.aws.requests import CredentialsError, Service
-from semsearch.aws.s3vectors.vectors import ID_KEY, METADATA_KEY, TEXT_KEY, key_of, row_of
+from semsearch.aws.s3vectors.vectors import ID_KEY, METADATA_KEY, TEXT_KEY, row_of
 from semsearch.engine.bundle import VectorsInfo
 from semsearch.engine.hits import DECIMALS
 from semsearch.engine.passages import Passage
@@ -25,15 +21,11 @@ from semsearch.search.query import BackendError
 # maximum time between two bytes of a response; Amazon states less than one second for a cold query
 RESPONSE_SECONDS = 10.0
 SERVICE_RETRY_AFTER = 1  # seconds to wait after the service has refused too many requests
-QUERY, GET = "/QueryVectors", "/GetVectors"
-MOST_KEYS = 100  # keys of one GetVectors
-CONCURRENT_REQUESTS = 4  # concurrent GetVectors of one search
+QUERY = "/QueryVectors"
 LONGEST_SHOWN = 300  # maximum characters of the service's message in an error
 
 ServiceFilter = dict[str, Any]  # a filter of the service
-Page = list[tuple[int, float, Passage | None]]  # rows, their scores, and their texts if they were requested
-Vector = dict[str, Any]  # as the service returns it
-Read = TypeVar("Read")
+Page = list[tuple[int, float, Passage]]  # rows, their scores and their texts
 
 
 class VectorsClient:
@@ -45,72 +37,45 @@ class VectorsClient:
         address = f"https://s3vectors.{info.region}.api.aws"
         self._service = Service("s3vectors", info.region, address, RESPONSE_SECONDS, environment)
 
-    def nearest(
-        self, embedding: Embeddings, top_k: int, condition: ServiceFilter | None, *, has_texts: bool
-    ) -> Iterator[Page]:
-        """Yield the rows of the top_k closest vectors and their cosines, best first; each page is one request.
+    def nearest(self, embedding: Embeddings, top_k: int, condition: ServiceFilter | None) -> Iterator[Page]:
+        """Yield the rows of the top_k closest vectors with their cosines and texts, best first; a page is one request.
 
-        embedding is (dim,) float32. With has_texts, each row has its passage. Raises BackendError.
+        embedding is (dim,) float32. Raises BackendError.
         """
         question: dict[str, Any] = {
             "topK": top_k,
             "queryVector": {"float32": embedding.tolist()},
             "returnDistance": True,
-            "returnMetadata": has_texts,
+            "returnMetadata": True,
         }
         if condition:
             question["filter"] = condition
         while True:
-            reply = self._request(QUERY, question)
-            yield self._read(
-                reply["vectors"],
-                lambda vector: (
-                    self._row(vector),
-                    round(1 - float(vector["distance"]), DECIMALS),
-                    _passage(vector["metadata"]) if has_texts else None,
-                ),
-            )
+            reply = self._request(question)
+            try:
+                yield [self._read(vector) for vector in reply["vectors"]]
+            except (KeyError, TypeError, ValueError) as error:
+                where = f"{self._where}: returned a vector that `semsearch publish` did not write"
+                raise BackendError(f"{where} ({error!r}); publish the bundle to an index of its own") from error
             if not (token := reply.get("nextToken")):
                 return
             question["nextToken"] = token
 
-    def embeddings(self, rows: Sequence[int]) -> Embeddings:
-        """Return the vectors of some rows, (n, dim) float32. Raises BackendError."""
-        parts = [rows[begin : begin + MOST_KEYS] for begin in range(0, len(rows), MOST_KEYS)]
-        if len(parts) == 1:
-            return self._embeddings(rows)
-        with ThreadPoolExecutor(CONCURRENT_REQUESTS) as pool:
-            return np.concatenate(list(pool.map(self._embeddings, parts)))
-
-    def _embeddings(self, rows: Sequence[int]) -> Embeddings:
-        keys = [key_of(self._info.keys, row) for row in rows]
-        vectors = self._request(GET, {"keys": keys, "returnData": True})["vectors"]
-        found = dict(self._read(vectors, lambda vector: (self._row(vector), vector["data"]["float32"])))
-        missing = [row for row in rows if row not in found]
-        if missing:
-            raise BackendError(f"{self._where}: has no vector of row {missing[0]}; publish the bundle again")
-        return np.array([found[row] for row in rows], np.float32)
-
-    def _read(self, vectors: list[Vector], read: Callable[[Vector], Read]) -> list[Read]:
-        """Return what `read` returns for each vector. Raises BackendError if that finds something else."""
-        try:
-            return [read(vector) for vector in vectors]
-        except (KeyError, TypeError, ValueError) as error:
-            where = f"{self._where}: returned a vector that `semsearch publish` did not write"
-            raise BackendError(f"{where} ({error!r}); publish the bundle to an index of its own") from error
-
-    def _row(self, vector: Vector) -> int:
-        return row_of(self._info.keys, vector["key"])
+    def _read(self, vector: dict[str, Any]) -> tuple[int, float, Passage]:
+        """Return the row, the cosine and the text of a vector, as the service returns it."""
+        stored = vector["metadata"]
+        passage = Passage(stored[ID_KEY], stored[TEXT_KEY], json.loads(stored.get(METADATA_KEY, "{}")))
+        return row_of(self._info.keys, vector["key"]), round(1 - float(vector["distance"]), DECIMALS), passage
 
     @property
     def _where(self) -> str:
         return f"S3 Vectors {self._info.bucket}/{self._info.index}"
 
-    def _request(self, target: str, question: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, question: dict[str, Any]) -> dict[str, Any]:
         where = {"vectorBucketName": self._info.bucket, "indexName": self._info.index}
         body = json.dumps(where | question).encode()
         try:
-            response, content = self._send(target, body)
+            response, content = self._send(body)
         except CredentialsError as error:
             raise BackendError(f"{self._where}: {error}") from error
         except (OSError, HTTPException) as error:
@@ -134,22 +99,18 @@ class VectorsClient:
             raise BackendError(f"{self._where}: answered with {said!r}, expected vectors") from None
         return reply
 
-    def _send(self, target: str, body: bytes, tries: int = 2) -> tuple[HTTPResponse, bytes]:
+    def _send(self, body: bytes, tries: int = 2) -> tuple[HTTPResponse, bytes]:
         """Return a response and its content.
 
         The other side can have closed an idle connection, also while the function was frozen. Then the request is sent
         again over a new one; a query changes nothing.
         """
         try:
-            with self._service.request("POST", target, {"content-type": "application/json"}, body) as response:
+            with self._service.request("POST", QUERY, {"content-type": "application/json"}, body) as response:
                 return response, response.read()
         except TimeoutError:
             raise
         except (OSError, HTTPException):
             if tries == 1:
                 raise
-            return self._send(target, body, tries - 1)
-
-
-def _passage(stored: dict[str, str]) -> Passage:
-    return Passage(stored[ID_KEY], stored[TEXT_KEY], json.loads(stored.get(METADATA_KEY, "{}")))
+            return self._send(body, tries - 1)

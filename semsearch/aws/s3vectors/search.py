@@ -1,87 +1,136 @@
-"""The search of a bundle whose embeddings are in Amazon S3 Vectors, and perhaps its texts too."""
+"""The search of a bundle whose texts and embeddings are in Amazon S3 Vectors.
 
-from collections.abc import Callable
-from typing import TypeVar
+S3 Vectors applies the filter, ranks the vectors, and returns the texts of the best ones. It returns at most MOST_HITS,
+so pages and groups reach only as far as these.
+"""
 
-from semsearch.aws.s3vectors.client import VectorsClient
-from semsearch.aws.s3vectors.index import KEYS_PER_REPLY, MOST_RANKED, RemoteIndex
-from semsearch.engine.hits import MOST_HITS, Mask
-from semsearch.engine.loading import Loaded
-from semsearch.engine.passages import PassageReader
-from semsearch.engine.semantic.index import Index
+from functools import partial
+from typing import Any
+
+from semsearch.aws.s3vectors.client import ServiceFilter, VectorsClient
+from semsearch.engine.bundle import VectorsInfo
+from semsearch.engine.hits import MOST_HITS, Hit
+from semsearch.engine.loading import AnyBundle
+from semsearch.engine.passages import Passage
 from semsearch.search.executor import Executor
-from semsearch.search.query import LONGEST_FOUND, Query, SearchError, filter_error
-from semsearch.search.search import BundleSearch
+from semsearch.search.query import FLOOR, LONGEST_FOUND, Lap, Query, SearchError, filter_error
+from semsearch.search.results import Found, show_hit
+from semsearch.search.search import Embedded, embed_text, floor_of
 
-Returned = TypeVar("Returned")
-
-EMBEDDINGS_THERE = "the embeddings are in S3 Vectors, which looks only where the best texts probably are"
-TEXTS_THERE = (
-    "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
-)
+NEED_TEXTS = ("id", "sort", "facets", "boost", "without", "rerank")  # fields that need the texts in the bundle
+THERE = "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
 
 
-class RemoteSearch(BundleSearch):
-    """Searches with an index of its own for each query. All work of a search runs where it can wait for S3 Vectors."""
+class FetchedPassages(dict[int, Passage]):
+    """Passages that S3 Vectors returned, by their rows, read as those of a bundle are."""
 
-    def __init__(self, bundle: Loaded, executor: Executor) -> None:
-        """Take a bundle that names an index of S3 Vectors. The first query connects."""
-        super().__init__(bundle, executor)
+    def id(self, row: int) -> str:
+        """Return the id of one row."""
+        return self[row].id
+
+    def text(self, row: int) -> str:
+        """Return the text of one row."""
+        return self[row].text
+
+    def source(self, row: int) -> str:
+        """Return the text of one row: S3 Vectors does not have its markup."""
+        return self[row].text
+
+    def metadata(self, row: int) -> dict[str, Any]:
+        """Return the other columns of one row."""
+        return self[row].metadata
+
+
+class RemoteSearch:
+    """Embeds the text of a query here, and lets S3 Vectors find the rest."""
+
+    def __init__(self, bundle: AnyBundle, vectors: VectorsInfo, executor: Executor) -> None:
+        """Take a bundle and where its texts are. The first query connects."""
+        self._bundle, self._executor = bundle, executor
         self._corpus = bundle.manifest.corpus
-        assert self._corpus.vectors is not None  # otherwise the embeddings are in the bundle
-        self._has_texts_there = not self._corpus.vectors.keeps_texts
-        self._client = VectorsClient(self._corpus.vectors)
+        self._client = VectorsClient(vectors)
 
-    async def _run(self, work: Callable[[], Returned], rows: int | None) -> Returned:
-        return await self._executor.wait(work)
+    async def search(self, query: Query, lap: Lap) -> Found:
+        """Return what a query finds, calling `lap` at the end of each phase.
 
-    def _with_mode(self, query: Query) -> Query:
-        query = super()._with_mode(query)
-        self._check(query)
-        return query
+        Raises SearchError for what S3 Vectors cannot do, and BackendError if it fails.
+        """
+        text, least, condition = self._check(query)
+        embedded = await embed_text(text, query, self._bundle, self._executor)
+        lap("embed")
+        found = await self._executor.wait(partial(self._find, query, embedded, least, condition))
+        lap("search")
+        return found
 
-    def _check(self, query: Query) -> None:
-        """Raise SearchError for what S3 Vectors cannot do."""
-        there = TEXTS_THERE if self._has_texts_there else EMBEDDINGS_THERE
-        if self._has_texts_there:
-            if query.mode != "semantic":
-                raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {there}")
-            for field in ("id", "sort", "facets", "boost"):
-                if value := getattr(query, field):
-                    found = repr(list(value) if isinstance(value, tuple) else value)[:LONGEST_FOUND]
-                    raise SearchError(f"{field}: found {found}, expected none; {there}")
-            if query.text is None:
-                raise SearchError(f"text: missing; expected a text; {there}")
-        if query.mode == "keyword" or (query.text is None and query.id is None):
-            return
+    def _check(self, query: Query) -> tuple[str, float | None, ServiceFilter | None]:
+        """Return the text, the least score and the filter for S3 Vectors. Raises SearchError for what it cannot do."""
+        if query.mode not in (None, "semantic"):
+            raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {THERE}")
+        for field in NEED_TEXTS:
+            if value := getattr(query, field):
+                found = repr(list(value) if isinstance(value, tuple) else value)[:LONGEST_FOUND]
+                raise SearchError(f"{field}: found {found}, expected none; {THERE}")
+        if query.text is None:
+            raise SearchError(f"text: missing; expected a text; {THERE}")
         if query.exact:
-            raise SearchError(f"exact: found True, expected False; {there}")
+            raise SearchError(f"exact: found True, expected False; {THERE}")
         if (last := query.offset + query.num_results) > MOST_HITS:
             found = f"{query.offset}, with num_results {last}"
-            raise SearchError(f"offset: found {found}, expected at most {MOST_HITS} together; {there}")
+            raise SearchError(f"offset: found {found}, expected at most {MOST_HITS} together; {THERE}")
+        if query.group_by is not None:
+            from semsearch.search.refinements import STRINGS, check_column  # only such a query needs them
 
-    def _vectors(self, query: Query, filtered: Mask | None) -> tuple[Index, PassageReader]:
-        """Return the index and the passages for a query; filtered (rows,) bool has the rows that its filter keeps.
+            check_column("group_by", query.group_by, self._corpus.columns, STRINGS)
+        least = query.min_score
+        if least == FLOOR:
+            least = floor_of(query, "semantic", self._corpus)
+        return query.text, None if least is None else float(least), self._translated(query)
 
-        Raises SearchError for a filter that cannot be used.
-        """
-        condition = None
-        if query.filter is not None:
-            from semsearch.aws.s3vectors.filters import translate
-            from semsearch.engine.metadata.filters import FilterError  # only a query with a filter needs them
+    def _translated(self, query: Query) -> ServiceFilter | None:
+        if query.filter is None:
+            return None
+        from semsearch.aws.s3vectors.filters import translate
+        from semsearch.engine.metadata.filters import FilterError  # only a query with a filter needs them
 
-            try:
-                condition = translate(query.filter, self._corpus.columns)
-            except FilterError as error:
-                if self._has_texts_there:
-                    raise filter_error(error, self._corpus.columns) from None
-        page, most = KEYS_PER_REPLY, MOST_RANKED
-        if self._has_texts_there:
-            most = MOST_HITS
-            if not query.offset and query.group_by is None:
-                page = 1  # pages and groups are always taken from the same hits
-        index = RemoteIndex(
-            self._client, self._corpus.rows, filtered, condition, page, most, has_texts=self._has_texts_there
-        )
-        texts = self._bundle.texts
-        return index, index.passages if texts is None else texts.passages
+        try:
+            return translate(query.filter, self._corpus.columns)
+        except FilterError as error:
+            raise filter_error(error, self._corpus.columns) from None
+
+    def _find(self, query: Query, embedded: Embedded, least: float | None, condition: ServiceFilter | None) -> Found:
+        assert embedded.embedding is not None  # the mode is semantic
+        count = query.num_results
+        if query.offset or query.group_by is not None:
+            count = MOST_HITS  # pages and groups are always taken from the same hits
+        found, passages = [], FetchedPassages()
+        for page in self._client.nearest(embedded.embedding, min(count, self._corpus.rows), condition):
+            for row, score, passage in page:
+                passages[row] = passage
+                if least is None or score >= least:
+                    found.append(Hit(row, score))
+        found.sort(key=lambda hit: (-hit.score, hit.row))  # equal ones in the order of the corpus
+        if query.group_by is not None:
+            results = self._groups(found, passages, query, query.group_by)
+        else:
+            results = self._show(found[query.offset : query.offset + query.num_results], passages, query)
+        return Found(results, embedded.is_truncated, queries=embedded.by)
+
+    def _groups(self, hits: list[Hit], passages: FetchedPassages, query: Query, column: str) -> list[dict[str, Any]]:
+        groups: dict[object, list[Hit]] = {}
+        for hit in hits:
+            groups.setdefault(passages.metadata(hit.row).get(column, hit.row), []).append(hit)
+        results = []
+        for value, all_hits in list(groups.items())[query.offset : query.offset + query.num_results]:
+            best, *others = self._show(all_hits[: query.group_size], passages, query)
+            group = value if isinstance(value, str) else None
+            results.append(best | {"group": group, "other_passages": others})
+        return results
+
+    def _show(self, hits: list[Hit], passages: FetchedPassages, query: Query) -> list[dict[str, Any]]:
+        results = [show_hit(passages, hit, query.include) for hit in hits]
+        if query.highlights:
+            from semsearch.search.refinements import add_highlights  # only such a query needs it
+
+            texts = [passages.text(hit.row) for hit in hits]
+            add_highlights(self._bundle, results, texts, query.text, "semantic")
+        return results

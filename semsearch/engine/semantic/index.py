@@ -61,8 +61,6 @@ WORDS_AT_ONCE = 3  # words whose counts are added as bytes: four words can have 
 class Index:
     """The corpus's embeddings, ready to be searched. codes is (rows, dim) int8, in the order of the corpus."""
 
-    is_complete = True  # whether all rows are here, so that a second search costs little
-
     def __init__(
         self, codes: Codes, scales: Scales, bits: Words | None = None, stages: StagesInfo | None = None
     ) -> None:

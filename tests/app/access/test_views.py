@@ -9,8 +9,10 @@ import asyncio
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,16 @@ from semsearch.app.access.views import Views
 from semsearch.app.app import App
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.messages import OAUTH_METADATA
-from semsearch.app.settings import ApiKey, Settings, hash_key
+from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
 from semsearch.aws.search import make_search
+from semsearch.engine.bundle import VectorsInfo, read_manifest
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.loading import LoadedTexts, load
+from semsearch.engine.loading import LoadedBundle, load
+from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.search.executor import Executor
+from semsearch.search.executor import Executor, finish
+from semsearch.search.query import Query
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import http_api, lattice, lattice_1
 from tests.rerankers import add_reranker
@@ -295,7 +300,7 @@ def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
     views = Views(lambda: current[0], make_search(current[0], executor), executor)
     token = bound_filter.set(FILTER)
     view = views.current()
-    assert isinstance(view, LoadedTexts)
+    assert isinstance(view, LoadedBundle)
     assert (view.rows, views.current() is view) == (60, True)
     current[0] = load(bundle, embedder)
     with pytest.raises(HttpError) as caught:
@@ -305,6 +310,43 @@ def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
     bound_filter.set(None)
     assert views.current() is current[0]
     bound_filter.reset(token)
+
+
+def test_a_switch_to_texts_in_s3_vectors_closes_the_view(
+    bundles: dict[str, Path], embedder: Embedder, tmp_path: Path
+) -> None:
+    whole = load(bundles["ab"], embedder)
+    current, executor = [whole], Executor(embedder)
+    views = Views(lambda: current[0], make_search(whole, executor), executor)
+    token = bound_filter.set(FILTER)
+    assert finish(views.search(Query("the baker"), lambda phase: None)).results
+    current[0] = load(remote_copy(bundles["ab"], tmp_path / "remote"), embedder)
+    for use in (views.current, lambda: finish(views.search(Query("the baker"), lambda phase: None))):
+        with pytest.raises(HttpError, match="its filter needs texts in the bundle, found them in S3 Vectors") as caught:
+            use()
+        assert caught.value.status_code == 503
+    bound_filter.reset(token)
+
+
+def test_texts_in_s3_vectors_are_closed_to_bound_keys_and_tokens_from_the_start(
+    make_app: Callable[..., App], bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    remote = remote_copy(bundles["ab"], tmp_path / "remote")
+    with pytest.raises(SettingsError, match="JWT_FILTER: the texts are in S3 Vectors, expected in the bundle"):
+        make_app(bundle=remote, settings=Settings(jwt_filter="tenant=tenant"))
+    event = http_api("POST", "/similar", '{"text": "the baker"}')
+    event["headers"]["authorization"] = f"Bearer {KEY}"
+    with answering(make_app(bundle=remote, settings=BOUND)) as answer:
+        assert answer(event)["statusCode"] == 503
+
+
+def remote_copy(bundle: Path, folder: Path) -> Path:
+    """Return a bundle whose manifest says that its texts are in S3 Vectors."""
+    shutil.copytree(bundle, folder)
+    manifest = read_manifest(folder)
+    vectors = VectorsInfo("bucket", "index", "eu-central-1", "0" * 16)
+    write_manifest(folder, replace(manifest, index=replace(manifest.corpus, vectors=vectors)))
+    return folder
 
 
 def test_code_outside_of_the_request_gets_no_bundle(bundles: dict[str, Path], embedder: Embedder) -> None:

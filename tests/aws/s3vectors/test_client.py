@@ -16,7 +16,6 @@ from semsearch.aws.s3vectors.client import Page, ServiceFilter, VectorsClient
 from semsearch.engine.bundle import VectorsInfo
 from semsearch.engine.loading import load
 from semsearch.engine.passages import Passage
-from semsearch.publishing.s3vectors import Sent
 from semsearch.search.query import BackendError
 from tests.app_fixtures import connect_app
 from tests.function.events.event_makers import http_api
@@ -73,7 +72,7 @@ def asking(faulty: Server) -> VectorsClient:
 
 
 def query(client: VectorsClient, top_k: int = 1, condition: ServiceFilter | None = None) -> Page:
-    (page,) = client.nearest(QUERY, top_k, condition, has_texts=True)
+    (page,) = client.nearest(QUERY, top_k, condition)
     return page
 
 
@@ -142,12 +141,13 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("reply", "status", "kind", "retry_after"),
-    [(FAULTS[0][0], 429, "overloaded", "1"), (None, 424, "backend", None)],
+    [(FAULTS[0][0], 429, "overloaded", "1"), (None, 502, "backend", None)],
 )
 def test_similar_says_that_the_backend_failed(
     published: Path,
     faulty: Server,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     reply: Reply | None,
     status: int,
     kind: str,
@@ -161,6 +161,9 @@ def test_similar_says_that_the_backend_failed(
     assert found.headers.get("retry-after") == retry_after
     assert found.json()["error"].startswith(f"S3 Vectors {BUCKET}/stories: ")
     assert app.post("/predict", json={"text": "goose"}).status_code == 200
+    if status >= 500:
+        (line,) = [each for each in caplog.records if each.levelname == "ERROR"]
+        assert (line.__dict__["status"], line.__dict__["error"]) == (status, found.json()["error"])
     params = {"name": "search_stories", "arguments": {"text": "x"}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     answer = app.post("/mcp", json=call).json()
@@ -171,7 +174,7 @@ def test_similar_says_that_the_backend_failed(
 OURS = {
     "semsearch.aws.s3vectors",
     "semsearch.aws.s3vectors.client",
-    "semsearch.aws.s3vectors.index",
+    "semsearch.aws.s3vectors.search",
     "semsearch.aws.requests",
 }
 SCRIPT = f"""
@@ -205,17 +208,6 @@ def test_a_start_with_it_imports_no_boto3_and_its_first_request_nothing(start: S
     assert len(StandIn.queries) == 2  # one of them while starting, so that the connection is there
 
 
-def test_a_start_that_keeps_its_texts_connects_and_its_first_request_imports_nothing(
-    start: Start, bundle: Path, send: Callable[..., Sent], tmp_path: Path
-) -> None:
-    send(bundle, "kept-stories", tmp_path / "kept", keeps_texts=True)
-    seen = start(tmp_path / "kept")
-    assert (seen["status"], len(json.loads(seen["body"])["results"])) == (200, 5)
-    assert seen["later"] == []
-    pages = -(-200 // StandIn.page)  # hybrid search ranks all of the 200 texts
-    assert len(StandIn.queries) == 2 * pages
-
-
-@pytest.mark.parametrize("status", [424, 429])
+@pytest.mark.parametrize("status", [429, 502])
 def test_a_start_does_not_fail_while_s3_vectors_does_not_answer(status: int) -> None:
     warm_up(lambda event, context: {"statusCode": status})

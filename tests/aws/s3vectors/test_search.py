@@ -103,6 +103,10 @@ def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition
     ("field", "value", "message"),
     [
         ("mode", "hybrid", "mode: found 'hybrid', expected 'semantic'; "),
+        ("mode", "keyword", "mode: found 'keyword', expected 'semantic'; "),
+        ("boost", {"chapter": 0.1}, "boost: found {'chapter': 0.1}, expected none; "),
+        ("without", ["goose"], "without: found ['goose'], expected none; "),
+        ("rerank", {"candidates": 20}, "rerank: found 20, expected none; "),
         ("exact", True, "exact: found True, expected False; "),
         ("id", "story-001", "id: found 'story-001', expected none; "),
         ("sort", {"chapter": "asc"}, "sort: found {'chapter': 'asc'}, expected none; "),

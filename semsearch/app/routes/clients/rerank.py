@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 from pydantic import Discriminator, Tag
 
-from semsearch.app.errors import BACKEND, CLIENT_REFUSED, REFUSED, describe_replies
+from semsearch.app.errors import CLIENT_REFUSED, REFUSED, WITHOUT_RERANKER, describe_replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.fields import (
     ClientRequest,
@@ -31,7 +31,7 @@ from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.engine.embedder import TokenIds
-from semsearch.engine.loading import Loaded
+from semsearch.engine.loading import AnyBundle, require_texts
 from semsearch.engine.rerank.reranker import Logits, Reranker, probabilities
 from semsearch.search.executor import Executor
 from semsearch.search.reply import json_bytes
@@ -122,15 +122,16 @@ class RerankScores:
 class Reranking:
     """The steps from a request to a reply. A limit that is passed raises HttpError."""
 
-    current: Callable[[], Loaded]  # returns the bundle of a request
+    current: Callable[[], AnyBundle]  # returns the bundle of a request
     executor: Executor
     settings: Settings
 
     async def score(self, body: RerankRequest | DocumentsRequest, stopwatch: Stopwatch) -> RerankScores:
         """Return the scores of the texts. Raises HttpError with 424 without a reranker, 413 beyond a limit."""
-        bundle, texts = self.current().complete, body.texts
-        if bundle is None or bundle.manifest.rerank is None:
+        current, texts = self.current(), body.texts
+        if current.manifest.rerank is None:  # nor has a bundle whose texts are in S3 Vectors
             raise HttpError(424, "rerank: this bundle has no reranker; index the texts again with --rerank MODEL")
+        bundle = require_texts(current)
         refuse_texts(texts, self.settings, body.field, body.query)
 
         def tokenize() -> tuple[Reranker, list[TokenIds]]:
@@ -163,7 +164,11 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
     ordered = "ordered by how well they answer a query, as"
     documents_refused = CLIENT_REFUSED | describe_replies({422: "invalid", 424: "backend"})
 
-    @post("/rerank", responses=REFUSED | BACKEND, summary=f"Texts {ordered} text-embeddings-inference returns them")
+    @post(
+        "/rerank",
+        responses=REFUSED | WITHOUT_RERANKER,
+        summary=f"Texts {ordered} text-embeddings-inference returns them",
+    )
     async def rerank(body: RerankRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
