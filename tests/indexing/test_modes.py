@@ -13,6 +13,7 @@ import pytest
 from semsearch import Search, index, remove
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.indexing.bundles import write_manifest
+from semsearch.indexing.corpus.merging import resolve_place
 from tests.command_line import error_line, run, summary, write_texts
 
 ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(20)]
@@ -183,6 +184,16 @@ def test_documents_are_not_added_to_an_index(coats: Path, tmp_path: Path) -> Non
     (tmp_path / "docs" / "a.md").write_text("# Goose\n\nAn angry goose.\n", encoding="utf-8")
     with pytest.raises(BundleError, match="mode add is for tables, and these are documents"):
         index(tmp_path / "docs", out=coats, mode="add", id_column=None)
+
+
+def test_the_place_of_a_corpus_is_its_address_or_its_path_from_the_root(
+    bundle_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = write_texts(tmp_path / "texts.csv", ["a goose"])
+    monkeypatch.chdir(tmp_path)
+    assert run("index", "texts.csv", "--out", bundle_copy, "--replace").code == 0
+    assert (bundle_copy / "source.txt").read_text() == str(texts)
+    assert resolve_place("s3://bucket/texts.csv") == "s3://bucket/texts.csv"
 
 
 def test_rows_in_memory_are_never_the_place_that_an_index_of_older_code_was_made_from(bundle_copy: Path) -> None:
