@@ -146,7 +146,6 @@ def test_on_a_terminal_a_result_is_a_card(tmp_path: Path, monkeypatch: pytest.Mo
     assert "The \x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m chased" in printed(bundle, TEXT)
 
 
-@pytest.mark.usefixtures("terminal")
 def test_dots_of_a_snippet_say_which_ends_are_cut() -> None:
     text = "one two three four five six seven eight nine ten eleven"
     snippet = {"text": text[4:-7], "start": 4, "end": len(text) - 7, "highlights": []}
@@ -158,6 +157,7 @@ def test_dots_of_a_snippet_say_which_ends_are_cut() -> None:
     assert list(_snippet({"text": text, "snippet": whole}, 60)) == [text]
 
 
+@pytest.mark.usefixtures("terminal")
 def test_a_card_of_a_table_begins_with_the_id(ask: Callable[..., str]) -> None:
     first, text, *_ = ask(TEXT, "--num-results", "1").splitlines()
     assert re.search(r"\d\.\d\d  \x1b\[1mstory-\d+", first)
