@@ -7,11 +7,14 @@ Left out: git's own list of excluded files, .git/info/exclude, and the one of a 
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
+
+from semsearch.engine.bundle import MANIFEST, is_bundle
 
 if TYPE_CHECKING:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -21,6 +24,10 @@ UNDERSCORED = "the name begins with an underscore"
 NAMED_BY_RULE = "a rule of .gitignore or .ignore"
 BUILT = "installed packages or build output"
 LINKED_OUT = "a link that leads out of the folder"
+REPEATED = "a link leads to what is read already"
+SPECIAL = "neither a file nor a folder"
+BUNDLE = "a bundle"
+STATIC_SITE = "a site that searches in the browser"
 
 IGNORE_FILES = (".gitignore", ".ignore")  # in this order: a later rule wins
 ANY_NAME = "\ue000"  # a name that only a rule about every name matches
@@ -44,6 +51,10 @@ NO_PAGES = {
     *("_layouts", "_includes", "_sass", "_data", "_plugins", "_site", "_drafts"),
 }
 
+SITE = ("code", "data", "service-worker.js")  # what `semsearch site` writes
+
+OnSkip = Callable[[str, str], object]
+OnError = Callable[[str, OSError], object]
 Rules = tuple[str, list["GitIgnoreSpecPattern"]]  # a folder, and the rules for what is below it
 
 
@@ -68,7 +79,7 @@ class WalkRules:
         drafts: whether the folder `_drafts` of Jekyll is read.
         follow_symlinks: whether links are followed that lead out of the folder.
         """
-        self.follow_symlinks = follow_symlinks
+        self._follow_symlinks = follow_symlinks
         self._root = os.path.abspath(root)  # noqa: PTH100  `resolve` would follow links
         self._ignore = ignore and not (root / "index.html").is_file()
         self._has_pages = has_pages
@@ -86,10 +97,6 @@ class WalkRules:
                 found[name] = UNDERSCORED
         if self._ignore:
             self._add_ignored(found, place, folders, files)
-        if not self.follow_symlinks:
-            for name in (*folders, *files):
-                if name not in found and self._leads_out(f"{place}/{name}"):
-                    found[name] = LINKED_OUT
         return found
 
     def _add_ignored(self, found: dict[str, str], place: str, folders: Sequence[str], files: Sequence[str]) -> None:
@@ -105,11 +112,9 @@ class WalkRules:
             if name not in found and _is_ignored(f"{place}/{name}", rules):
                 found[name] = NAMED_BY_RULE
 
-    def _leads_out(self, path: str) -> bool:
-        """Return whether an entry is a link to a place outside of the folder, also to one that is not there."""
-        if not os.path.islink(path):  # noqa: PTH114  a folder can have 100,000 files
-            return False
-        return not Path(os.path.realpath(path)).is_relative_to(self._real_root)
+    def leads_out(self, link: str) -> bool:
+        """Return whether a link that is not followed leads out of the folder, also to a place that is not there."""
+        return not self._follow_symlinks and not Path(os.path.realpath(link)).is_relative_to(self._real_root)
 
     @cached_property
     def _real_root(self) -> str:
@@ -210,20 +215,68 @@ def _is_built(folder: str, name: str, entries: set[str]) -> bool:
     return not entries.isdisjoint(BUILT_BESIDE.get(name, ()))
 
 
-def walk(root: Path, rules: WalkRules) -> Iterable[str]:
-    """Yield the paths of the files of a folder that are read.
+def walk(
+    root: Path, rules: WalkRules, *, skip: OnSkip = lambda reason, path: None, fail: OnError = lambda path, error: None
+) -> Iterator[str]:
+    """Yield the paths of the files of a folder that are read, and tell `skip` and `fail` of the other entries.
 
-    Links to folders are followed only if the rules follow those that lead out. A folder with several paths is then
-    entered once.
+    Links are followed, those that lead out of the folder only if the rules say so. A file or folder with several paths
+    is read once, under the path without a link if there is one, so a link to a folder above it is no endless loop.
+    skip: takes the reason and the path of an entry that is not read.
+    fail: takes the path and the error of a folder that cannot be read, or of a link that leads nowhere.
     """
-    entered = {os.path.realpath(root)}
-    for folder, folders, files in os.walk(root, followlinks=rules.follow_symlinks):
-        reasons: Mapping[str, str] = rules.reasons(folder, folders, files)
-        folders[:] = [name for name in folders if name not in reasons]
-        if rules.follow_symlinks:
-            places = {os.path.realpath(f"{folder}/{name}"): name for name in folders}
-            folders[:] = [name for place, name in places.items() if place not in entered]
-            entered |= places.keys()
-        for name in files:
-            if name not in reasons:
-                yield f"{folder}/{name}"
+    waiting = [(str(root), os.path.realpath(root))]  # folders, and where they are
+    links = deque[str]()  # they come last: each file is read under its own path
+    seen = set[str]()
+    while waiting or links:
+        path, real = waiting.pop() if waiting else (links.popleft(), "")
+        try:
+            real = real or os.path.realpath(path, strict=True)
+            is_folder = os.path.isdir(real)  # noqa: PTH112  a folder can have 100,000 files
+            entries = _entries(path) if is_folder else []
+        except OSError as error:
+            fail(path, error)
+            continue
+        names = {entry.name for entry in entries}
+        if real in seen:
+            skip(REPEATED, path)
+        elif MANIFEST in names and is_bundle(Path(path)):
+            skip(BUNDLE, path)
+        elif path != str(root) and names.issuperset(SITE):
+            skip(STATIC_SITE, path)
+        elif is_folder:
+            folders = {entry.name for entry in entries if _is_folder(entry)}
+            reasons = rules.reasons(path, sorted(folders), sorted(names - folders))
+            for entry in entries:
+                name, place = entry.name, f"{real}/{entry.name}"
+                if name in reasons:
+                    skip(reasons[name], entry.path)
+                elif entry.is_symlink():
+                    if rules.leads_out(entry.path):
+                        skip(LINKED_OUT, entry.path)
+                    else:
+                        links.append(entry.path)
+                elif name in folders:
+                    waiting.append((entry.path, place))
+                elif place in seen:
+                    skip(REPEATED, entry.path)
+                elif entry.is_file():
+                    seen.add(place)
+                    yield entry.path
+                else:
+                    skip(SPECIAL, entry.path)
+        elif os.path.isfile(real):  # noqa: PTH113
+            yield path
+        else:
+            skip(SPECIAL, path)
+        seen.add(real)
+
+
+def _entries(folder: str) -> "list[os.DirEntry[str]]":
+    with os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    """Return whether an entry is a folder, or a link to one. A link that leads nowhere is none."""
+    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()  # noqa: PTH112

@@ -1,7 +1,6 @@
 """The files of a folder that is one corpus, its skipped entries, and files that change while they are read."""
 
 import os
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,14 +8,10 @@ from unicodedata import normalize
 
 from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
-from semsearch.walking import LINKED_OUT, WalkRules
+from semsearch.walking import LINKED_OUT, WalkRules, walk
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
-REPEATED = "a link leads to what is read already"
-SPECIAL = "neither a file nor a folder"
-BUNDLE = "a bundle"
-STATIC_SITE = "a site that searches in the browser"
 
 
 def find_files(
@@ -28,9 +23,6 @@ def find_files(
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
     A file is returned as it is. The rules say which entries are not read. expected is what the caller reads.
-    Symbolic links are followed, those that lead out of the folder only if the rules say so. A file or folder with
-    several paths is read once, under the path without a link if there is one, so a link to a folder above it is no
-    endless loop.
     Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
     leads nowhere. With `unread`, such an entry of the folder is added there with its error instead.
     """
@@ -39,44 +31,18 @@ def find_files(
     if is_bundle(folder):
         remedy = f"name the texts that it was made of; --update {folder}, or --out {folder}, keeps its model"
         raise corpus_error(folder, None, "a bundle", "a folder of texts", remedy)
-    files: list[Path] = []
-    skipped: dict[str, list[Path]] = {}
-    seen: set[str] = set()
-    waiting, links = [folder], deque[Path]()
-    while waiting or links:
-        path = waiting.pop() if waiting else links.popleft()  # links come last: each file is read under its own path
-        try:
-            real = os.path.realpath(path, strict=True)
-            is_folder = path.is_dir()
-            children = sorted(path.iterdir()) if is_folder else []
-            folders = [child.name for child in children if child.is_dir()]
-        except OSError as error:
-            named = _named(error, path)
-            if unread is None or path == folder:
-                raise named from error
-            unread[path] = named
-            continue
-        if real in seen:
-            skipped.setdefault(REPEATED, []).append(path)
-        elif is_bundle(path):
-            skipped.setdefault(BUNDLE, []).append(path)
-        elif _is_site(path) and path != folder:
-            skipped.setdefault(STATIC_SITE, []).append(path)
-        elif is_folder:
-            others = sorted({child.name for child in children} - set(folders))
-            reasons = rules.reasons(str(path), folders, others)
-            for child in children:
-                if child.name in reasons:
-                    skipped.setdefault(reasons[child.name], []).append(child)
-                else:
-                    (links if child.is_symlink() else waiting).append(child)
-        elif path.is_file():
-            files.append(path)
-        else:
-            skipped.setdefault(SPECIAL, []).append(path)
-        seen.add(real)
+    skipped: dict[str, list[str]] = {}
+
+    def fail(path: str, error: OSError) -> None:
+        named = _named(error, Path(path))
+        if unread is None or Path(path) == folder:
+            raise named from error
+        unread[Path(path)] = named
+
+    walked = walk(folder, rules, skip=lambda reason, path: skipped.setdefault(reason, []).append(path), fail=fail)
+    files = sorted(map(Path, walked))
     described = tuple(
-        Skipped(reason, len(paths), as_text(str(min(paths).relative_to(folder))))
+        Skipped(reason, len(paths), as_text(str(min(map(Path, paths)).relative_to(folder))))
         for reason, paths in sorted(skipped.items())
     )
     if not files and not unread:
@@ -85,7 +51,7 @@ def find_files(
         if LINKED_OUT in skipped:
             remedy += ", or follow such links with --follow-symlinks"
         raise corpus_error(folder, None, found, expected, remedy)
-    return sorted(files), described
+    return files, described
 
 
 def _named(error: OSError, path: Path) -> OSError:
@@ -102,11 +68,6 @@ def as_text(name: str) -> str:
     It is in NFC, the form that people type and Git uses. A disk of macOS can return it in NFD.
     """
     return normalize("NFC", os.fsencode(name).decode(errors="backslashreplace"))
-
-
-def _is_site(folder: Path) -> bool:
-    """Return whether `semsearch site` has written this folder."""
-    return (folder / "service-worker.js").is_file() and all((folder / name).is_dir() for name in ("code", "data"))
 
 
 @contextmanager
