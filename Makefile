@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo site test test-slow test-all check check-javascript format docs pictures image pin-base test-image test-clients test-template test-cluster \
+.PHONY: demo site test test-slow test-thorough test-all check check-javascript format docs pictures image pin-base test-image test-clients test-template test-cluster \
     test-page test-site mutants wheels dist clean
 
 demo: bundle/manifest.json
@@ -57,9 +57,12 @@ test: $(VENV)/installed
 
 test-slow: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PATHS)
+
+# The properties with 2,000 examples each.
+test-thorough: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=thorough $(PATHS)
 
-test-all: test test-slow
+test-all: test test-slow test-thorough
 
 check: $(VENV)/checks
 	$(BIN)/ruff format --check .
