@@ -3,7 +3,8 @@
 # make site           a static site of Python's own documentation and one of docs/, served at http://localhost:8000
 # make demo           a bundle of Python's own documentation, and searches through the real handler
 # make test           nearly all tests that need neither Docker nor other tools; PATHS=tests/search runs some of them
-# make test-all       the slow ones too
+# make test-thorough  the properties with 2,000 examples each
+# make test-all       these and the slow ones too
 # make docs           the documentation site in build/docs-site, from README.md and docs/
 # make pictures       the pictures in docs/; needs Chromium and npm
 # make image          the container image, with the bundle that is there
@@ -58,7 +59,6 @@ test: $(VENV)/installed
 test-slow: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PATHS)
 
-# The properties with 2,000 examples each.
 test-thorough: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=thorough $(PATHS)
 
