@@ -74,6 +74,21 @@ def test_links_that_lead_out_of_the_folder_are_followed_if_that_is_wanted_and_lo
     assert read_files(root, WalkRules(root, follow_symlinks=True)) == inside | {"linked.md", "linked/c.md"}
 
 
+def test_a_file_that_was_read_by_a_link_is_not_read_again_in_its_folder(tmp_path: Path) -> None:
+    write_all(tmp_path, {"docs/a.md": "", "other/b.md": "", "other/c.md": ""})
+    (tmp_path / "docs" / "1.md").symlink_to("../other/b.md")
+    (tmp_path / "docs" / "2").symlink_to("../other")
+    root = tmp_path / "docs"
+    assert read_files(root, WalkRules(root, follow_symlinks=True)) == {"a.md", "1.md", "2/c.md"}
+
+
+def test_a_site_that_searches_is_read_if_it_is_named_and_skipped_below(tmp_path: Path) -> None:
+    write_all(tmp_path, {"a.md": "", "site/a.html": "", "site/code/a.js": "", "site/data/a.bin": ""})
+    write_all(tmp_path, {"site/service-worker.js": ""})
+    assert read_files(tmp_path, WalkRules(tmp_path)) == {"a.md"}
+    assert "a.html" in read_files(tmp_path / "site", WalkRules(tmp_path / "site"))
+
+
 ENTRIES = {  # an entry of a folder beside these files, and why it is not read
     "packages": ("node_modules/a.md", ["package.json"], BUILT),
     "a virtual environment": ("env/a.md", ["env/pyvenv.cfg"], BUILT),

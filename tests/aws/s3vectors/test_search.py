@@ -111,17 +111,24 @@ def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition
         ("id", "story-001", "id: found 'story-001', expected none; "),
         ("sort", {"chapter": "asc"}, "sort: found {'chapter': 'asc'}, expected none; "),
         ("facets", ["who"], "facets: found ['who'], expected none; "),
+        ("text", None, "text: missing; expected a text; "),
         ("offset", 96, "offset: found 96, with num_results 101, expected at most 100 together; "),
         ("group_by", "places", "group_by: found 'places', expected a column of type string; name one of who"),
     ],
 )
 def test_what_only_a_bundle_can_do_is_refused(ask: Ask, field: str, value: object, message: str) -> None:
     StandIn.queries.clear()
-    reply = ask("goose", **{field: value})
+    reply = ask(**{"text": "goose", field: value})
     assert reply.status_code == 422
     assert reply.json()["error"].startswith(message)
     assert field == "group_by" or "the texts are in S3 Vectors" in reply.json()["error"]
     assert not StandIn.queries
+
+
+def test_a_bundle_without_a_measured_floor_has_none_in_s3_vectors_either(ask: Ask) -> None:
+    reply = ask("goose", min_score="floor")
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith("min_score: found 'floor', but ")
 
 
 def test_pages_scores_and_highlights_are_those_of_the_bundle(ask: Ask) -> None:
