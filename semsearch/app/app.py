@@ -16,9 +16,9 @@ from semsearch.app.routes.similar import similar_route
 from semsearch.app.routes.status import health_route
 from semsearch.app.settings import Settings, SettingsError
 from semsearch.app.telemetry import Log
-from semsearch.aws.search import make_search
 from semsearch.engine.loading import AnyBundle
 from semsearch.search.executor import Executor
+from semsearch.search.making import make_search
 from semsearch.search.query import SearchFunction
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from semsearch.aws.s3.fetch import fetch, without_rows
 from semsearch.aws.s3.folders import closed_if_failed, open_shared, own_folder, remove_unused
 from semsearch.aws.s3.objects import Objects
 from semsearch.aws.s3.published import POINTER, parse_pointer
-from semsearch.aws.search import make_search
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.loading import AnyBundle, load, require_texts
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.executor import BatchedExecutor, Executor, finish
+from semsearch.search.making import make_search
 from semsearch.search.query import Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest, describe_errors

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from semsearch.aws.search import make_search
 from semsearch.commands.cards import print_cards, snippet_line
 from semsearch.commands.options import JsonObject, Share
 from semsearch.commands.places import bundle_at
@@ -21,6 +20,7 @@ from semsearch.engine.errors import OptionError
 from semsearch.engine.hits import MOST_HITS
 from semsearch.engine.loading import load
 from semsearch.search.executor import Executor, finish
+from semsearch.search.making import make_search
 from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, SearchError
 from semsearch.search.results import PATH, Found
 

@@ -17,3 +17,14 @@ class OptionError(ExpectedError, ValueError):
     def on_command_line(self) -> str:
         """Return the message with the option as a command line has it, such as --text-column."""
         return f"--{self.name.replace('_', '-')}: {self.message}"
+
+
+class BackendError(ExpectedError, RuntimeError):
+    """The service that holds the texts failed; the message has its own error.
+
+    `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
+    """
+
+    def __init__(self, message: str, seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.seconds = seconds

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from semsearch.aws.search import make_search
 from semsearch.engine.bundle import BY_MODEL, BundleError
 from semsearch.engine.embedder import Embedder, TokenIds
 from semsearch.engine.hits import MOST_HITS, Hit, Mask
@@ -36,6 +35,7 @@ from semsearch.evaluation.measures import (
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.questions import Question
 from semsearch.search.executor import Executor, finish
+from semsearch.search.making import make_search
 from semsearch.search.query import Query, SearchFunction
 
 RERANK_CANDIDATES = 20  # texts that the reranker scores if a request does not say how many

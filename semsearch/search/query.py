@@ -30,17 +30,6 @@ class UnknownIdError(SearchError):
     """A search for texts like one that the corpus does not have."""
 
 
-class BackendError(ExpectedError, RuntimeError):
-    """The service that holds the texts failed; the message has its own error.
-
-    `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
-    """
-
-    def __init__(self, message: str, seconds: int | None = None) -> None:
-        super().__init__(message)
-        self.seconds = seconds
-
-
 # Fields that do not make a query refined. Every search looks at them; only group_size and facets_of, the last two, have
 # no effect without a field that does.
 PLAIN_FIELDS = (

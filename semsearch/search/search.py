@@ -1,7 +1,7 @@
 """From a query to results in three steps: prepare (columns, rows, words), embed the text, and answer.
 
 Columns, keywords and reranker are opened by the first query that needs them. Where the texts are in S3 Vectors,
-semsearch/aws/s3vectors/search.py searches.
+semsearch/search/s3vectors.py searches.
 """
 
 from collections.abc import Callable, Sequence

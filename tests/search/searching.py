@@ -4,10 +4,10 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from semsearch.aws.search import make_search
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import AnyBundle, load
 from semsearch.search.executor import Executor, Returned, finish
+from semsearch.search.making import make_search
 from semsearch.search.query import Query
 from semsearch.search.results import Found
 

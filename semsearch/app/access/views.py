@@ -6,10 +6,10 @@ from typing import Any
 
 from semsearch.app.access.binding import bound_filter
 from semsearch.app.http import HttpError
-from semsearch.aws.search import make_search
 from semsearch.engine.loading import AnyBundle, LoadedBundle, RemoteTextsError, require_texts
 from semsearch.engine.metadata.filters import FilterError
 from semsearch.search.executor import Executor
+from semsearch.search.making import make_search
 from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 

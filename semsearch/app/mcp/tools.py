@@ -21,11 +21,12 @@ from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.bundle import IndexInfo
+from semsearch.engine.errors import BackendError
 from semsearch.engine.loading import AnyBundle, LoadedBundle, require_texts
 from semsearch.engine.metadata.columns import STRING_TYPES
 from semsearch.engine.metadata.facets import count_values
 from semsearch.search.executor import Executor
-from semsearch.search.query import FLOOR, BackendError, Query, SearchError, SearchFunction
+from semsearch.search.query import FLOOR, Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes, json_text
 from semsearch.search.request import (
     RequestText,

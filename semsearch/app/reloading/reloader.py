@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.telemetry import Log
-from semsearch.aws.search import make_search
 from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, check_files, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import AnyBundle, load
 from semsearch.engine.tensors import TensorsError
 from semsearch.search.executor import Executor
+from semsearch.search.making import make_search
 from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 

@@ -29,10 +29,10 @@ from semsearch.aws.s3.fetch import fetch, without_rows
 from semsearch.aws.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
 from semsearch.aws.s3.objects import TIMEOUT, Objects, RemoteError
 from semsearch.aws.s3.published import POINTER, Pointer, parse_pointer
-from semsearch.aws.search import make_search
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import AnyBundle, load
+from semsearch.search.making import make_search
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile

@@ -7,12 +7,8 @@ from semsearch.app.routes.fields import refuse_query
 from semsearch.app.routes.replies import refuse_bytes
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
-from semsearch.search.query import (
-    BackendError,
-    SearchError,
-    SearchFunction,
-    UnknownIdError,
-)
+from semsearch.engine.errors import BackendError
+from semsearch.search.query import SearchError, SearchFunction, UnknownIdError
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest
 

@@ -13,10 +13,10 @@ from typing import Any
 from semsearch.aws.requests import CredentialsError, Service
 from semsearch.aws.s3vectors.vectors import ID_KEY, METADATA_KEY, TEXT_KEY, row_of
 from semsearch.engine.bundle import VectorsInfo
+from semsearch.engine.errors import BackendError
 from semsearch.engine.hits import DECIMALS
 from semsearch.engine.passages import Passage
 from semsearch.engine.quantization import Embeddings
-from semsearch.search.query import BackendError
 
 # maximum time between two bytes of a response; Amazon states less than one second for a cold query
 RESPONSE_SECONDS = 10.0

@@ -26,7 +26,6 @@ from semsearch.app.app import App
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.messages import OAUTH_METADATA
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key
-from semsearch.aws.search import make_search
 from semsearch.engine.bundle import VectorsInfo, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import LoadedBundle, load
@@ -34,6 +33,7 @@ from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.search.executor import Executor, finish
+from semsearch.search.making import make_search
 from semsearch.search.query import Query
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import http_api, lattice, lattice_1

@@ -14,9 +14,9 @@ from function.startup import warm_up
 from semsearch.aws.s3vectors import client as client_module
 from semsearch.aws.s3vectors.client import Page, ServiceFilter, VectorsClient
 from semsearch.engine.bundle import VectorsInfo
+from semsearch.engine.errors import BackendError
 from semsearch.engine.loading import load
 from semsearch.engine.passages import Passage
-from semsearch.search.query import BackendError
 from tests.app_fixtures import connect_app
 from tests.function.events.event_makers import http_api
 from tests.stand_ins.fixtures import BUCKET, CREDENTIALS
@@ -174,7 +174,7 @@ def test_similar_says_that_the_backend_failed(
 OURS = {
     "semsearch.aws.s3vectors",
     "semsearch.aws.s3vectors.client",
-    "semsearch.aws.s3vectors.search",
+    "semsearch.search.s3vectors",
     "semsearch.aws.requests",
 }
 SCRIPT = f"""

@@ -11,6 +11,6 @@ def make_search(bundle: AnyBundle, executor: Executor) -> SearchFunction:
     vectors = bundle.manifest.corpus.vectors
     if vectors is None:
         return BundleSearch(require_texts(bundle), executor).search
-    from semsearch.aws.s3vectors.search import RemoteSearch  # only a bundle without texts of its own needs it
+    from semsearch.search.s3vectors import RemoteSearch  # only a bundle without texts of its own needs it
 
     return RemoteSearch(bundle, vectors, executor).search
