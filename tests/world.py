@@ -48,8 +48,8 @@ from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
 from semsearch.indexing.bundles import write_manifest, write_model
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.files import save_tensors
 from semsearch.indexing.keywords import KeywordOptions
+from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.embed import Cores, embed_corpus
 from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT, write_index
 from semsearch.indexing.vectors.query_table import write_queries

@@ -18,9 +18,9 @@ from semsearch.commands.options import AS_JSON, LOOK
 from semsearch.commands.published import AMAZON, open_store
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
-from semsearch.indexing.files import find_kept
 from semsearch.indexing.make import FailedChecksError, index
 from semsearch.indexing.progress import OnProgress, ProgressLines, showing_progress
+from semsearch.indexing.replacing import find_kept
 
 EXAMPLES = """\
 Examples:

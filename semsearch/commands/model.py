@@ -10,10 +10,10 @@ from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.commands.index import as_command, options_of_index
 from semsearch.commands.summary import model_rows, print_rows
 from semsearch.engine.bundle import PASSAGES, BundleError
-from semsearch.indexing.files import replacing
 from semsearch.indexing.models import cache as models_cache
 from semsearch.indexing.models.placing import ModelChoice, RerankerChoice, place_models
 from semsearch.indexing.progress import showing_progress
+from semsearch.indexing.replacing import replacing
 
 EXAMPLES = """\
 Examples:

@@ -52,7 +52,6 @@ from semsearch.indexing.documents import Reading, Splitter, is_documents, read_d
 from semsearch.indexing.documents.document import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.errors import require_packages
-from semsearch.indexing.files import FINISHED, replacing
 from semsearch.indexing.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions, is_language, row_languages
 from semsearch.indexing.models.placing import (
     ModelChoice,
@@ -64,6 +63,7 @@ from semsearch.indexing.models.placing import (
 from semsearch.indexing.options import content_options, recalling_options
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.questions import read_questions
+from semsearch.indexing.replacing import FINISHED, replacing
 from semsearch.indexing.vectors.device import Device
 from semsearch.indexing.vectors.embed import (
     Cores,

@@ -47,8 +47,8 @@ from semsearch.engine.quantization import dequantize
 from semsearch.engine.semantic.index import Index
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import stored_values
-from semsearch.indexing.files import replacing
 from semsearch.indexing.progress import OnProgress
+from semsearch.indexing.replacing import replacing
 from semsearch.indexing.vectors.embed import group
 from semsearch.publishing.bucket import PublishError
 

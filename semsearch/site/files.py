@@ -20,7 +20,7 @@ from semsearch.engine.metadata.columns import PARTS, SECTIONS
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.errors import PackagesError
-from semsearch.indexing.files import save_tensors
+from semsearch.indexing.tensor_files import save_tensors
 
 PAGE_FOLDER = Path(semsearch.__file__).parent / "app" / "page"
 BROWSER = Path(__file__).parent / "browser"

@@ -22,8 +22,8 @@ from semsearch.engine.metadata.columns import Columns
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.engine.values import EXACT_FLOATS
-from semsearch.indexing.files import delete
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.replacing import delete
 from semsearch.indexing.vectors.floor import floors_of
 from semsearch.indexing.vectors.query_table import learn_table
 from semsearch.site.files import (

@@ -19,7 +19,7 @@ from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.engine.metadata.facets import count_values
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import DTYPES, AnyArray, TensorsError, map_tensors
-from semsearch.indexing.files import save_tensors
+from semsearch.indexing.tensor_files import save_tensors
 from semsearch.search.query import Query
 from tests.search.searching import find
 from tests.world import STORY_COLUMNS, add_table

@@ -12,7 +12,7 @@ import numpy as np
 
 from semsearch.engine.passages import PASSAGE_COLUMNS, SOURCE_TEXTS
 from semsearch.engine.tensors import AnyArray, Strings, map_tensors
-from semsearch.indexing.files import map_file, save_tensors
+from semsearch.indexing.tensor_files import map_file, save_tensors
 
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 

@@ -23,11 +23,11 @@ from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, ModelInfo, 
 from semsearch.indexing.bundles import take_model, write_model
 from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.errors import EXTRAS
-from semsearch.indexing.files import FINISHED
 from semsearch.indexing.models.calibration import CalibrationTexts, documentation_texts
 from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.source import DEFAULT_MODEL, RECIPE, Source
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.replacing import FINISHED
 from semsearch.indexing.vectors.shards import name_model
 
 MODEL_PACKAGE = "semsearch_model"  # the default model, converted: deploy/model/ makes its distribution semsearch-model

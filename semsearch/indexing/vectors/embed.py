@@ -34,8 +34,8 @@ from semsearch.engine.tensors import TensorsError, map_tensors
 from semsearch.indexing.corpus.corpus import PrefixedTexts
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources
 from semsearch.indexing.digests import Positions, digest_texts, find_digests, mark_first
-from semsearch.indexing.files import release
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.tensor_files import release
 from semsearch.indexing.vectors.shards import (
     KnownRows,
     Shard,

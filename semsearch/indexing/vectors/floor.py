@@ -24,8 +24,8 @@ from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.tensors import Array
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus.passages import stored_columns
-from semsearch.indexing.files import release
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.tensor_files import release
 from semsearch.indexing.vectors.recall import SEARCHES_AT_ONCE, sample_spans
 from semsearch.search.executor import BatchedExecutor, finish
 from semsearch.search.query import Query, SearchFunction

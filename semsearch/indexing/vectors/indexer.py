@@ -18,7 +18,6 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import NONE, column_tensors, section_tensor
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.files import release, save_tensors
 from semsearch.indexing.keywords import (
     KeywordOptions,
     heading_names,
@@ -26,6 +25,7 @@ from semsearch.indexing.keywords import (
     row_languages,
     share_of_known_words,
 )
+from semsearch.indexing.tensor_files import release, save_tensors
 from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
 from semsearch.indexing.vectors.shards import Truncated
 

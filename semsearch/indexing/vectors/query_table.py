@@ -27,8 +27,8 @@ from semsearch.engine.quantization import Codes, Embeddings
 from semsearch.engine.semantic.index import Index
 from semsearch.indexing.bundles import take, write_manifest
 from semsearch.indexing.corpus.corpus import heading_prefix
-from semsearch.indexing.files import save_tensors
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.recall import TOP_K
 
 FITTED_SPANS = 40_000  # maximum number of spans to fit to; 160,000 gained nothing on CISI

@@ -18,7 +18,7 @@ from semsearch.engine.keyword.analyzer import WORD
 from semsearch.engine.quantization import Codes, Embeddings, Scales, dequantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import Array
-from semsearch.indexing.files import release
+from semsearch.indexing.tensor_files import release
 
 SPANS, ROWS = "spans", "rows"  # the kinds of queries
 QUERIES = 250  # queries of each kind: choosing the stages for 200,000 rows takes some seconds

@@ -19,7 +19,8 @@ from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
 from semsearch.engine.quantization import Codes, Scales
 from semsearch.engine.tensors import AnyArray, Array, TensorsError, map_tensors
 from semsearch.indexing.digests import BYTES, Digests, Positions
-from semsearch.indexing.files import FINISHED, finishing, save_tensors
+from semsearch.indexing.replacing import FINISHED, finishing
+from semsearch.indexing.tensor_files import save_tensors
 
 GATHERED_AT_ONCE = 65_536  # rows in memory while they are gathered: 25 MB at 384 dimensions
 

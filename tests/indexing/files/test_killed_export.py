@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from semsearch.engine.bundle import check_bundle
-from semsearch.indexing.files import PARTIAL
+from semsearch.indexing.replacing import PARTIAL
 from semsearch.indexing.vectors import embed
 from semsearch.indexing.vectors.shards import save_shard
 from tests.command_line import Run, contents, export_texts, run, summary, write_csv

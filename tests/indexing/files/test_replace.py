@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, TOKENIZER, BundleError, check_bundle, read_manifest
-from semsearch.indexing.files import FINISHED, PARTIAL, finishing, flush_one, replacing
+from semsearch.indexing.replacing import FINISHED, PARTIAL, finishing, flush_one, replacing
 from tests.command_line import contents, names
 
 

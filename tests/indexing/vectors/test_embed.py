@@ -11,7 +11,7 @@ from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Codes, Scales, quantize
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.digests import digest_texts
-from semsearch.indexing.files import FINISHED
+from semsearch.indexing.replacing import FINISHED
 from semsearch.indexing.vectors import embed
 from semsearch.indexing.vectors.embed import Cores, embed_corpus
 from semsearch.indexing.vectors.shards import Shard, read_shards, save_shard
