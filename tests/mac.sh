@@ -98,4 +98,4 @@ cd - > /dev/null
 
 printf '\n-- the tests\n'
 make test PATHS="tests/engine tests/search tests/indexing tests/commands tests/server tests/test_client.py \
-    tests/test_client_places.py tests/test_walking.py tests/deploy/test_pin_base.py"
+    tests/test_client_places.py tests/indexing/test_walking.py tests/deploy/test_pin_base.py"

@@ -1,6 +1,6 @@
 """The settings of an operator, read from the environment.
 
-AWS's own variables are read in semsearch/aws/requests.py, and TMPDIR in semsearch/aws/s3/folders.py.
+AWS's own variables are read in semsearch/aws/credentials.py, and TMPDIR in semsearch/aws/s3/folders.py.
 """
 
 import json

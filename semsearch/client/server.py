@@ -16,7 +16,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import numpy as np
 
-from semsearch.aws.requests import LOCAL_HOSTS, CredentialSource, Endpoint, sign
+from semsearch.aws.credentials import LOCAL_HOSTS, CredentialSource
+from semsearch.aws.endpoint import Endpoint
+from semsearch.aws.signature import sign
 from semsearch.client.requests import Body, Contents, Role, ServerError, as_written
 from semsearch.engine.quantization import Embeddings
 

@@ -19,7 +19,7 @@ from semsearch.commands.places import bundle_at
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.errors import OptionError
 from semsearch.engine.metadata.boosts import read_boosts
-from semsearch.evaluation.measures import HYBRID, MEASURED_MODES, MEASURES, SEED, TITLES, figure, randomization_test
+from semsearch.evaluation.measures import HYBRID, MEASURED_MODES, MEASURES, TITLES
 from semsearch.evaluation.report import BundleComparison, Failure, JudgedText, Report, Subset, print_report
 from semsearch.evaluation.search import (
     BestHits,
@@ -31,6 +31,7 @@ from semsearch.evaluation.search import (
     open_named,
     search_all,
 )
+from semsearch.evaluation.statistics import SEED, figure, randomization_test
 from semsearch.indexing.progress import OnProgress, showing_progress
 from semsearch.indexing.questions import Question, read_log, read_questions
 

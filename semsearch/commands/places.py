@@ -13,11 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.cache import cache_folder
 from semsearch.commands.terminal import visible
 from semsearch.engine.bundle import FORMAT_VERSION, find_corpus, is_bundle
 from semsearch.engine.errors import ExpectedError
-from semsearch.walking import WalkRules, walk
+from semsearch.indexing.cache import cache_folder
+from semsearch.indexing.walking import WalkRules, walk
 
 if TYPE_CHECKING:
     from semsearch.indexing.make import IndexSummary

@@ -19,7 +19,8 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 
-from semsearch.app.children import SharedFailures, how_it_ended
+from semsearch.app.exit_codes import how_it_ended
+from semsearch.app.shared_memory import SharedFailures
 from semsearch.commands.console import TerminalConsole
 from semsearch.commands.places import FileStates, file_states, follows_symlinks, kept_index, read_states, update
 from semsearch.commands.terminal import fail, visible

@@ -1,7 +1,7 @@
 """Arrays by dtype, and memory-mapped safetensors files: opening one reads its header, using a row reads that row.
 
-The library's own reader copies whole tensors into memory, so this module reads the files. semsearch/indexing/files.py
-writes them.
+The library's own reader copies whole tensors into memory, so this module reads the files.
+semsearch/indexing/tensor_files.py writes them.
 The format: 8 bytes with the header's length (little-endian), a JSON header {name: {dtype, shape, data_offsets:
 [begin, end]}}, then the bytes; offsets count from the end of the header. Each byte belongs to one tensor, and numbers
 begin at multiples of their size, as the library writes them.

@@ -9,7 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from semsearch.engine.bundle import BY_MODEL
-from semsearch.evaluation.measures import FEWEST, MEASURES, TITLES, Advice, Figure
+from semsearch.evaluation.advice import FEWEST, Advice
+from semsearch.evaluation.measures import MEASURES, TITLES
+from semsearch.evaluation.statistics import Figure
 
 FEW_QUESTIONS = 30  # fewer than these have wide intervals
 SIGNIFICANT = 0.05  # p below it: chance alone hardly explains a difference

@@ -18,6 +18,7 @@ from semsearch.engine.quantization import Embeddings
 from semsearch.engine.rerank.reranker import Logits, Reranker
 from semsearch.engine.tensors import Array
 from semsearch.engine.values import id_of_number
+from semsearch.evaluation.advice import Advice, advise, weights_with
 from semsearch.evaluation.measures import (
     DEPTH,
     HYBRID,
@@ -26,11 +27,8 @@ from semsearch.evaluation.measures import (
     RERANKED,
     SEARCHES,
     SEMANTIC,
-    Advice,
-    advise,
     measure,
     rank,
-    weights_with,
 )
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.questions import Question

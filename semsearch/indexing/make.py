@@ -49,7 +49,7 @@ from semsearch.indexing.corpus.merging import (
 )
 from semsearch.indexing.corpus.rows import TableReader, plain_value, read_rows
 from semsearch.indexing.documents import Reading, Splitter, is_documents, read_documents
-from semsearch.indexing.documents.document import DOCUSAURUS, GITHUB
+from semsearch.indexing.documents.addresses import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions, is_language, row_languages
@@ -80,7 +80,7 @@ from semsearch.indexing.vectors.query_table import keep_table, write_table
 from semsearch.indexing.vectors.recall import sample_spans
 from semsearch.indexing.vectors.shards import KnownRows, name_model
 from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify
-from semsearch.walking import DOCUSAURUS_CONFIG, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, find_above
 
 ROWS_IN_MEMORY = "rows"  # what rows in memory are called
 

@@ -27,8 +27,8 @@ from prometheus_client.registry import Collector
 from starlette.routing import Route
 
 from semsearch.app.access.bound_filters import BoundFilters
-from semsearch.app.children import SharedFailures
 from semsearch.app.reloading.reloader import VERSION_CHARACTERS, Status
+from semsearch.app.shared_memory import SharedFailures
 from semsearch.app.telemetry import Stopwatch
 
 PREFIX = "semantic_search"

@@ -26,20 +26,9 @@ from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.replacing import delete
 from semsearch.indexing.vectors.floor import floors_of
 from semsearch.indexing.vectors.query_table import learn_table
-from semsearch.site.files import (
-    BOX,
-    CODE,
-    FOLDER,
-    RUNTIME,
-    RUNTIME_CODE,
-    SERVICE_WORKER,
-    STEMMER,
-    WASM,
-    DataFiles,
-    add_corpus,
-    installed_packages,
-    write_page,
-)
+from semsearch.site.data import FOLDER, DataFiles, add_corpus
+from semsearch.site.packages import RUNTIME, STEMMER, WASM, installed_packages
+from semsearch.site.page import BOX, CODE, RUNTIME_CODE, SERVICE_WORKER, write_page
 from semsearch.site.words import different_stems, folded_letters, read_wordpiece
 
 SCOPES = ("version", "language")  # columns whose value the box takes from its page; search.js has the same names

@@ -10,7 +10,7 @@ from typing import Any
 from semsearch.engine.bundle import TOKENIZER, BundleError, ModelInfo
 from semsearch.engine.keyword.analyzer import find_codes, find_stemmer
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.site.files import find_program
+from semsearch.site.packages import find_program
 
 STEMS = """
 const { stem } = require(process.argv[1]);

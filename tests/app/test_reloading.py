@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.app.children import Handover
 from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request
+from semsearch.app.shared_memory import Handover
 from semsearch.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish

@@ -15,7 +15,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
 
 from semsearch.aws import requests as aws
-from semsearch.aws.requests import Credentials, CredentialsError, CredentialSource, sign
+from semsearch.aws.credentials import CredentialsError, CredentialSource
+from semsearch.aws.signature import Credentials, sign
 from tests.stand_ins.http import Handler, listening
 
 NOW = datetime(2026, 11, 22, 7, 8, 9, tzinfo=UTC)

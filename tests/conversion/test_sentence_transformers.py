@@ -18,8 +18,8 @@ import pytest
 from onnx import TensorProto, helper
 from safetensors.numpy import load_file, save_file
 
+from semsearch.conversion.device import DeviceModel, find_devices
 from semsearch.conversion.graph import OPSET, add_steps, export_graph
-from semsearch.conversion.passages import DeviceModel, find_devices
 from semsearch.engine.bundle import INDEX, check_bundle
 from semsearch.engine.embedder import Embedder, TokenIds
 from semsearch.engine.quantization import Embeddings, dequantize
@@ -332,7 +332,7 @@ def test_values_that_are_not_finite_are_refused(tiny_source: Source, monkeypatch
 
 def test_without_pytorch_auto_is_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr("semsearch.conversion.passages.find_spec", lambda name: None)
+    monkeypatch.setattr("semsearch.conversion.device.find_spec", lambda name: None)
     assert find_devices("auto") == {"cpu": "cpu"}
 
 

@@ -5,16 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from semsearch.evaluation.measures import (
-    MEASURES,
-    Advice,
-    advise,
-    figure,
-    measure,
-    randomization_test,
-    rank,
-    weights_with,
-)
+from semsearch.evaluation.advice import Advice, advise, weights_with
+from semsearch.evaluation.measures import MEASURES, measure, rank
+from semsearch.evaluation.statistics import figure, randomization_test
 
 THEIRS = ("ndcg_cut_10", "recall_5", "recall_10", "recall_100")
 RUNS = 2_000

@@ -4,8 +4,10 @@ from io import StringIO
 
 from rich.console import Console
 
-from semsearch.evaluation.measures import MEASURES, Advice, Figure
+from semsearch.evaluation.advice import Advice
+from semsearch.evaluation.measures import MEASURES
 from semsearch.evaluation.report import Report, Subset, print_report
+from semsearch.evaluation.statistics import Figure
 
 
 def printed(advice: Advice, notes: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from semsearch.server.workers import ServerApp
+from semsearch.server.asgi import ServerApp
 
 BODY: Message = {"type": "http.request", "body": b"{}", "more_body": False}
 SCOPE: Scope = {"type": "http", "path": "/predict"}

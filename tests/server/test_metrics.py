@@ -8,13 +8,13 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from semsearch.app.children import SharedFailures
 from semsearch.app.reloading.reloader import Status
 from semsearch.app.settings import Settings
+from semsearch.app.shared_memory import SharedFailures
 from semsearch.engine.bundle import MANIFEST
 from semsearch.server import metrics
+from semsearch.server.asgi import ServerApp, make_app
 from semsearch.server.metrics import Metrics
-from semsearch.server.workers import ServerApp, make_app
 from tests.server.running import counted
 from tests.world import InProcess
 

@@ -18,7 +18,7 @@ from semsearch.app.settings import Settings
 from semsearch.commands.main import dispatch
 from semsearch.commands.serve import allow_open_files
 from semsearch.server import workers
-from semsearch.server.workers import make_app
+from semsearch.server.asgi import make_app
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
 

@@ -16,7 +16,7 @@ from semsearch.engine.bundle import TOKENIZER, BundleError
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.site.files import HERE, RUNTIME, STEMMER, WASM
+from semsearch.site.packages import HERE, RUNTIME, STEMMER, WASM
 from semsearch.site.site import write_site
 from tests.browser.site.world import write_site_bundle
 from tests.command_line import error_line, run

@@ -25,7 +25,7 @@ from semsearch.app.telemetry import Log
 from semsearch.engine.loading import AnyBundle
 
 if TYPE_CHECKING:
-    from semsearch.app.children import Handover  # workers of a server have one; a function has none
+    from semsearch.app.shared_memory import Handover  # workers of a server have one; a function has none
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that browsers on this machine send for its own servers
 # maximum seconds to read the body of a caller without a key, who could otherwise keep a connection

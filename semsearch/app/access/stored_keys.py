@@ -16,10 +16,11 @@ from threading import Thread
 from time import monotonic
 
 from semsearch.app.access.keys import StatedKeys
-from semsearch.app.children import SharedFailures
 from semsearch.app.settings import IN_LAMBDA, ApiKey, Settings, SettingsError, read_api_keys, read_hashes
+from semsearch.app.shared_memory import SharedFailures
 from semsearch.app.telemetry import Log, make_metrics
-from semsearch.aws.requests import CredentialsError, Service
+from semsearch.aws.credentials import CredentialsError
+from semsearch.aws.requests import Service
 from semsearch.aws.s3.objects import PAUSE, TRIES
 
 # Keys from AWS are read again after this time. The request that starts the reading is answered with the older ones, so

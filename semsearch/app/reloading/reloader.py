@@ -27,7 +27,7 @@ from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 
 if TYPE_CHECKING:
-    from semsearch.app.children import Handover  # workers of a server have one; a function has none
+    from semsearch.app.shared_memory import Handover  # workers of a server have one; a function has none
 
 BundleFiles = dict[str, tuple[int, int, int]]  # by name: inode, bytes, and nanoseconds of the last change
 

@@ -18,8 +18,11 @@ from threading import Event, Thread
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
-from semsearch.aws.requests import UNRESERVED, CredentialsError, Service, named_endpoint
+from semsearch.aws.credentials import CredentialsError
+from semsearch.aws.endpoint import named_endpoint
+from semsearch.aws.requests import Service
 from semsearch.aws.s3.published import split_s3_url
+from semsearch.aws.signature import UNRESERVED
 from semsearch.engine.bundle import BundleError
 
 TRIES = 4

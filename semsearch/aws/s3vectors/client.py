@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 
-from semsearch.aws.requests import CredentialsError, Service
+from semsearch.aws.credentials import CredentialsError
+from semsearch.aws.requests import Service
 from semsearch.aws.s3vectors.vectors import ID_KEY, METADATA_KEY, TEXT_KEY, row_of
 from semsearch.engine.bundle import VectorsInfo
 from semsearch.engine.errors import BackendError

@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
-from semsearch.walking import LINKED_OUT, WalkRules, walk
+from semsearch.indexing.walking import LINKED_OUT, WalkRules, walk
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"

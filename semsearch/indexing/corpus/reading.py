@@ -30,7 +30,7 @@ from semsearch.indexing.corpus.passages import stored_columns, writing_passages
 from semsearch.indexing.corpus.rows import NumberedRows, TableReader
 from semsearch.indexing.errors import first_line, require_packages
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.walking import WalkRules
+from semsearch.indexing.walking import WalkRules
 
 USUAL_OPTIONS = TableOptions()
 ROW_NUMBER = re.compile(r"0|[1-9][0-9]{,17}")  # an id that can be the number of a row, which has 64 bits
@@ -101,7 +101,7 @@ def read_corpus(
 
     `rows` reads rows in memory; the path is then their name in messages.
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
-    next. semsearch/walking.py says which are skipped.
+    next. semsearch/indexing/walking.py says which are skipped.
     The text column is the one named, else "text", else the only one. Several can be named, separated by commas: their
     texts are joined by line breaks, and the first one is metadata too. The id column is the one named, else "id" if
     there is one. Names are case-sensitive.

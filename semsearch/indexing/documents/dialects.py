@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from semsearch.indexing.documents.document import MKDOCS
+from semsearch.indexing.documents.addresses import MKDOCS
 from semsearch.indexing.documents.markup import Edit
 
 PERCENTS = re.compile(r"(?<![\w%{<])%%(?!%)")  # begins a comment of Obsidian

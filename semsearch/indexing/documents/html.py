@@ -10,13 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.indexing.documents.document import (
-    Block,
-    Document,
-    DocumentPart,
-    Heading,
-    code_parts,
-)
+from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, code_parts
 from semsearch.indexing.documents.pages import is_list_of_pages, page_columns, remove_chrome
 
 if TYPE_CHECKING:

@@ -14,19 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from semsearch.indexing.documents.addresses import DOCUSAURUS, OWN_ANCHORS, Slugs
 from semsearch.indexing.documents.dialects import Code, find_comments, find_edits
-from semsearch.indexing.documents.document import (
-    DOCUSAURUS,
-    OWN_ANCHORS,
-    Block,
-    Document,
-    DocumentPart,
-    Heading,
-    Slugs,
-    code_parts,
-    decode,
-    trimmed,
-)
+from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, code_parts, decode, trimmed
 from semsearch.indexing.documents.front_matter import read_front_matter
 from semsearch.indexing.documents.markup import Edit, EditedText, Markup, PlainPiece
 from semsearch.indexing.documents.mdx import find_mdx_edits, with_partials

@@ -14,7 +14,7 @@ from pathlib import Path
 from semsearch.indexing.documents.document import UnreadableError, decode
 from semsearch.indexing.documents.front_matter import read_front_matter
 from semsearch.indexing.documents.markup import Edit
-from semsearch.walking import DOCUSAURUS_CONFIG, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, find_above
 
 FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 # what can begin something that is no text: a fence, code in a line, a statement, a comment, an expression, a tag

@@ -8,7 +8,8 @@ from tokenizers import Tokenizer
 
 from semsearch.engine.bundle import ModelInfo
 from semsearch.indexing.corpus.corpus import heading_prefix
-from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, paragraphs, trimmed
+from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, trimmed
+from semsearch.indexing.documents.plain_text import paragraphs
 
 PASSAGE_TOKENS = 200
 MOST_CHARACTERS = 32  # characters of a token, at most; a text with more is divided without counting its tokens

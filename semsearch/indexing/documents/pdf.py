@@ -9,15 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from semsearch.indexing.documents.document import (
-    Block,
-    Document,
-    DocumentPart,
-    Heading,
-    NoTextError,
-    UnreadableError,
-    paragraphs,
-)
+from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, NoTextError, UnreadableError
+from semsearch.indexing.documents.plain_text import paragraphs
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
 LEAST_PAGES, LEAST_SHARE = 3, 1 / 3  # a line on at least this many pages and this share of them is a running one

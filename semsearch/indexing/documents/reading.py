@@ -18,17 +18,8 @@ from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped,
 from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_table, unknown_suffix
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
-from semsearch.indexing.documents.document import (
-    AS_FILES,
-    DOCUSAURUS,
-    HTML,
-    MARKDOWN,
-    Document,
-    NoTextError,
-    UnreadableError,
-    page_address,
-    read_plain,
-)
+from semsearch.indexing.documents.addresses import AS_FILES, DOCUSAURUS, HTML, MARKDOWN, page_address
+from semsearch.indexing.documents.document import Document, NoTextError, UnreadableError
 from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.docx import read_docx
 from semsearch.indexing.documents.front_matter import why_unlisted
@@ -39,11 +30,12 @@ from semsearch.indexing.documents.older import OlderPassages
 from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
+from semsearch.indexing.documents.plain_text import read_plain
 from semsearch.indexing.documents.rst import read_rst
 from semsearch.indexing.errors import first_line
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
 
 FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),

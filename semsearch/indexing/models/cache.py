@@ -18,9 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from semsearch.cache import cache_folder
 from semsearch.engine.bundle import MANIFEST, BundleError, Manifest, ModelInfo, read_manifest
 from semsearch.indexing.bundles import take_model, write_model
+from semsearch.indexing.cache import cache_folder
 from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.errors import EXTRAS
 from semsearch.indexing.models.calibration import CalibrationTexts, documentation_texts

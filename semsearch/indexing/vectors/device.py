@@ -1,6 +1,6 @@
 """Embed passages with the float model on devices that PyTorch knows: GPUs, or the processor in float32.
 
-Each device has a worker, a process of its own that runs semsearch/conversion/passages.py and imports PyTorch. Token ids
+Each device has a worker, a process of its own that runs semsearch/conversion/device.py and imports PyTorch. Token ids
 go to it, and unit embeddings come back. While the devices embed a shard, this process tokenizes the next one.
 """
 
@@ -42,7 +42,7 @@ TOKENS_PER_DEVICE_BATCH = {"cuda": 262_144, "mps": 32_768, "cpu": 4_096}
 # Maximum texts and characters of a shard on a GPU. Texts are sorted by length within a shard, so a large one has little
 # padding in its batches.
 SHARD_TEXTS, SHARD_CHARACTERS = 65_536, 8_000_000
-WORK = "semsearch.conversion.passages:work"  # a name, because this package never imports the conversion
+WORK = "semsearch.conversion.device:work"  # a name, because this package never imports the conversion
 
 
 class Device(PassageEmbedder):

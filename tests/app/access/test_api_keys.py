@@ -21,8 +21,8 @@ from semsearch.app.access.binding import bound_filter
 from semsearch.app.access.keys import check_listener, find_key
 from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
-from semsearch.app.children import Handover
 from semsearch.app.settings import ApiKey, Settings, SettingsError, encode_filter, hash_key, read_settings
+from semsearch.app.shared_memory import Handover
 from semsearch.commands.main import dispatch
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import MAKERS

@@ -15,7 +15,7 @@ from semsearch.app.routes import status
 from semsearch.app.settings import Settings
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
-from semsearch.server.workers import make_app
+from semsearch.server.asgi import make_app
 from tests.function.events.event_makers import http_api
 
 HEALTH: dict[str, Any] = http_api("GET", "/health", None)

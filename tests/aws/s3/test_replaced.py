@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from semsearch.app.children import Handover
 from semsearch.app.reloading.s3 import BundleReloader
+from semsearch.app.shared_memory import Handover
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask, fetched
 from tests.aws.s3.test_removed import GOOSE, ids

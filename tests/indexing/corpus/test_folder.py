@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.indexing.corpus.corpus import Skipped
-from semsearch.walking import DOTTED, LINKED_OUT, REPEATED, UNDERSCORED
+from semsearch.indexing.walking import DOTTED, LINKED_OUT, REPEATED, UNDERSCORED
 from tests.indexing.corpus.files import complaint, read_corpus, write, write_parquet
 
 

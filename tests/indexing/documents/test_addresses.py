@@ -2,7 +2,7 @@
 
 import pytest
 
-from semsearch.indexing.documents.document import Slugs, page_address
+from semsearch.indexing.documents.addresses import Slugs, page_address
 
 # made with github-slugger 2.0, with slugify and unique of markdown.extensions.toc, and with docutils.nodes.make_id
 ANCHORS = [

@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch.indexing.corpus.corpus import PREFIX_CHARACTERS, PrefixedTexts, heading_prefix
-from semsearch.indexing.documents.document import Block, Heading, read_plain
+from semsearch.indexing.documents.document import Block, Heading
 from semsearch.indexing.documents.html import read_html_text
 from semsearch.indexing.documents.markdown import read_markdown
 from semsearch.indexing.documents.passages import Splitter, divide
+from semsearch.indexing.documents.plain_text import read_plain
 
 TOKENS = 24
 WORDS = st.sampled_from(["alpha", "beta.", "`gamma`", "Ωmega", "東京", "*d*", "<b>x</b>", "|", "1-2", "x" * 90])

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save, save_file
 
 from semsearch.engine.tensors import DTYPES, map_tensors
-from semsearch.indexing import files as tensor_file
+from semsearch.indexing import tensor_files as tensor_file
 from semsearch.indexing.tensor_files import COPIED_AT_ONCE, map_file, release, save_tensors
 from tests.indexing.memory import peak_of
 from tests.project import needs_linux

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.walking import BUILT, DOTTED, UNDERSCORED, WalkRules, walk
+from semsearch.indexing.walking import BUILT, DOTTED, UNDERSCORED, WalkRules, walk
 
 
 def write_all(folder: Path, files: dict[str, str]) -> None:

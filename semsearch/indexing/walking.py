@@ -1,6 +1,6 @@
 """Which entries of a folder are read: rules of ignore files, packages, build output, underscores, and links.
 
-A search of a folder whose files have not changed uses these rules too, so this module imports nothing of
+A search of a folder whose files have not changed uses these rules too, so this module imports no other one of
 `semsearch.indexing`.
 Left out: git's own list of excluded files, .git/info/exclude, and the one of a user.
 """

@@ -1,9 +1,7 @@
-"""How a child process ended, and memory that processes share: failures, and what a worker leaves to the next one."""
+"""Memory that processes share: the failures of one, and what a worker leaves to the next one."""
 
 import mmap
-import signal
 import struct
-from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
@@ -14,15 +12,6 @@ ERROR_BYTES = 1_000  # maximum length of an error that is shared; the rest of a 
 # only for what is written.
 HANDOVER_BYTES = 16_000_000
 HANDOVER_HEAD = struct.Struct("=Q32s")  # the length of the content and its SHA-256
-
-
-def how_it_ended(code: int | None) -> str:
-    """Return how a child process ended, by its exit code: a signal is named."""
-    if code is None or code >= 0:
-        return f"ended with exit code {code}"
-    with suppress(ValueError):
-        return f"was ended by the signal {signal.Signals(-code).name}"
-    return f"was ended by signal {-code}"
 
 
 class SharedFailures:

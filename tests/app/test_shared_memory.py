@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from semsearch.app.children import Handover
+from semsearch.app.shared_memory import Handover
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # Python 3.12 and newer
