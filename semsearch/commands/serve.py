@@ -112,8 +112,8 @@ def serve(
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
         from semsearch.app.access.keys import accepted_hosts, check_listener
-        from semsearch.server import asgi
         from semsearch.server import workers as server
+        from semsearch.server.asgi import make_app
 
         workers = _processes(workers, can_fork=server.CAN_FORK)
         try:
@@ -133,7 +133,7 @@ def serve(
         check_listener(address, settings, open)
         settings = replace(settings, allowed_hosts=accepted_hosts(address, settings))
         with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
-            app = asgi.make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify)
+            app = make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify)
         if watching is not None:
             watching.report = app.log_failed_update
         allow_open_files()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from semsearch import index
-from semsearch.conversion import device
+from semsearch.conversion import device as worker
 from semsearch.engine.bundle import BY_CORES, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import take_model
@@ -47,7 +47,7 @@ class WorkerHere:
 @pytest.fixture
 def quick_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "Worker", WorkerHere)
-    monkeypatch.setattr(device, "_opened", {})
+    monkeypatch.setattr(worker, "_opened", {})
 
 
 def rows_of(corpus: Corpus, begin: int = 0, end: int = 60) -> list[dict[str, Any]]:
