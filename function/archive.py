@@ -1,8 +1,9 @@
 """Import compiled modules from one file, which `function/image/build_archive.py` writes while an image is built.
 
-Python looks for each module in several folders and opens a file for it: some four hundred files in a cold start. One
-mapped file is read in one pass. That saves most where the files of an image are loaded when they are first read, as in
-Lambda. Some archived modules replace libraries' modules that take long to import and that no request needs.
+Python looks for each module in several folders and opens a file for it: some four hundred files in a cold start. The
+archive is one file, which is read in one pass. This saves most in Lambda, which loads the files of an image when they
+are first read. Some archived modules are stubs: they replace modules of libraries that take long to import and that no
+request needs.
 
     8 bytes     length of the head, little-endian
     head        marshal: Python's version, the folder of the packages, the names of their *.dist-info folders, which

@@ -85,8 +85,8 @@ class Settings:
     api_keys: tuple[ApiKey, ...] = ()  # from API_KEYS, API_KEYS_FILE and API_KEY_HASHES; a request needs one
     api_keys_arn: str = ""  # what has further ones: a secret in Secrets Manager, or a parameter in Systems Manager
     jwt_filter: str = ""  # CLAIM=COLUMN: a request finds only texts whose column has the value of its token's claim
-    # s3://BUCKET/PREFIX if BUNDLE_DIR is such an address. Then bundle_dir is LOCAL_BUNDLE_DIR, whose model is linked
-    # instead of fetched if it is the same.
+    # The address s3://BUCKET/PREFIX if BUNDLE_DIR is one. Then bundle_dir is LOCAL_BUNDLE_DIR: a bundle whose model is
+    # linked instead of fetched, if both have the same model.
     bundle_url: str = ""
     log_queries: bool = False  # whether the log has the text of each query
     bundle_poll_seconds: int = DEFAULT_POLL_SECONDS

@@ -67,7 +67,7 @@ class ModelInfo:
     quantization: str
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see semsearch/conversion/convert.py
     full_dim: int | None = None  # dimensions of the model's own embeddings, if the bundle keeps only the first `dim`
-    documents: str = ""  # name (`name_model`) of another model, which embeds passages; "" if this one does
+    documents: str = ""  # name (`name_model`) of the model that embeds passages; "" if it is the model of queries
     unused_prompts: list[str] = field(default_factory=list)  # names of prompts in the model's files that no role has
     # the similarity that the model was trained for, such as "dot", if it orders texts differently from the cosine; None
     # also in bundles of older versions, which did not store it
@@ -145,7 +145,7 @@ class FloorInfo:
     """The score of a best hit below which nothing relevant was found, for one mode: see indexing/vectors/floor.py."""
 
     score: float | None  # None if no score separates questions that the texts answer from others
-    kept: float  # share (0 to 1) of questions from the texts themselves whose best hit reaches the measured score
+    kept: float  # share of the questions made from the texts, 0 to 1, whose best hit reaches the score
 
 
 JSON_NAMES = {"source": "corpus"}  # fields of IndexInfo that the JSON calls something else

@@ -14,7 +14,8 @@ Mask = Array[np.bool_]  # (rows,): the rows that a search may return
 MOST_HITS = 100  # maximum results of one request
 DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 SAMPLE = 1_024  # values that a threshold is guessed from
-# The guess should let this many times `count` values pass, so that too few pass only rarely.
+# A threshold is guessed so that about SURPLUS * count values pass it. With a smaller factor, a guess would often let
+# fewer than `count` pass, and would have to be repeated.
 SURPLUS = 1.25
 
 

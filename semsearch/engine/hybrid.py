@@ -39,9 +39,9 @@ def fuse(
 
     The `parts` are the cosine to the query, "semantic", and the BM25 score, "keyword".
 
-    query is (dim,) float32 of unit length. exact finds the top_k of all rows, not only of those that the two searches
-    add. rough lets them add fewer for more than MOST_HITS rows. allowed is (rows,) bool: only rows where it is true are
-    returned; None means the rows that `matches` allows. A mask changes no score.
+    query is (dim,) float32 of unit length. The candidates are the best rows of the search by meaning and of that by
+    words; with `exact`, all rows are. `rough` takes fewer candidates if top_k is above MOST_HITS. allowed is (rows,)
+    bool: only rows where it is true are returned; None means the rows that `matches` allows. A mask changes no score.
     """
     within = matches if allowed is None else matches.within(allowed)
     count = max(FUSED_CANDIDATES, top_k if rough else 2 * top_k)

@@ -41,7 +41,7 @@ class AnyBundle:
     manifest: Manifest
     embedder: Embedder
     folder: Path
-    table: QueryTable | None = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
+    table: QueryTable | None = field(default=None, kw_only=True)  # embeds queries; None if the embedder does
     made: str = field(default="", kw_only=True)  # when the index was made, such as 2026-11-27T10:00:00Z: see `load`
 
     @property
@@ -87,10 +87,10 @@ class LoadedBundle(AnyBundle):
         return self.whole is not None
 
     def view(self, condition: dict[str, Any]) -> Self:
-        """Return the bundle as if it had only the texts that a filter keeps: nothing it finds depends on the others.
+        """Return a bundle that finds only the texts that a filter keeps. The other texts change no result.
 
-        Only the average length of a text in BM25 and the manifest are those of the whole bundle. Raises FilterError as
-        `allowed_rows` does.
+        There are two exceptions: the average length of a text in BM25, and the manifest, are those of the whole bundle.
+        Raises FilterError as `allowed_rows` does.
         """
         from semsearch.engine.metadata.filters import allowed_rows  # only a caller with a filter needs it
 

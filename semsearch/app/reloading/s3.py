@@ -58,7 +58,7 @@ class BundleReloader(Reloader):
     """Fetches and opens the bundle that the pointer names, at the start and each time that the pointer changes."""
 
     served: PublishedBundle
-    _fetched: tuple[Pointer, SharedFolder, Embedder | None]  # set by `fetch`; the model is None if it is not open yet
+    _fetched: tuple[Pointer, SharedFolder, Embedder | None]  # from `fetch`; None: no model is open yet
 
     def __init__(self, settings: Settings, environment: Mapping[str, str], *, by_requests: bool) -> None:
         """Poll the `bundle_url` of the settings every `bundle_poll_seconds`, started by_requests or by a thread.

@@ -16,9 +16,9 @@ twice that error of the last hit are scored as in step 3.
 Up to FEW_HITS, no stage depends on the number of hits, and each stage prefers the earlier of two equal rows. So a
 search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
-A search can be limited to some rows, the allowed ones. If they are few, only they are compared. If the excluded rows
-are those that are most like the query, the next ones differ by less than the signs can tell: then the allowed rows are
-scanned exactly. simsimd computes the products, with the widest instructions of the CPU.
+A search can be limited to some rows, the allowed ones. If they are few, only they are compared. Signs cannot rank the
+allowed rows if the rows most like the query are excluded, because the others differ too little. Then the allowed rows
+are scanned exactly. simsimd computes the products, with the widest instructions of the CPU.
 
 The bits of a row are 64-bit words. They are stored word by word, the first words of all rows, then their second words:
 a scan of rows stored so takes half the time of one row by row.

@@ -35,7 +35,8 @@ PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch
 # Raise it with every change of the code after which a model is converted to other bytes.
 # tests/conversion/test_convert.py finds a change after which it was not raised.
 CONVERSION_VERSION = 1
-DOCUMENTS_MODEL = "documents"  # in a converted model and an unfinished bundle: the folder of the model for passages
+# Name of a folder in a converted model and in an unfinished bundle: it has the model for passages, if that is another.
+DOCUMENTS_MODEL = "documents"
 
 
 def models_folder() -> Path:

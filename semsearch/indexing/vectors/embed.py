@@ -211,7 +211,7 @@ def embed_corpus(
 
 
 def _used(known: Sequence[KnownRows], places: Positions) -> Iterator[KnownRows]:
-    """Yield those of the known rows that are at one of the places of all of them, joined."""
+    """Yield the sources of known rows from which a row is taken; places are rows of all sources, joined."""
     ends = np.cumsum([len(rows.digests) for rows in known])
     for number in np.unique(np.searchsorted(ends, places, side="right")):
         yield known[number]

@@ -1,8 +1,8 @@
 """The floor: the score of a best hit below which nothing relevant was found, measured for each mode of a search.
 
-It is the score that the best hits of 95 of 100 questions about other fields do not reach. other_fields.txt has the
-questions, 9 about each of 20 fields of everyday life. An index can be about some of these fields, so fields whose
-questions come much closer than those of the others are left out.
+It is measured with questions that the texts cannot answer: for 95 of 100, the best hit has a lower score than the
+floor. other_fields.txt has the questions, 9 about each of 20 fields of everyday life. The texts can be about some of
+these fields, so a field is left out if its questions get much higher scores than those of the others.
 
 The questions are written as people ask. Spans of Python's documentation, another choice, share words with texts about
 any software: with them, the floor of this project's documentation lost 10 of 50 questions that it answers, and 0 with

@@ -100,7 +100,9 @@ def join_digests(known: Sequence[KnownRows]) -> Digests:
 
 
 def gather_rows(known: Sequence[KnownRows], places: Positions, dim: int, folder: Path) -> tuple[Codes, Scales]:
-    """Return the rows at these places of all known rows, joined: codes (n, dim) int8, scales (n,) float32.
+    """Return copies of known rows: codes (n, dim) int8, scales (n,) float32.
+
+    places (n,) are numbers of rows in all of `known` together: the rows of the first, then those of the next.
 
     The codes are memory-mapped from a temporary file without a name in the folder: its space on the disk is free again
     when they are no longer used.

@@ -1,1 +1,1 @@
-"""Routes for the clients of others: OpenAI's, text-embeddings-inference's and MCP's. Imported when needed."""
+"""Routes for clients of other products: OpenAI's, text-embeddings-inference's, and those of rerankers."""
