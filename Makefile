@@ -56,13 +56,13 @@ PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 test: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) $(PATHS)
 
-test-slow: $(VENV)/installed
+test-slow: $(VENV)/installed test-thorough
 	$(BIN)/python -m pytest $(PARALLEL) -m slow $(PATHS)
 
 test-thorough: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) -m "hypothesis and not slow" --hypothesis-profile=thorough $(PATHS)
 
-test-all: test test-slow test-thorough
+test-all: test test-slow
 
 check: $(VENV)/checks
 	$(BIN)/ruff format --check .

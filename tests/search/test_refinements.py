@@ -77,9 +77,14 @@ def search(**fields: Any) -> Found:
     return find(bundle, Query(**fields))
 
 
+@cache
+def _ranked(fields: str) -> list[dict[str, Any]]:
+    return search(num_results=ROWS, **json.loads(fields)).results
+
+
 def ranked(**fields: Any) -> list[dict[str, Any]]:
-    """Return every text that a plain query finds."""
-    return search(num_results=ROWS, **fields).results
+    """Return every text that a plain query finds. The queries of a property repeat, so each is searched once."""
+    return list(_ranked(json.dumps(fields)))
 
 
 def value_of(row: int, name: str) -> Any:
