@@ -131,4 +131,6 @@ def merge(parts: Path, checkout: Path, folder: Path) -> None:
     for part in parts.glob("tests-*.json"):
         for kind, values in json.loads(part.read_text(encoding="utf-8")).items():
             found[kind] |= values
+    if not found["tests"]:
+        raise SystemExit("coverage did not start in the tests' processes; expected its .pth file in this environment")
     (folder / "tests.json").write_text(json.dumps(found), encoding="utf-8")
