@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 from semsearch.conversion.reranker import (
+    calibration_pairs,
     check_pairs,
     export_rerank_graph,
     export_reranker,
@@ -90,6 +91,15 @@ def open_reranker(source: Source, folder: Path, graph: Path) -> Reranker:
 
 def score(reranker: Reranker, pairs: list[tuple[str, str]]) -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.array([reranker.score(reranker.tokenize_pairs(query, [text]))[0] for query, text in pairs])
+
+
+def test_half_of_the_pairs_that_choose_the_8_bit_steps_are_a_text_with_its_own_beginning(
+    make: Make, tmp_path: Path
+) -> None:
+    reranker = open_exact(read_cross_encoder(make(), "bert"), tmp_path)
+    texts = ["a fox", "a raven", "a hare"]
+    expected = [("a fox", "a fox"), ("a hare", "a raven"), ("a hare", "a hare")]
+    assert calibration_pairs(reranker, texts) == [reranker.tokenize_pairs(query, [text])[0] for query, text in expected]
 
 
 @pytest.mark.parametrize(

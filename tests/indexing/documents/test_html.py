@@ -24,6 +24,10 @@ CASES = {
         f"<article><header><h1 id=a>A</h1></header><p>{WORDS}</article>",
         [(("A",), "a", WORDS)],
     ),
+    "the anchor of a group of headings": (
+        f"<hgroup id=a><h1>A</h1><p>what it is</p></hgroup><p>{WORDS}",
+        [(("A",), "a", f"what it is\n\n{WORDS}")],
+    ),
     "what authors mark": (
         f"<main>menu<div data-search-body><h1 id=a>A</h1><p>{WORDS}<p data-search-ignore>{WORDS}</div></main>",
         [(("A",), "a", WORDS)],
