@@ -54,9 +54,8 @@ def _dtype_name(name: str, tensor: AnyArray) -> str:
 
 def map_file(file: IO[bytes]) -> AnyArray:
     """Return the bytes of an open file, (n,) uint8, memory-mapped: they stay readable when the file is closed."""
-    if not file.seek(0, 2):
+    if not file.seek(0, 2):  # seek writes what is buffered
         return np.empty(0, np.uint8)
-    file.flush()
     return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 

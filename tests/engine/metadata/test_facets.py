@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.engine.metadata.facets import MOST_RANGES, count_values, sort_rows
+from semsearch.engine.tensors import TensorsError
 from tests.bundle_files import column_of
 from tests.engine.metadata.test_filters import DATES, comparable
 
@@ -132,6 +134,15 @@ def test_the_borders_of_ranges_are_round(name: str) -> None:
     kind, values, borders = BORDERS[name]
     found = count_values(column_of(values, kind), None)
     assert [(each.get("from"), each.get("to")) for each in found if "value" not in each] == list(pairwise(borders))
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_ranges_of_dates_that_no_document_can_have_are_refused(place: int) -> None:
+    column = column_of([moment(day) for day in range(500)], "date")
+    values = np.array(column.values)
+    values[place] = (-1 if place == 0 else 1) * 2**62
+    with pytest.raises(TensorsError, match="expected the years 1 to 9999"):
+        count_values(replace(column, values=values), None)
 
 
 @pytest.mark.promise("facets")

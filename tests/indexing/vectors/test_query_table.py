@@ -33,6 +33,7 @@ def test_spans_have_all_lengths_and_come_from_texts_and_headings(tmp_path: Path)
     metadata = [json.dumps({"title": f"Title {row}", "headings": ["One", "Two"]}) for row in range(50)]
     write_passages(tmp_path / PASSAGES, texts, [str(row) for row in range(50)], metadata)
     spans = draw_spans(Passages(tmp_path / PASSAGES), 2_000)
+    assert len(spans) == 2_000
     headings = [span for span in spans if span.startswith("Title ")]
     assert 100 < len(headings) < 300
     assert headings[0].endswith("> One > Two")
