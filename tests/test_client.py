@@ -28,6 +28,7 @@ from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
 from semsearch.client.requests import SearchOptions
 from semsearch.engine.bundle import MANIFEST, read_manifest
+from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest
@@ -340,6 +341,15 @@ def test_several_texts_find_what_each_finds_alone(either: Search) -> None:
     unknown: Any = {"topk": 3}
     with pytest.raises(TypeError, match="topk"):
         either.search_many(["a"], **unknown)
+
+
+def test_words_alone_are_not_embedded(local: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["the baker", "an angry goose"]
+    expected = local.search_many(texts, mode="keyword")
+    embedded: list[object] = []
+    monkeypatch.setattr(Embedder, "embed", lambda self, tokens, run: embedded.extend(tokens) or [])
+    assert local.search_many(texts, mode="keyword") == expected
+    assert not embedded
 
 
 def test_a_search_without_arguments_lists_the_texts(either: Search) -> None:

@@ -93,6 +93,13 @@ def score(reranker: Reranker, pairs: list[tuple[str, str]]) -> np.ndarray[Any, n
     return np.array([reranker.score(reranker.tokenize_pairs(query, [text]))[0] for query, text in pairs])
 
 
+def test_of_two_labels_the_difference_is_compared(make: Make, tmp_path: Path) -> None:
+    source = read_cross_encoder(make("bert", 2), "two labels")
+    original = run_original_pairs(source)
+    assert original.std() > 20 * LARGEST_DIFFERENCE
+    check_pairs(source, original, open_exact(source, tmp_path))
+
+
 def test_half_of_the_pairs_that_choose_the_8_bit_steps_are_a_text_with_its_own_beginning(
     make: Make, tmp_path: Path
 ) -> None:

@@ -112,6 +112,8 @@ PAGES = {
     "versioned_docs/version-1.0/a.md": ({}, "docs/1.0/a", "", "1.0"),
     "i18n/de/docusaurus-plugin-content-docs/current/a.md": ({}, "de/docs/next/a", "de", "current"),
     "i18n/de/docusaurus-plugin-content-docs/version-1.0/a.md": ({}, "de/docs/1.0/a", "de", "1.0"),
+    "i18n/de/docusaurus-plugin-content-docs/a.md": ({}, "de/docs/a", "de", ""),
+    "versioned_docs/a.md": ({}, "versioned_docs/a", "", ""),
     "blog/2026-01-02-news.md": ({}, "blog/2026/01/02/news", "", ""),
     "blog/2026-01-02-news/index.mdx": ({"slug": "news"}, "blog/news", "", ""),
     "docs/2024/1.md": ({}, "docs/next/2024/1", "", "current"),
