@@ -128,6 +128,19 @@ def test_documents_are_measured_by_a_column_of_their_passages(bundle: Path, tmp_
     assert evaluate_json(bundle, "--questions", by_number, "--group-by", "chapter")["questions"] == str(by_number)
 
 
+def test_of_a_question_that_fails_the_text_with_the_highest_grade_is_displayed_first(
+    bundle: Path, tmp_path: Path
+) -> None:
+    relevant = {"story-001": 1, "story-002": 3, "story-003": 2}
+    path = write_questions(tmp_path, [{"query": "nothing of this", "relevant": relevant}])
+    (failure,) = evaluate_json(bundle, "--questions", path)["failures"]
+    assert [(text["id"], text["grade"]) for text in failure["relevant"]] == [
+        ("story-002", 3),
+        ("story-003", 2),
+        ("story-001", 1),
+    ]
+
+
 def test_a_filter_measures_requests_that_have_it(bundle: Path, questions: Path) -> None:
     condition = {"chapter": {"$lt": 5}}
     report = evaluate_json(bundle, "--questions", questions, "--filter", json.dumps(condition))

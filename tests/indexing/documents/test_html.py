@@ -1,11 +1,13 @@
 """HTML and pages that generators build: what is text, which of them are pages, their ids, languages and versions."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from semsearch.engine.bundle import read_manifest
 from semsearch.indexing.documents.html import read_html_text
+from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import copied_page
 from tests.command_line import run, summary
 from tests.indexing.documents.files import ReadPassages
@@ -67,6 +69,15 @@ def test_a_long_table_is_divided_at_rows(passages: ReadPassages) -> None:
     found = passages(f"<table><tr><th>name<th>use{rows}</table>", 30, ".html")
     assert [each.table for each in found] == ["", *["name | use"] * (len(found) - 1)]
     assert "\n".join(each.text for each in found).count("\n") == 9
+
+
+def test_rows_and_the_header_of_their_table_fit_in_a_passage(
+    passages: ReadPassages, make_splitter: Callable[..., Splitter]
+) -> None:
+    rows = "".join(f"<tr><td>n{row}<td>one two three four five" for row in range(9))
+    found = passages(f"<table><tr><th>the name of it<th>what it is used for{rows}</table>", 40, ".html")
+    assert len(found) > 1
+    assert all(make_splitter(40).count(f"{each.table}\n{each.text}") <= 40 for each in found)
 
 
 def test_the_title_is_the_first_heading_or_the_one_of_the_head() -> None:

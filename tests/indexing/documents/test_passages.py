@@ -50,11 +50,11 @@ FLOW = st.recursive(
     ),
     max_leaves=12,
 )
-THOROUGH = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @given(text=MARKDOWN, overlap=st.sampled_from([0, 5]))
-@THOROUGH
+@in_one_folder
 def test_passages_of_markdown(text: str, overlap: int, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     (tmp_path / "page.md").write_bytes(text.encode())
     document = read_markdown(tmp_path / "page.md", "github")
@@ -80,7 +80,7 @@ def test_passages_of_markdown(text: str, overlap: int, tmp_path: Path, make_spli
 
 
 @given(text=st.text(st.sampled_from("ab. \n\f東"), max_size=200), tokens=st.integers(1, 9))
-@THOROUGH
+@in_one_folder
 def test_passages_of_plain_text(text: str, tokens: int, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     (tmp_path / "page.txt").write_bytes(text.encode())
     splitter = make_splitter(tokens)
@@ -123,7 +123,7 @@ def test_the_path_of_headings_is_embedded_before_a_text(metadata: dict[str, obje
 
 
 @given(pieces=st.lists(FLOW, max_size=4))
-@THOROUGH
+@in_one_folder
 def test_all_words_of_pages_are_found_and_none_glued(pieces: list[str], make_splitter: Callable[..., Splitter]) -> None:
     numbers = count()
     page = re.sub("W", lambda _: f"w{next(numbers)}", "<hr>".join(pieces))
