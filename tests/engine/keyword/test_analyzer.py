@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.engine.keyword.analyzer import (
+    LONGEST_NAME,
     LONGEST_STEMMED,
     MOST_MARKS,
     find_codes,
+    find_heading,
     find_stemmer,
     join_code,
     names_in,
@@ -140,3 +142,18 @@ def test_characters_that_become_many_are_read_whole_in_a_short_text_and_in_part_
     ligature = "\ufdfa"  # four words of 18 characters
     assert len(split_terms(f"{ligature} " * 50)) == 200
     assert len(split_terms(f"{ligature} " * 10_000)) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("C", "c"),
+        ("(Installing   It)!", "installing it"),
+        ("?!", None),
+        ("", None),
+        ("a" * LONGEST_NAME, "a" * LONGEST_NAME),
+        ("a" * (LONGEST_NAME + 1), None),
+    ],
+)
+def test_a_heading_has_one_character_or_more_and_is_not_too_long(text: str, heading: str | None) -> None:
+    assert find_heading(text) == heading

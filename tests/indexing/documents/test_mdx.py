@@ -99,6 +99,11 @@ def test_broken_mdx_keeps_its_text(piece: str, passages: ReadPassages) -> None:
     assert first.text.startswith("word")
 
 
+def test_text_after_a_tag_without_content_is_no_code_by_indentation(passages: ReadPassages) -> None:
+    (found,) = passages("<div>\n  <p>\n      one\n      <br/>\n\n      two *three*\n  </p>\n</div>\n", 400, ".mdx")
+    assert found.text.endswith("two three")
+
+
 PAGES = {
     "docs/intro.md": ({}, "docs/next/intro", "", "current"),
     "docs/01-guide/02_setup.mdx": ({}, "docs/next/guide/setup", "", "current"),
