@@ -12,10 +12,12 @@ import jsonschema_rs
 import pytest
 
 from semsearch.app.mcp.messages import ISSUER_VARIABLE, OAUTH_METADATA
-from semsearch.app.mcp.tools import OFFERED, tool_name
-from semsearch.engine.bundle import Manifest, read_manifest
+from semsearch.app.mcp.tools import OFFERED, input_schema, tool_name
+from semsearch.engine.bundle import Manifest, RerankInfo, read_manifest
+from semsearch.engine.loading import load
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
+from semsearch.search.request import SimilarRequest
 from semsearch.version import VERSION
 from tests.function.events.event_makers import function_url, http_api, load_balancer, rest_api
 from tests.world import add_floor, write_bundle
@@ -453,3 +455,10 @@ def test_clients_learn_who_issues_tokens_from_the_api_and_never_from_a_caller(
     for others in (load_balancer, function_url):
         assert answer(others("GET", url, None))["statusCode"] == 404
     assert client.get(url, headers=evil).status_code == 404
+
+
+def test_the_reranker_of_a_corpus_is_offered_as_an_object(bundle: Path) -> None:
+    loaded = load(bundle)
+    manifest = replace(loaded.manifest, rerank=RerankInfo("tiny", None, "0" * 64, 64, 0.5, "none"))
+    offered = input_schema(replace(loaded, manifest=manifest))["properties"]["rerank"]
+    assert offered == {"type": "object", "description": SimilarRequest.model_fields["rerank"].description}
