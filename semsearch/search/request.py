@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 from pydantic_core import PydanticCustomError
 
 from semsearch.engine.hits import MOST_HITS
-from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query
+from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, query_with
 
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 MOST_WITHOUT = 20  # maximum texts of `without`
@@ -198,11 +198,9 @@ class SimilarRequest(StrictRequest):
     )
 
     def query(self) -> Query:
-        """Return the request as the search takes it."""
+        """Return the request as the search takes it. Its fields have the same names."""
         rerank = None if self.rerank is None else self.rerank.candidates
-        return Query(
-            **dict(self) | {"rerank": rerank, "facets": tuple(self.facets), "without": tuple(self.without)}
-        )  # their fields have the same names
+        return query_with(dict(self) | {"rerank": rerank})
 
 
 def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:

@@ -13,11 +13,10 @@ from semsearch.engine.hits import MOST_HITS, Hit
 from semsearch.engine.loading import AnyBundle
 from semsearch.engine.passages import Passage
 from semsearch.search.executor import Executor
-from semsearch.search.query import FLOOR, LONGEST_FOUND, Lap, Query, SearchError, filter_error
+from semsearch.search.query import FLOOR, LONGEST_FOUND, NEED_TEXTS, Lap, Query, SearchError, filter_error
 from semsearch.search.results import Found, show_hit
 from semsearch.search.search import Embedded, embed_text, floor_of
 
-NEED_TEXTS = ("id", "sort", "facets", "boost", "without", "rerank")  # fields that need the texts in the bundle
 THERE = "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
 
 
