@@ -49,7 +49,23 @@ SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
 DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
 # columns of documents that no caller chooses by: places in them and free text
 UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
-OFFERED = ("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank")
+# fields of /similar that the corpus's own tool offers; rerank and min_score only if the corpus has what they need
+OFFERED = (
+    *("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank", "min_score"),
+)
+NOT_OFFERED = {  # the other fields, and why an agent needs no description of them
+    "prefix": "for a text that is still being typed",
+    "exact": "for comparisons: slower, and nearly the same results",
+    "include": "an agent reads the text and the metadata",
+    "group_size": "the default is enough",
+    "facets_of": "the default counts what a filter can find",
+    "highlights": "marks for eyes",
+    "fusion_weight": "the index has a measured one",
+    "correct": "the default helps",
+    "without": "an agent leaves out results itself, or writes a filter",
+    "queries": "the corpus's owner has chosen",
+    "boost": "the corpus's owner has chosen",
+}
 FILTER = (
     'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
     "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
@@ -245,12 +261,15 @@ def _frequent_values(bundle: LoadedBundle, name: str, kind: str) -> str:
 def input_schema(bundle: AnyBundle) -> Object:
     """Return the JSON Schema of a call: that of a request to /similar, with what agents use and this corpus has."""
     stated = SimilarRequest.model_json_schema()["properties"]
-    names = [name for name in OFFERED if name != "rerank" or bundle.manifest.rerank is not None]
-    properties = {name: _brief(stated[name]) for name in names}
+    is_there = {
+        "rerank": bundle.manifest.rerank is not None,
+        "min_score": floor_score(bundle.manifest.corpus) is not None,
+    }
+    properties = {name: _brief(stated[name]) for name in OFFERED if is_there.get(name, True)}
     properties["filter"] = {"type": "object", "description": FILTER}
     if bundle.manifest.corpus.keywords is None:
         properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
-    if floor_score(bundle.manifest.corpus) is not None:
+    if "min_score" in properties:
         properties["min_score"] = {"enum": [FLOOR], "description": MIN_SCORE}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
