@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -26,10 +27,11 @@ from semsearch import ColumnSummary, Hit, Hits, Search, index
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
-from semsearch.client.requests import SearchOptions
+from semsearch.client.search import SearchOptions
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
+from semsearch.search.query import Query
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 from tests.bundle_files import damage
@@ -472,14 +474,15 @@ def wrong_names(search: Search, folder: Path) -> None:
     index([], folder, titel="Coats")  # type: ignore[call-arg]
 
 
-def test_every_field_of_similar_is_an_argument_with_the_same_default() -> None:
+def test_every_field_of_similar_is_an_argument_and_a_field_of_the_query_with_the_same_default() -> None:
     parameters = {**inspect.signature(Search.search).parameters}
     del parameters["self"]
     parameters["num_results"] = parameters.pop("top_k")
     fields = {name: field.get_default(call_default_factory=True) for name, field in SimilarRequest.model_fields.items()}
-    assert {name: parameter.default for name, parameter in parameters.items()} == {
-        name: tuple(default) if isinstance(default, list) else default for name, default in fields.items()
-    }
+    defaults = {name: tuple(default) if isinstance(default, list) else default for name, default in fields.items()}
+    assert {name: parameter.default for name, parameter in parameters.items()} == defaults
+    in_query = {field.name: field.default for field in dataclass_fields(Query) if field.name != "rerank_weight"}
+    assert in_query == defaults
 
 
 def test_a_server_gets_only_what_differs_from_its_default() -> None:
@@ -497,12 +500,14 @@ def test_a_server_gets_only_what_differs_from_its_default() -> None:
         search.search("coat", top_k=5, offset=1, rerank=8)
         search.similar_to(7, exact=True)
         search.search()
+        search.search_many(["coat"], without=(), prefix=True)
     assert bodies == [
         {"text": "coat"},
         {"text": "coat"},
         {"text": "coat", "offset": 1, "rerank": {"candidates": 8}},
         {"id": "7", "exact": True},
         {"filter": {}},
+        {"text": "coat", "prefix": True},
     ]
 
 
