@@ -511,6 +511,26 @@ def test_a_server_gets_only_what_differs_from_its_default() -> None:
     ]
 
 
+def test_fields_of_a_newer_server_are_ignored() -> None:
+    passage = {"id": "1:1", "index": 1, "text": "goose", "metadata": {}, "newer": 1}
+    hit = passage | {"score": 0.5, "other_passages": [passage | {"score": 0.4}]}
+    content = {"results": [hit], "truncated": False, "newer": 1} | passage | {"before": [passage], "after": []}
+
+    class Server(Handler):
+        def answer(self) -> None:
+            if self.command == "POST":
+                self.body()
+            self.reply(200, {"content-type": "application/json"}, json.dumps(content).encode())
+
+    with listening(Server) as address:
+        search = Search(address)
+        (found,) = search.search("goose")
+        got = search.get("1:1", before=1)
+    other = Hit("1:1", 0.4, "goose", {}, 1)
+    assert found == Hit("1:1", 0.5, "goose", {}, 1, other_passages=[other])
+    assert got == Hit("1:1", None, "goose", {}, 1, before=[replace(other, score=None)])
+
+
 def test_the_options_that_methods_pass_on_are_those_of_search() -> None:
     of_search = get_type_hints(Search.search)
     assert get_type_hints(SearchOptions) == {

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from semsearch.aws.s3.published import S3
 from semsearch.client.columns import ColumnSummary, summarize_column
-from semsearch.client.hits import Hit, Hits
+from semsearch.client.hits import Hit, Hits, hit_of
 from semsearch.client.requests import (
     Contents,
     Role,
@@ -253,9 +253,7 @@ class Search:
         found = self._opened.get(checked_id(id) or "", *around)
         if found is None:
             return None
-        for name in ("before", "after"):
-            found[name] = [Hit(score=None, **passage) for passage in found.get(name, ())]
-        return Hit(score=None, **found)
+        return hit_of(found)
 
     @property
     def columns(self) -> dict[str, ColumnSummary]:
