@@ -203,6 +203,25 @@ class SimilarRequest(StrictRequest):
         return query_with(dict(self) | {"rerank": rerank})
 
 
+# fields that agents are offered over MCP; rerank and min_score only if the corpus has what they need
+OFFERED = (
+    *("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank", "min_score"),
+)
+NOT_OFFERED = {  # the other fields, and why an agent needs no description of them
+    "prefix": "for a text that is still being typed",
+    "exact": "for comparisons: slower, and nearly the same results",
+    "include": "an agent reads the text and the metadata",
+    "group_size": "the default is enough",
+    "facets_of": "the default counts what a filter can find",
+    "highlights": "marks for eyes",
+    "fusion_weight": "the index has a measured one",
+    "correct": "the default helps",
+    "without": "an agent leaves out results itself, or writes a filter",
+    "queries": "the corpus's owner has chosen",
+    "boost": "the corpus's owner has chosen",
+}
+
+
 def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:
     """Return a description of pydantic's first errors in one line. `whole` names the value that has the fields."""
     described = [_describe(one, whole) for one in errors[:MOST_DESCRIBED]]

@@ -28,6 +28,7 @@ from semsearch.search.executor import Executor
 from semsearch.search.query import FLOOR, BackendError, Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes, json_text
 from semsearch.search.request import (
+    OFFERED,
     RequestText,
     RerankOptions,
     SimilarRequest,
@@ -49,23 +50,6 @@ SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
 DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
 # columns of documents that no caller chooses by: places in them and free text
 UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
-# fields of /similar that the corpus's own tool offers; rerank and min_score only if the corpus has what they need
-OFFERED = (
-    *("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank", "min_score"),
-)
-NOT_OFFERED = {  # the other fields, and why an agent needs no description of them
-    "prefix": "for a text that is still being typed",
-    "exact": "for comparisons: slower, and nearly the same results",
-    "include": "an agent reads the text and the metadata",
-    "group_size": "the default is enough",
-    "facets_of": "the default counts what a filter can find",
-    "highlights": "marks for eyes",
-    "fusion_weight": "the index has a measured one",
-    "correct": "the default helps",
-    "without": "an agent leaves out results itself, or writes a filter",
-    "queries": "the corpus's owner has chosen",
-    "boost": "the corpus's owner has chosen",
-}
 FILTER = (
     'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
     "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."

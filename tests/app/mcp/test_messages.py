@@ -12,11 +12,11 @@ import jsonschema_rs
 import pytest
 
 from semsearch.app.mcp.messages import ISSUER_VARIABLE, OAUTH_METADATA
-from semsearch.app.mcp.tools import NOT_OFFERED, OFFERED, tool_name
+from semsearch.app.mcp.tools import tool_name
 from semsearch.engine.bundle import Manifest, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
-from semsearch.search.request import SimilarRequest
+from semsearch.search.request import NOT_OFFERED, OFFERED, SimilarRequest
 from semsearch.version import VERSION
 from tests.function.events.event_makers import function_url, http_api, load_balancer, rest_api
 from tests.world import add_floor, write_bundle
