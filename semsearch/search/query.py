@@ -84,13 +84,13 @@ class Query:
 
 
 REFINING = {each.name: each.default for each in fields(Query) if "refines" in each.metadata}  # with their defaults
+SEQUENCES = tuple(each.name for each in fields(Query) if isinstance(each.default, tuple))
 NEED_TEXTS = tuple(each.name for each in fields(Query) if "needs_texts" in each.metadata)
 
 
-def query_with(values: Mapping[str, Any]) -> Query:
-    """Return the query whose fields have these values. A list becomes a tuple, as in the defaults."""
-    fixed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return Query(**fixed)
+def query_with(values: dict[str, Any]) -> Query:
+    """Return the query whose fields have these values. Lists become tuples where the defaults are tuples."""
+    return Query(**values | {name: tuple(values[name]) for name in SEQUENCES if name in values})
 
 
 SearchFunction = Callable[[Query, Lap], Awaitable["Found"]]
