@@ -32,6 +32,7 @@ from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query
+from semsearch.search.reply_types import FoundPassageReply, GroupResult
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 from tests.bundle_files import damage
@@ -529,6 +530,11 @@ def test_fields_of_a_newer_server_are_ignored() -> None:
     other = Hit("1:1", 0.4, "goose", {}, 1)
     assert found == Hit("1:1", 0.5, "goose", {}, 1, other_passages=[other])
     assert got == Hit("1:1", None, "goose", {}, 1, before=[replace(other, score=None)])
+
+
+def test_a_hit_has_the_fields_of_results_and_passages() -> None:
+    of_replies = get_type_hints(GroupResult) | get_type_hints(FoundPassageReply)
+    assert {field.name for field in dataclass_fields(Hit)} == of_replies.keys()
 
 
 def test_the_options_that_methods_pass_on_are_those_of_search() -> None:

@@ -122,7 +122,7 @@ class Tools:
             else:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_query(request, self.settings)
-                content = (await self.search(request.query(), stopwatch.lap)).reply()
+                content = dict((await self.search(request.query(), stopwatch.lap)).reply())
             content |= self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}
             refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
@@ -161,7 +161,7 @@ class Tools:
             query = replace(query, group_by=PATH, group_size=SECTIONS_OF_DOCUMENT)
         found = await self.search(query, stopwatch.lap)
         hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
-        hits.sort(key=lambda hit: -hit["score"])
+        hits.sort(key=lambda hit: -(hit["score"] or 0.0))
         results = [_section(bundle, hit) for hit in hits[:RESULTS]]
         least = floor_score(bundle.manifest.corpus)
         if least is None:
@@ -169,7 +169,7 @@ class Tools:
         if query.rerank is not None or bundle.manifest.corpus.boost:
             # the floor is compared with the score before reranking and boosts
             found = await self.search(Query(text, 1, include=(), boost={}), lambda phase: None)
-        best = max((hit["score"] for hit in found.results), default=least)
+        best = max(found.scores, default=least)
         if best >= least:
             return {"results": results}
         return {"note": f"nothing relevant: the best score {best:.2f} is below {least:.2f}", "results": results}
