@@ -48,11 +48,17 @@ def json_object(kind: object, tokens: Sequence[Token]) -> dict[str, Any]:
     return json_objects(kind, tokens)[-1]
 
 
+def _refuse_blank(kind: object, texts: Sequence[str]) -> None:
+    if any(not text.strip() for text in texts):
+        raise ValueError("expected words, not a blank text")
+
+
 AS_JSON = Parameter(converter=json_object, n_tokens=1, accepts_keys=False, metavar="JSON")
 SEVERAL_JSON = Parameter(converter=json_objects, n_tokens=1, accepts_keys=False, json_list=False, metavar="JSON")
 JsonObjects = Annotated[Sequence[dict[str, Any]], SEVERAL_JSON]
 JsonObject = Annotated[dict[str, Any], AS_JSON]
 Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
+NotBlank = Annotated[Sequence[str], Parameter(validator=_refuse_blank)]
 Positive = Annotated[int, Parameter(validator=Number(gte=1))]
 
 

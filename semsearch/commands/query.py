@@ -17,7 +17,7 @@ from docstring_parser import parse
 from semsearch.aws.search import make_search
 from semsearch.client.search import Search
 from semsearch.commands.cards import print_cards, snippet_line
-from semsearch.commands.options import JsonObject, Share, as_command
+from semsearch.commands.options import JsonObject, NotBlank, Share, as_command
 from semsearch.commands.places import bundle_at
 from semsearch.commands.terminal import visible
 from semsearch.engine.errors import OptionError
@@ -51,6 +51,7 @@ FORMS: dict[str, Any] = {
     "top_k": Annotated[int, Parameter(name="--num-results", validator=Number(gte=1, lte=MOST_HITS))],
     "offset": Annotated[int, Parameter(validator=Number(gte=0, lte=MOST_OFFSET))],
     "filter": JsonObject | None,
+    "without": NotBlank,
     "fusion_weight": Share | None,
     "boost": JsonObject | None,
     "rerank": Annotated[int | None, Parameter(validator=Number(gte=1, lte=MOST_CANDIDATES))],
