@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -26,11 +27,13 @@ from semsearch import ColumnSummary, Hit, Hits, Search, index
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
-from semsearch.client.requests import SearchOptions
+from semsearch.client.search import SearchOptions
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
+from semsearch.search.query import Query
+from semsearch.search.reply_types import FoundPassageReply, GroupResult
 from semsearch.search.request import SimilarRequest
 from tests.browser.page.conftest import serving
 from tests.bundle_files import damage
@@ -347,7 +350,12 @@ def test_words_alone_are_not_embedded(local: Search, monkeypatch: pytest.MonkeyP
     texts = ["the baker", "an angry goose"]
     expected = local.search_many(texts, mode="keyword")
     embedded: list[object] = []
-    monkeypatch.setattr(Embedder, "embed", lambda self, tokens, run: embedded.extend(tokens) or [])
+
+    def embed(self: Embedder, tokens: list[object], run: object) -> list[object]:
+        embedded.extend(tokens)
+        return []
+
+    monkeypatch.setattr(Embedder, "embed", embed)
     assert local.search_many(texts, mode="keyword") == expected
     assert not embedded
 
@@ -482,14 +490,15 @@ def wrong_names(search: Search, folder: Path) -> None:
     index([], folder, titel="Coats")  # type: ignore[call-arg]
 
 
-def test_every_field_of_similar_is_an_argument_with_the_same_default() -> None:
+def test_every_field_of_similar_is_an_argument_and_a_field_of_the_query_with_the_same_default() -> None:
     parameters = {**inspect.signature(Search.search).parameters}
     del parameters["self"]
     parameters["num_results"] = parameters.pop("top_k")
     fields = {name: field.get_default(call_default_factory=True) for name, field in SimilarRequest.model_fields.items()}
-    assert {name: parameter.default for name, parameter in parameters.items()} == {
-        name: tuple(default) if isinstance(default, list) else default for name, default in fields.items()
-    }
+    defaults = {name: tuple(default) if isinstance(default, list) else default for name, default in fields.items()}
+    assert {name: parameter.default for name, parameter in parameters.items()} == defaults
+    in_query = {field.name: field.default for field in dataclass_fields(Query) if field.name != "rerank_weight"}
+    assert in_query == defaults
 
 
 def test_a_server_gets_only_what_differs_from_its_default() -> None:
@@ -507,13 +516,40 @@ def test_a_server_gets_only_what_differs_from_its_default() -> None:
         search.search("coat", top_k=5, offset=1, rerank=8)
         search.similar_to(7, exact=True)
         search.search()
+        search.search_many(["coat"], without=(), prefix=True)
     assert bodies == [
         {"text": "coat"},
         {"text": "coat"},
         {"text": "coat", "offset": 1, "rerank": {"candidates": 8}},
         {"id": "7", "exact": True},
         {"filter": {}},
+        {"text": "coat", "prefix": True},
     ]
+
+
+def test_fields_of_a_newer_server_are_ignored() -> None:
+    passage = {"id": "1:1", "index": 1, "text": "goose", "metadata": {}, "newer": 1}
+    hit = passage | {"score": 0.5, "other_passages": [passage | {"score": 0.4}]}
+    content = {"results": [hit], "truncated": False, "newer": 1} | passage | {"before": [passage], "after": []}
+
+    class Server(Handler):
+        def answer(self) -> None:
+            if self.command == "POST":
+                self.body()
+            self.reply(200, {"content-type": "application/json"}, json.dumps(content).encode())
+
+    with listening(Server) as address:
+        search = Search(address)
+        (found,) = search.search("goose")
+        got = search.get("1:1", before=1)
+    other = Hit("1:1", 0.4, "goose", {}, 1)
+    assert found == Hit("1:1", 0.5, "goose", {}, 1, other_passages=[other])
+    assert got == Hit("1:1", None, "goose", {}, 1, before=[replace(other, score=None)])
+
+
+def test_a_hit_has_the_fields_of_results_and_passages() -> None:
+    of_replies = get_type_hints(GroupResult) | get_type_hints(FoundPassageReply)
+    assert {field.name for field in dataclass_fields(Hit)} == of_replies.keys()
 
 
 def test_the_options_that_methods_pass_on_are_those_of_search() -> None:

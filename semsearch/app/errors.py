@@ -6,11 +6,14 @@ Under /v1/ that is OpenAI's format; /v1/rerank and /v2/rerank have those of Jina
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from semsearch.app.http import HttpError, Reply
+
+if TYPE_CHECKING:
+    from semsearch.app.routes.reply_types import OpenAIErrorReply
 
 ERROR_TYPES = {
     400: "bad_request",
@@ -89,7 +92,8 @@ def _error_reply(status: int, message: str, path: str) -> Reply:
         field = None
         if status == 422:
             status, field = 400, re.split("[.:]", message)[0]
-        return _json_reply({"error": {"message": message, "type": kind, "param": field, "code": code}}, status)
+        content: OpenAIErrorReply = {"error": {"message": message, "type": kind, "param": field, "code": code}}
+        return _json_reply(content, status)
     kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
     return _json_reply({"error": message, "error_type": kind}, status)
 
@@ -102,5 +106,5 @@ def reply_to(error: HttpError, path: str) -> Reply:
     return reply
 
 
-def _json_reply(content: dict[str, Any], status: int) -> Reply:
+def _json_reply(content: Mapping[str, object], status: int) -> Reply:
     return Reply(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(), status)

@@ -11,7 +11,7 @@ def log_queries(search: SearchFunction, logger: Log) -> SearchFunction:
     async def logged(query: Query, lap: Lap) -> Found:
         found = await search(query, lap)
         if query.text is not None:
-            best = max((result["score"] for result in found.results), default=None)
+            best = max(found.scores, default=None)
             logger.info("query", extra={"query": query.text, "results": len(found.results), "best_score": best})
         return found
 

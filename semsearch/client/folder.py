@@ -20,12 +20,12 @@ from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.loading import AnyBundle, load, require_texts
 from semsearch.engine.quantization import Embeddings
+from semsearch.search.documents import show_around
 from semsearch.search.executor import BatchedExecutor, Executor, finish
 from semsearch.search.making import make_search
 from semsearch.search.query import Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest, describe_errors
-from semsearch.search.results import show_around
 
 REQUESTS_TO_S3 = 8  # requests to S3 at the same time
 
@@ -93,7 +93,7 @@ class LocalBundle:
         row = texts.find(id)
         if row is None:
             return None
-        return show_around(texts, row, before, after)
+        return dict(show_around(texts, row, before, after))
 
     def contents(self) -> Contents:
         """Return what the bundle holds, without removed texts."""

@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 if TYPE_CHECKING:
@@ -37,6 +37,17 @@ class Hit:
     after: list["Hit"] = field(default_factory=list)  # passages after it
 
 
+NAMES = tuple(each.name for each in fields(Hit))
+NESTED = ("other_passages", "before", "after")  # fields whose values are hits
+
+
+def hit_of(result: Mapping[str, Any]) -> Hit:
+    """Return a result or a passage of a reply as a hit. Fields that only a newer server has are left out."""
+    known = {name: result[name] for name in NAMES if name in result}
+    known |= {name: list(map(hit_of, known[name])) for name in NESTED if name in known}
+    return Hit(**{"score": None} | known)
+
+
 class Hits(list[Hit]):
     """The hits of a search, best first. `facets`, `total`, `corrected` and `truncated` are those of the reply.
 
@@ -51,9 +62,7 @@ class Hits(list[Hit]):
 
     def __init__(self, reply: Mapping[str, Any]) -> None:
         """Take a reply of /similar."""
-        for result in reply["results"]:
-            others = [Hit(**other) for other in result.get("other_passages", ())]
-            self.append(Hit(**{**result, "other_passages": others}))
+        super().__init__(map(hit_of, reply["results"]))
         self.truncated: bool = reply["truncated"]
         self.facets: dict[str, list[dict[str, Any]]] = reply.get("facets") or {}
         self.total: int | None = reply.get("total")

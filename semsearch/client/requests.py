@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,31 +21,6 @@ RENAMED = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in ARGUMENTS))
 
 Role = Literal["query", "document"]
 Body = dict[str, Any]
-
-
-class SearchOptions(TypedDict, total=False):
-    """The arguments of `Search.search` besides the text and the id, for methods that pass them on."""
-
-    top_k: int
-    mode: Literal["semantic", "keyword", "hybrid"] | None
-    filter: Mapping[str, Any] | None
-    sort: Mapping[str, Literal["asc", "desc"]] | None
-    facets: Sequence[str]
-    facets_of: Literal["matching", "results"]
-    offset: int
-    min_score: float | Literal["floor"] | None
-    group_by: str | None
-    group_size: int
-    highlights: bool
-    include: Sequence[Literal["text", "metadata", "source"]]
-    fusion_weight: float | None
-    prefix: bool
-    correct: bool
-    without: Sequence[str]
-    queries: Literal["model"] | None
-    boost: Mapping[str, Any] | None
-    rerank: int | None
-    exact: bool
 
 
 @dataclass(frozen=True, slots=True)

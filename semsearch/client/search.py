@@ -6,16 +6,15 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 from weakref import WeakSet
 
 from semsearch.aws.s3.published import S3
 from semsearch.client.columns import ColumnSummary, summarize_column
-from semsearch.client.hits import Hit, Hits
+from semsearch.client.hits import Hit, Hits, hit_of
 from semsearch.client.requests import (
     Contents,
     Role,
-    SearchOptions,
     check_role,
     checked_id,
     checked_texts,
@@ -41,6 +40,31 @@ VERSION_SHOWN = 12  # characters of a version that `repr` shows
 ADDRESS = re.compile(r"(localhost|[\w.-]+:\d+|\[[\da-fA-F:]+\]:\d+)(/.*)?", re.ASCII)  # without a scheme
 LOCAL_MACHINE = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])([:/]|$)")
 VISIBLE = re.compile(r"[!-~]+")
+
+
+class SearchOptions(TypedDict, total=False):
+    """The arguments of `Search.search` besides the text and the id, as a type of methods that pass them on."""
+
+    top_k: int
+    offset: int
+    filter: Mapping[str, Any] | None
+    without: Sequence[str]
+    min_score: float | Literal["floor"] | None
+    mode: Literal["semantic", "keyword", "hybrid"] | None
+    prefix: bool
+    correct: bool
+    exact: bool
+    queries: Literal["model"] | None
+    fusion_weight: float | None
+    boost: Mapping[str, Any] | None
+    rerank: int | None
+    sort: Mapping[str, Literal["asc", "desc"]] | None
+    group_by: str | None
+    group_size: int
+    facets: Sequence[str]
+    facets_of: Literal["matching", "results"]
+    include: Sequence[Literal["text", "metadata", "source"]]
+    highlights: bool
 
 
 class Search:
@@ -87,27 +111,27 @@ class Search:
         self,
         text: str | None = None,
         *,
+        id: Id | None = None,
         top_k: int = 5,
-        mode: Literal["semantic", "keyword", "hybrid"] | None = None,
-        filter: Mapping[str, Any] | None = None,
-        sort: Mapping[str, Literal["asc", "desc"]] | None = None,
-        facets: Sequence[str] = (),
-        facets_of: Literal["matching", "results"] = "matching",
         offset: int = 0,
+        filter: Mapping[str, Any] | None = None,
+        without: Sequence[str] = (),
         min_score: float | Literal["floor"] | None = None,
-        group_by: str | None = None,
-        group_size: int = 3,
-        highlights: bool = False,
-        include: Sequence[Literal["text", "metadata", "source"]] = ("text", "metadata"),
-        fusion_weight: float | None = None,
+        mode: Literal["semantic", "keyword", "hybrid"] | None = None,
         prefix: bool = False,
         correct: bool = True,
-        without: Sequence[str] = (),
+        exact: bool = False,
         queries: Literal["model"] | None = None,
+        fusion_weight: float | None = None,
         boost: Mapping[str, Any] | None = None,
         rerank: int | None = None,
-        exact: bool = False,
-        id: Id | None = None,
+        sort: Mapping[str, Literal["asc", "desc"]] | None = None,
+        group_by: str | None = None,
+        group_size: int = 3,
+        facets: Sequence[str] = (),
+        facets_of: Literal["matching", "results"] = "matching",
+        include: Sequence[Literal["text", "metadata", "source"]] = ("text", "metadata"),
+        highlights: bool = False,
     ) -> Hits:
         """Return the texts that are closest to `text`, or to the text with the id `id`; without both, list texts.
 
@@ -120,11 +144,37 @@ class Search:
             >>> cheap[0].metadata["price"], cheap.total, cheap.facets["brand"]
             (90, 1, [{'value': 'North', 'count': 1}])
 
+        Args:
+            text: what to search for.
+            id: id of a text; search for texts that are similar to it.
+            top_k: number of texts, or of groups; at most 100.
+            offset: skip the first results; at most 10,000.
+            filter: only texts whose metadata pass this filter, such as {"price": {"$lt": 100}}.
+            without: leave out texts with one of these words, or with all words of one of these texts, in the modes
+                keyword and hybrid.
+            min_score: leave out results with a lower score; floor leaves out those that are probably not relevant.
+            mode: search by meaning, by words or by both. Without it, hybrid; semantic for an id, or without keywords.
+            prefix: find words too that begin with the last word, in the modes keyword and hybrid.
+            correct: replace misspelled words that no text has by similar ones, in the modes keyword and hybrid.
+            exact: compare with every text, which is slow in a very large corpus.
+            queries: let the model embed the text, although the index has a query table; slower, and better for long
+                questions.
+            fusion_weight: in the mode hybrid: share of the meaning in the score, from 0 (words alone) to 1.
+            boost: what columns add to the score, instead of the boosts of the index, such as
+                {"date": {"half_life": "30d", "weight": 0.2}}; {} adds nothing.
+            rerank: score this number of the best texts again with the reranker of the index, which is slower.
+            sort: order by columns instead of by score, such as {"price": "asc"}.
+            group_by: one result for each value of this column.
+            group_size: maximum texts of a group.
+            facets: count the values of these columns among the texts that pass the filter.
+            facets_of: which texts are counted: all that pass the filter and, in the mode keyword, have a word of the
+                text (matching), or the best 100 (results).
+            include: the fields of each result; source is the text with its Markdown.
+            highlights: return a snippet of each text, and the parts of it that answer the query.
+
         Raises ValueError for an argument that the bundle cannot use, and ServerError, an OSError, if a server fails.
         """
-        arguments = locals()
-        stated = {name: arguments[name] for name, default in SEARCH_DEFAULTS.items() if arguments[name] is not default}
-        return Hits(self._opened.search(self._body(text, id, stated)))
+        return Hits(self._opened.search(self._body(text, id, locals())))
 
     def similar_to(self, id: Id, **arguments: Unpack[SearchOptions]) -> Hits:
         """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
@@ -203,9 +253,7 @@ class Search:
         found = self._opened.get(checked_id(id) or "", *around)
         if found is None:
             return None
-        for name in ("before", "after"):
-            found[name] = [Hit(score=None, **passage) for passage in found.get(name, ())]
-        return Hit(score=None, **found)
+        return hit_of(found)
 
     @property
     def columns(self) -> dict[str, ColumnSummary]:
@@ -253,7 +301,9 @@ class Search:
                     warnings.warn(f"the older bundle is searched, because the new one cannot be: {error}", stacklevel=3)
             return self._source
 
-    def _body(self, text: str | None, id: Id | None, stated: Mapping[str, Any]) -> dict[str, Any]:
+    def _body(self, text: str | None, id: Id | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        values = {name: arguments.get(name, default) for name, default in SEARCH_DEFAULTS.items()}
+        stated = {name: value for name, value in values.items() if value is not SEARCH_DEFAULTS[name]}
         body = search_body(text, id, stated)
         changed = with_ids_as_text(body.get("filter"))
         # a column of the metadata can have the name `id`, and then its own type

@@ -1,7 +1,7 @@
 """The command `semsearch index`. Its options are those of `semsearch.index`, read from its signature and docstring."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.options import AS_JSON, LOOK
+from semsearch.commands.options import AS_JSON, as_command
 from semsearch.commands.published import AMAZON, open_store
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
@@ -115,16 +115,6 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
     for warning in summary.warnings:
         TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {escape(warning)}")
     print_summary(console, summary, is_verbose=verbose)
-
-
-def as_command(run: Callable[..., None], options: Iterable[inspect.Parameter], examples: str, name: str) -> App:
-    """Return a command that calls a function with these options; its help is the function's docstring."""
-    signature = inspect.Signature(list(options))
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    run.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
-    app = App(name, help_epilogue=examples, **LOOK)
-    app.default(run)
-    return app
 
 
 command: App = as_command(run_index, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")

@@ -7,7 +7,8 @@ from typing import Any
 from cyclopts import App
 
 from semsearch.commands.console import TerminalConsole, suggested
-from semsearch.commands.index import as_command, options_of_index
+from semsearch.commands.index import options_of_index
+from semsearch.commands.options import as_command
 from semsearch.commands.summary import model_rows, print_rows
 from semsearch.engine.bundle import PASSAGES, BundleError
 from semsearch.indexing.models import cache as models_cache

@@ -1,10 +1,11 @@
-"""Types of options that several commands share, for cyclopts."""
+"""Types of options that several commands share, for cyclopts, and commands whose options are made of a signature."""
 
+import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
-from cyclopts import Parameter, Token
+from cyclopts import App, Parameter, Token
 from cyclopts.validators import Number
 
 
@@ -12,6 +13,8 @@ def _shown_default(value: object) -> str | None:
     """Return a default as a help shows it, None for an option that is off, empty or left out."""
     if value in (None, False, (), ""):
         return None
+    if isinstance(value, tuple):
+        return ", ".join(value)
     return str(value)
 
 
@@ -45,9 +48,25 @@ def json_object(kind: object, tokens: Sequence[Token]) -> dict[str, Any]:
     return json_objects(kind, tokens)[-1]
 
 
+def _refuse_blank(kind: object, texts: Sequence[str]) -> None:
+    if any(not text.strip() for text in texts):
+        raise ValueError("expected words, not a blank text")
+
+
 AS_JSON = Parameter(converter=json_object, n_tokens=1, accepts_keys=False, metavar="JSON")
 SEVERAL_JSON = Parameter(converter=json_objects, n_tokens=1, accepts_keys=False, json_list=False, metavar="JSON")
 JsonObjects = Annotated[Sequence[dict[str, Any]], SEVERAL_JSON]
 JsonObject = Annotated[dict[str, Any], AS_JSON]
 Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
+NotBlank = Annotated[Sequence[str], Parameter(validator=_refuse_blank)]
 Positive = Annotated[int, Parameter(validator=Number(gte=1))]
+
+
+def as_command(run: Callable[..., None], options: Iterable[inspect.Parameter], examples: str, name: str) -> App:
+    """Return a command that calls a function with these options; its help is the function's docstring."""
+    signature = inspect.Signature(list(options))
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
+    app = App(name, help_epilogue=examples, **LOOK)
+    app.default(run)
+    return app

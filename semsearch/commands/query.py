@@ -1,19 +1,22 @@
 """The command `semsearch query`: search from the shell, without a server and without importing one."""
 
+import inspect
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from json import dumps, loads
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_type_hints
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
+from docstring_parser import parse
 
+from semsearch.client.search import Search
 from semsearch.commands.cards import print_cards, snippet_line
-from semsearch.commands.options import JsonObject, Share
+from semsearch.commands.options import JsonObject, NotBlank, Share, as_command
 from semsearch.commands.places import bundle_at
 from semsearch.commands.terminal import visible
 from semsearch.engine.errors import OptionError
@@ -21,7 +24,7 @@ from semsearch.engine.hits import MOST_HITS
 from semsearch.engine.loading import load
 from semsearch.search.executor import Executor, finish
 from semsearch.search.making import make_search
-from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, SearchError
+from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, SearchError, query_with
 from semsearch.search.results import PATH, Found
 
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
@@ -37,34 +40,59 @@ Examples:
     semsearch query bundle/ --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
     git log --format=%s | semsearch query bundle/ --file - --json
 """
-command: App = App(help_epilogue=EXAMPLES)
+FINDING, SEARCHING, ORDERING, SHOWING = (
+    Group(title, sort_key=place)
+    for place, title in enumerate(("What to find", "How to search", "Order, groups and counts", "Output"))
+)
+PANELS = {"id": FINDING, "mode": SEARCHING, "sort": ORDERING, "include": SHOWING}  # by the first option of each
+# what a command line cannot have in the form that Python has, and limits: nothing else checks them before the search
+FORMS: dict[str, Any] = {
+    "id": Annotated[str | None, Parameter(name="--like")],
+    "top_k": Annotated[int, Parameter(name="--num-results", validator=Number(gte=1, lte=MOST_HITS))],
+    "offset": Annotated[int, Parameter(validator=Number(gte=0, lte=MOST_OFFSET))],
+    "filter": JsonObject | None,
+    "without": NotBlank,
+    "fusion_weight": Share | None,
+    "boost": JsonObject | None,
+    "rerank": Annotated[int | None, Parameter(validator=Number(gte=1, lte=MOST_CANDIDATES))],
+    "sort": Sequence[str] | None,
+    "group_size": Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_IN_GROUP))],
+    "facets": Annotated[Sequence[str], Parameter(name="--facet")],
+}
+SENTENCES = {  # of options that mean something else on a command line
+    "sort": "order by a column, or from high to low by COLUMN:desc.",
+    "group_by": "one result for each value of this column. Cards of documents are grouped by path.",
+    "include": "with --json: the fields of each result; source is the text with its Markdown.",
+    "highlights": "with --json: a snippet of each text, and the parts of it that answer the query.",
+}
+NO_OPTIONS = ("self", "text")  # parameters of `Search.search` that are no options
 
 
-@command.default
-def query(
+def options_of_search() -> Iterator[inspect.Parameter]:
+    """Yield the arguments of `Search.search` as options: with their sentences, in groups."""
+    hints = get_type_hints(Search.search) | FORMS
+    sentences = {each.arg_name: each.description or "" for each in parse(Search.search.__doc__ or "").params}
+    group = FINDING
+    for name, parameter in inspect.signature(Search.search).parameters.items():
+        if name in NO_OPTIONS:
+            continue
+        group = PANELS.get(name, group)
+        sentence = SENTENCES.get(name, sentences[name])
+        if isinstance(parameter.default, tuple) or name == "sort":
+            sentence = f"{sentence.removesuffix('.')}; can be repeated."
+        stated = Parameter(group=group, help=sentence)
+        yield parameter.replace(annotation=Annotated[hints[name], stated])
+
+
+def run_query(
     place: str,
     text: str | None = None,
     /,
     *,
-    file: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    like: str | None = None,
-    num_results: Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_HITS))] = 5,
-    mode: Literal["semantic", "keyword", "hybrid"] | None = None,
-    filter: JsonObject | None = None,
-    sort: Sequence[str] = (),
-    facet: Sequence[str] = (),
-    offset: Annotated[int, Parameter(validator=Number(gte=0, lte=MOST_OFFSET))] = 0,
-    min_score: float | Literal["floor"] | None = None,
-    group_by: str | None = None,
-    group_size: Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_IN_GROUP))] = 3,
-    rerank: Annotated[int | None, Parameter(validator=Number(gte=1, lte=MOST_CANDIDATES))] = None,
-    prefix: bool = False,
-    correct: bool = True,
-    exact: bool = False,
-    fusion_weight: Share | None = None,
-    highlights: bool = False,
-    oneline: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    file: Annotated[str | None, Parameter(group=FINDING, allow_leading_hyphen=True)] = None,
+    oneline: Annotated[bool, Parameter(group=SHOWING, negative=())] = False,
+    json: Annotated[bool, Parameter(group=SHOWING, negative=())] = False,
+    **options: Any,
 ) -> None:
     """Search an index, and print the texts that are most like a text.
 
@@ -74,52 +102,23 @@ def query(
         place: a bundle, or a folder of documents, whose index is kept in a cache and updated when files change.
         text: what to search for. Write -- before a text that begins with a dash.
         file: search for each line of a file; - reads standard input.
-        like: id of a text; search for texts that are similar to it.
-        num_results: number of texts, or of groups.
-        mode: search by meaning, by words or by both. Without it, hybrid; semantic with --like, or without keywords.
-        filter: only texts whose metadata pass this filter.
-        sort: order by a column, or from high to low by COLUMN:desc; can be repeated.
-        facet: count the values of a column among the texts that pass the filter; can be repeated.
-        offset: skip the first results.
-        min_score: leave out results with a lower score; floor leaves out those that are probably not relevant.
-        group_by: one result for each value of this column. Cards of documents are grouped by path.
-        group_size: maximum texts of a group.
-        rerank: score this number of the best texts again with the reranker of the index, which is slower.
-        prefix: find words too that begin with the last word.
-        correct: replace misspelled words that no text has by similar ones.
-        exact: compare with every text, which is slow in a very large corpus.
-        fusion_weight: with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1.
-        highlights: with --json: the parts of each text that answer the query.
         oneline: a line for each text instead of a card; so it is without a terminal.
         json: print one object of JSON for each text, for other programs.
     """
-    named = [words for words in (text, file, like) if words is not None]
+    named = [words for words in (text, file, options.get("id")) if words is not None]
     if len(named) > 1:
         raise OptionError("text", 'expected one text, --file or --like; put several words into quotes, "like this"')
-    if not named and not (filter or sort or facet):
+    if not named and not any(options.get(name) for name in ("filter", "sort", "facets")):
         raise OptionError("text", "missing; expected a text, --file or --like, or --filter, --sort or --facet alone")
-    asked = Query(
-        id=like,
-        num_results=num_results,
-        offset=offset,
-        mode=mode,
-        exact=exact,
-        filter=filter,
-        min_score=min_score,
-        group_by=group_by,
-        group_size=group_size,
-        sort=dict(map(_sort, sort)) or None,
-        facets=tuple(facet),
-        fusion_weight=fusion_weight,
-        prefix=prefix,
-        correct=correct,
-        rerank=rerank,
-        highlights=highlights or _is_terminal(),
-    )
+    if not json:
+        options.pop("include", None)  # a card shows the text and the metadata
+    options["highlights"] = options.get("highlights", False) or _is_terminal()
+    asked = _query(options)
     texts = [None] if text is file is None else _texts(text, file)
     bundle = load(bundle_at(place))
     has_cards = _is_terminal() and not (oneline or json)
-    if has_cards and group_by is None and not (sort or texts == [None]) and bundle.column_kinds.get(PATH) == "string":
+    is_listed = asked.sort is not None or texts == [None]
+    if has_cards and asked.group_by is None and not is_listed and bundle.column_kinds.get(PATH) == "string":
         asked = replace(asked, group_by=PATH)
     search = make_search(bundle, Executor(bundle.embedder))
     for number, words in enumerate(texts):
@@ -132,6 +131,24 @@ def query(
         if file is not None:
             print(visible(str(words)))
         _print_found(found, is_oneline=not has_cards)
+
+
+def _options() -> list[inspect.Parameter]:
+    place, text, file, oneline, json, _ = inspect.signature(run_query).parameters.values()
+    return [place, text, file, *options_of_search(), oneline, json]
+
+
+command: App = as_command(run_query, _options(), EXAMPLES, "query")
+
+
+def _query(options: Mapping[str, Any]) -> Query:
+    """Return the query of options, which have the names of the arguments of `Search.search`."""
+    fields = dict(options)
+    if "top_k" in fields:
+        fields["num_results"] = fields.pop("top_k")
+    if "sort" in fields:
+        fields["sort"] = dict(map(_sort, fields["sort"]))
+    return query_with(fields)
 
 
 def _sort(text: str) -> tuple[str, str]:

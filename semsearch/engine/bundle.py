@@ -11,7 +11,7 @@ import reprlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from semsearch.engine.errors import ExpectedError
 
@@ -30,7 +30,10 @@ RERANK_TOKENIZER = "rerank_tokenizer.txt"  # the reranker's tokenizer, unless it
 SOURCE = "source.txt"  # where the texts came from, for whoever made the bundle; the manifest does not list this file
 TRUNCATED = "truncated.jsonl"  # truncated texts, for who made the bundle: see semsearch/indexing/vectors/indexer.py
 
-BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries
+EmbeddedBy: TypeAlias = Literal["table", "model"]  # what embeds queries
+BY_MODEL: Final = "model"
+BY_TABLE: Final = "table"
+EMBEDDED = (BY_MODEL, BY_TABLE)
 
 BY_CORES = "cpu int8"  # what has embedded passages, by default: the processor's cores and the bundle's own model
 GIVEN = "given"  # the same for passages whose embeddings the caller of `index` had already

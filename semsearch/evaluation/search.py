@@ -281,11 +281,11 @@ def _rank(opened: OpenBundle, search: SearchFunction, query: Query) -> BestHits:
     """Return the best DEPTH names. Hits beyond those of a request are searched until DEPTH names are found."""
     count = MOST_HITS
     while True:
-        results = finish(search(replace(query, num_results=count), lambda phase: None)).results
+        found = finish(search(replace(query, num_results=count), lambda phase: None))
         best: BestHits = {}
-        for result in results:
-            best.setdefault(opened.names[result["index"]], Hit(result["index"], result["score"]))
-        if len(results) < count or len(best) >= DEPTH:
+        for result, score in zip(found.results, found.scores, strict=True):
+            best.setdefault(opened.names[result["index"]], Hit(result["index"], score))
+        if len(found.results) < count or len(best) >= DEPTH:
             break
         count *= 4
     scores = {name: hit.score for name, hit in list(best.items())[:DEPTH]}

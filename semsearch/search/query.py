@@ -2,7 +2,7 @@
 
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from semsearch.engine.errors import ExpectedError
@@ -30,12 +30,10 @@ class UnknownIdError(SearchError):
     """A search for texts like one that the corpus does not have."""
 
 
-# Fields that do not make a query refined. Every search looks at them; only group_size and facets_of, the last two, have
-# no effect without a field that does.
-PLAIN_FIELDS = (
-    *("text", "num_results", "mode", "exact", "filter", "include", "min_score", "fusion_weight", "prefix", "correct"),
-    *("without", "queries", "boost", "rerank", "rerank_weight", "group_size", "facets_of"),
-)
+# Metadata of fields. A query is refined if a field that refines it differs from its default. A search of texts in S3
+# Vectors refuses the fields that need the texts in the bundle.
+REFINES = {"refines": True}
+NEEDS_TEXTS = {"needs_texts": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +46,40 @@ class Query:
     exact: bool = False
     filter: dict[str, Any] | None = None
     include: Sequence[str] = ("text", "metadata")
-    id: str | None = None
-    offset: int = 0
+    id: str | None = field(default=None, metadata=REFINES | NEEDS_TEXTS)
+    offset: int = field(default=0, metadata=REFINES)
     min_score: float | str | None = None  # FLOOR, or a number
-    group_by: str | None = None
+    group_by: str | None = field(default=None, metadata=REFINES)
     group_size: int = 3
-    sort: Mapping[str, str] | None = None
-    facets: tuple[str, ...] = ()
+    sort: Mapping[str, str] | None = field(default=None, metadata=REFINES | NEEDS_TEXTS)
+    facets: tuple[str, ...] = field(default=(), metadata=REFINES | NEEDS_TEXTS)
     facets_of: str = "matching"
-    highlights: bool = False
+    highlights: bool = field(default=False, metadata=REFINES)
     fusion_weight: float | None = None
     prefix: bool = False
     correct: bool = True
-    without: Sequence[str] = ()
+    without: Sequence[str] = field(default=(), metadata=NEEDS_TEXTS)
     queries: str | None = None  # BY_MODEL: the model embeds the text, even if the bundle has a query table
-    boost: dict[str, Any] | None = None  # None: the default boost of the bundle; {}: none
-    rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
+    # None: the default boost of the bundle; {}: none
+    boost: dict[str, Any] | None = field(default=None, metadata=NEEDS_TEXTS)
+    # number of candidates: the best texts, which the bundle's reranker scores again
+    rerank: int | None = field(default=None, metadata=NEEDS_TEXTS)
     rerank_weight: float | None = None  # weight of the reranker's score; only `evaluate` sets it
 
     @property
     def is_plain(self) -> bool:
-        """Return whether it needs no RefinedQuery: it has a text, and all but its plain fields have their defaults."""
+        """Return whether it needs no RefinedQuery: it has a text, and the fields that refine it have their defaults."""
         return self.text is not None and all(getattr(self, name) == value for name, value in REFINING.items())
 
 
-def refining_fields(kind: type[Query]) -> dict[str, Any]:
-    """Return the fields of a query that are not plain, and their defaults."""
-    return {field.name: field.default for field in fields(kind) if field.name not in PLAIN_FIELDS}
+REFINING = {each.name: each.default for each in fields(Query) if "refines" in each.metadata}  # with their defaults
+SEQUENCES = tuple(each.name for each in fields(Query) if isinstance(each.default, tuple))
+NEED_TEXTS = tuple(each.name for each in fields(Query) if "needs_texts" in each.metadata)
 
 
-REFINING = refining_fields(Query)
+def query_with(values: dict[str, Any]) -> Query:
+    """Return the query whose fields have these values. Lists become tuples where the defaults are tuples."""
+    return Query(**values | {name: tuple(values[name]) for name in SEQUENCES if name in values})
 
 
 SearchFunction = Callable[[Query, Lap], Awaitable["Found"]]

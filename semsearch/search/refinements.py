@@ -5,7 +5,7 @@ Imported by the first query that asks for one of them.
 
 from collections.abc import Mapping, Sequence, Set
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from semsearch.search.results import PATH, Found, show_hit
 
 if TYPE_CHECKING:
     from semsearch.engine.metadata.boosts import Boost
+    from semsearch.search.reply_types import Facets, GroupResult, SectionPlace
 
 PLACE = (PATH, "url", "version", "language")  # metadata that say where a copy of a section is
 MOST_COPIES = 20  # copies of a section that a result names
@@ -86,9 +87,9 @@ class RefinedQuery:
 
             added = np.round(boost_rows(boosts, self._bundle.columns, rows, time()), DECIMALS)
             rows = rows[np.argsort(-added, kind="stable")]
-        results = [
-            result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in self._sorted(rows)])
-        ]
+        results = self._show([Hit(int(row), 0.0) for row in self._sorted(rows)])
+        for result in results:
+            result["score"] = None
         return Found(results, False, self._count(self.allowed), len(rows))
 
     def search(self, ranking: Ranking) -> Found:
@@ -107,7 +108,9 @@ class RefinedQuery:
             results = []
             for group in groups:
                 best, *others = [next(remaining) for _ in group.hits]
-                results.append(best | {"group": group.value, "other_passages": others})
+                best["group"] = group.value
+                best["other_passages"] = others
+                results.append(best)
         elif query.sort:
             results = self._show(self._sorted_hits(ranking), ranking)
         else:
@@ -151,7 +154,7 @@ class RefinedQuery:
             return None
         return self._bundle.columns.sections
 
-    def _add_copies(self, sections: AnyArray, results: Sequence[dict[str, Any]], hits: Sequence[Hit]) -> None:
+    def _add_copies(self, sections: AnyArray, results: "Sequence[GroupResult]", hits: Sequence[Hit]) -> None:
         """Add `also_in` to results whose section other documents have too: where it is in each of them."""
         bundle, paths = self._bundle, self._column(PATH).codes
         assert paths is not None  # strings always have a dictionary
@@ -165,14 +168,16 @@ class RefinedQuery:
             others = [row for path, row in places[number].items() if path != own]
             if others:
                 copies = [bundle.passages.metadata(row) for row in others[:MOST_COPIES]]
-                result["also_in"] = [{name: each[name] for name in PLACE if name in each} for each in copies]
+                places_of_copies = [{name: each[name] for name in PLACE if name in each} for each in copies]
+                result["also_in"] = cast("list[SectionPlace]", places_of_copies)
 
-    def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
+    def _count(self, allowed: Mask | None) -> "Facets | None":
         if not self._query.facets:
             return None
-        return {name: count_values(self._column(name), allowed) for name in self._query.facets}
+        counted = {name: count_values(self._column(name), allowed) for name in self._query.facets}
+        return cast("Facets", counted)
 
-    def _show(self, hits: Sequence[Hit], ranking: Ranking | None = None) -> list[dict[str, Any]]:
+    def _show(self, hits: Sequence[Hit], ranking: Ranking | None = None) -> "list[GroupResult]":
         """Return hits as a reply shows them, with their highlights if the query wants them."""
         query = self._query
         results = [show_hit(self._bundle.passages, hit, query.include) for hit in hits]
@@ -216,7 +221,7 @@ def _check_fields(query: Query) -> None:
 
 def add_highlights(
     bundle: AnyBundle,
-    results: Sequence[dict[str, Any]],
+    results: "Sequence[GroupResult]",
     texts: Sequence[str],
     query: str | None,
     mode: str,

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 from pydantic_core import PydanticCustomError
 
 from semsearch.engine.hits import MOST_HITS
-from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query
+from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, query_with
 
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 MOST_WITHOUT = 20  # maximum texts of `without`
@@ -198,11 +198,28 @@ class SimilarRequest(StrictRequest):
     )
 
     def query(self) -> Query:
-        """Return the request as the search takes it."""
+        """Return the request as the search takes it. Its fields have the same names."""
         rerank = None if self.rerank is None else self.rerank.candidates
-        return Query(
-            **dict(self) | {"rerank": rerank, "facets": tuple(self.facets), "without": tuple(self.without)}
-        )  # their fields have the same names
+        return query_with(dict(self) | {"rerank": rerank})
+
+
+# fields that agents are offered over MCP; rerank and min_score only if the corpus has what they need
+OFFERED = (
+    *("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank", "min_score"),
+)
+NOT_OFFERED = {  # the other fields, and why an agent needs no description of them
+    "prefix": "for a text that is still being typed",
+    "exact": "for comparisons: slower, and nearly the same results",
+    "include": "an agent reads the text and the metadata",
+    "group_size": "the default is enough",
+    "facets_of": "the default counts what a filter can find",
+    "highlights": "marks for eyes",
+    "fusion_weight": "the index has a measured one",
+    "correct": "the default helps",
+    "without": "an agent leaves out results itself, or writes a filter",
+    "queries": "the corpus's owner has chosen",
+    "boost": "the corpus's owner has chosen",
+}
 
 
 def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:

@@ -5,7 +5,7 @@ so pages and groups reach only as far as these.
 """
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semsearch.aws.s3vectors.client import ServiceFilter, VectorsClient
 from semsearch.engine.bundle import VectorsInfo
@@ -13,11 +13,13 @@ from semsearch.engine.hits import MOST_HITS, Hit
 from semsearch.engine.loading import AnyBundle
 from semsearch.engine.passages import Passage
 from semsearch.search.executor import Executor
-from semsearch.search.query import FLOOR, LONGEST_FOUND, Lap, Query, SearchError, filter_error
+from semsearch.search.query import FLOOR, LONGEST_FOUND, NEED_TEXTS, Lap, Query, SearchError, filter_error
 from semsearch.search.results import Found, show_hit
 from semsearch.search.search import Embedded, embed_text, floor_of
 
-NEED_TEXTS = ("id", "sort", "facets", "boost", "without", "rerank")  # fields that need the texts in the bundle
+if TYPE_CHECKING:
+    from semsearch.search.reply_types import GroupResult
+
 THERE = "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
 
 
@@ -115,18 +117,20 @@ class RemoteSearch:
             results = self._show(found[query.offset : query.offset + query.num_results], passages, query)
         return Found(results, embedded.is_truncated, queries=embedded.by)
 
-    def _groups(self, hits: list[Hit], passages: FetchedPassages, query: Query, column: str) -> list[dict[str, Any]]:
+    def _groups(self, hits: list[Hit], passages: FetchedPassages, query: Query, column: str) -> "list[GroupResult]":
         groups: dict[object, list[Hit]] = {}
         for hit in hits:
             groups.setdefault(passages.metadata(hit.row).get(column, hit.row), []).append(hit)
-        results = []
+        results: list[GroupResult] = []
         for value, all_hits in list(groups.items())[query.offset : query.offset + query.num_results]:
             best, *others = self._show(all_hits[: query.group_size], passages, query)
             group = value if isinstance(value, str) else None
-            results.append(best | {"group": group, "other_passages": others})
+            best["group"] = group
+            best["other_passages"] = others
+            results.append(best)
         return results
 
-    def _show(self, hits: list[Hit], passages: FetchedPassages, query: Query) -> list[dict[str, Any]]:
+    def _show(self, hits: list[Hit], passages: FetchedPassages, query: Query) -> "list[GroupResult]":
         results = [show_hit(passages, hit, query.include) for hit in hits]
         if query.highlights:
             from semsearch.search.refinements import add_highlights  # only such a query needs it

@@ -100,6 +100,10 @@ def test_the_help_lists_each_command() -> None:
         (["query", "bundle"], "expected a text, --file or --like"),
         (["query", "bundle", "goose", "--num-results", "101"], "--num-results. Must be <= 100"),
         (["query", "bundle", "goose", "--filter", "{"], "--filter: not JSON"),
+        (
+            ["query", "bundle", "goose", "--without", "ferry", "--without", " "],
+            "--without. expected words, not a blank",
+        ),
     ],
 )
 def test_wrong_words_are_an_error_in_one_line(words: list[str], message: str) -> None:

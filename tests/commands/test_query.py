@@ -14,11 +14,14 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel
 
 from semsearch.commands.cards import _snippet
 from semsearch.commands.console import suggested
 from semsearch.indexing.corpus import Corpus
+from semsearch.search.request import RerankOptions, SimilarRequest
 from tests.command_line import error_line, run
+from tests.commands.options_page import search_page
 from tests.project import ROOT, needs_linux, run_in_a_shell
 from tests.world import write_bundle
 
@@ -43,6 +46,12 @@ def ask(bundle: Path) -> Callable[..., str]:
         ([], {}),
         (["--mode", "hybrid", "--exact"], {"mode": "hybrid", "exact": True}),
         (["--filter", '{"chapter": {"$lt": 3}}'], {"filter": {"chapter": {"$lt": 3}}}),
+        (["--without", "angry", "--without", "the ferry"], {"without": ["angry", "the ferry"]}),
+        (["--boost", '{"chapter": {"log": true, "weight": 1}}'], {"boost": {"chapter": {"log": True, "weight": 1}}}),
+        (["--include", "metadata", "--include", "source"], {"include": ["metadata", "source"]}),
+        (["--facet", "who", "--facets-of", "results"], {"facets": ["who"], "facets_of": "results"}),
+        (["--queries", "model", "--num-results", "2"], {"queries": "model", "num_results": 2}),
+        (["--highlights", "--min-score", "0.1"], {"highlights": True, "min_score": 0.1}),
     ],
 )
 def test_json_is_the_reply_of_similar_with_the_query(
@@ -50,6 +59,31 @@ def test_json_is_the_reply_of_similar_with_the_query(
 ) -> None:
     (line,) = ask(TEXT, "--json", *options).splitlines()
     assert json.loads(line) == {"query": TEXT} | client.post("/similar", json={"text": TEXT} | body).json()
+
+
+def test_a_number_that_similar_refuses_is_refused_before_a_search(bundle: Path) -> None:
+    models: dict[str, type[BaseModel]] = {"": SimilarRequest, "rerank.": RerankOptions}
+    schemas = {
+        prefix + name: form
+        for prefix, model in models.items()
+        for name, schema in model.model_json_schema()["properties"].items()
+        for form in schema.get("anyOf", [schema])
+    }
+    limits = {name.removesuffix(".candidates"): each for name, each in schemas.items() if "maximum" in each}
+    assert {"num_results", "rerank"} <= limits.keys()
+    for name, form in limits.items():
+        option = f"--{name.replace('_', '-')}"
+        for value in (form["minimum"] - 1, form["maximum"] + 1):
+            done = run("query", bundle, TEXT, option, value)
+            assert (done.code, f"{option}. Must be" in done.err) == (2, True), (option, value)
+
+
+def test_the_page_of_options_is_what_the_signature_of_search_says() -> None:
+    assert (ROOT / "docs" / "search-options.md").read_text(encoding="utf-8") == search_page()
+
+
+def test_a_field_that_cards_need_is_shown_although_json_would_leave_it_out(ask: Callable[..., str]) -> None:
+    assert ask(TEXT, "--include", "metadata") == ask(TEXT)
 
 
 def test_in_a_pipe_each_hit_is_a_plain_line_with_its_whole_text(ask: Callable[..., str], client: httpx.Client) -> None:

@@ -158,8 +158,8 @@ def answers(folder: Path, embedder: Embedder) -> list[dict[str, Any]]:
     assert isinstance(bundle, LoadedBundle)
     bundle.open_all()
     view = bundle.view(VIEW)
-    replies = [find(bundle, query).reply() for query in QUERIES]
-    return replies + [find(view, query).reply() for query in QUERIES if query.id is None]
+    asked = [*((bundle, query) for query in QUERIES), *((view, query) for query in QUERIES if query.id is None)]
+    return [{**find(each, query).reply()} for each, query in asked]
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -322,7 +322,8 @@ def test_each_mode_is_measured_with_the_reranker_too(reranked: Path, questions: 
         own = []
         for question in QUESTIONS:
             query = Query(question["query"], 100, mode, rerank=20)
-            names = rank({result["id"]: result["score"] for result in find(loaded, query).results})
+            hits = find(loaded, query)
+            names = rank({hit["id"]: score for hit, score in zip(hits.results, hits.scores, strict=True)})
             own.append(measure(names, question["relevant"])[0])
         assert both[f"{mode}+rerank"]["ndcg@10"]["value"] == pytest.approx(np.mean(own), abs=1e-9)
 

@@ -65,8 +65,8 @@ def by_hand(metadata: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
 def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedBundle, mode: str) -> None:
-    plain = find(catalogue, Query("wooden river door", 250, mode)).results
-    found = find(catalogue, Query("wooden river door", 250, mode, boost=BOOST)).results
+    plain: Any = find(catalogue, Query("wooden river door", 250, mode)).results
+    found: Any = find(catalogue, Query("wooden river door", 250, mode, boost=BOOST)).results
     boosts = {hit["id"]: by_hand(hit["metadata"]) for hit in plain[:200]}
     sums = {hit["id"]: hit["score"] + boosts[hit["id"]] for hit in plain[:200]}
     for hit, score in zip(found[:200], sorted(sums.values(), reverse=True), strict=True):

@@ -1,7 +1,7 @@
 """A search with rerank against its definition, written out over the same search without rerank, in each mode."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ CANDIDATES = 20
 EVERY = 100  # results of a search without rerank that has all that the tests look at
 
 Search = Callable[[Query], Found]
-Results = list[dict[str, Any]]
+Results = Sequence[Mapping[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +61,11 @@ def assert_same(found: Results, wanted: list[tuple[int, float]]) -> None:
 def test_candidates_are_ordered_by_both_scores(search: Search, mode: str, condition: dict[str, Any] | None) -> None:
     plain = Query(TEXT, EVERY, mode, filter=condition)
     wanted = expected(search(plain).results)
-    found = search(replace(plain, num_results=40, rerank=CANDIDATES)).results
-    assert_same(found, wanted[:40])
-    assert [result["index"] for result in found] != [result["index"] for result in search(plain).results[:40]]
-    assert found[0]["score"] <= 1
-    assert [result["score"] for result in found] == sorted((result["score"] for result in found), reverse=True)
+    found = search(replace(plain, num_results=40, rerank=CANDIDATES))
+    assert_same(found.results, wanted[:40])
+    assert [result["index"] for result in found.results] != [result["index"] for result in search(plain).results[:40]]
+    assert found.scores[0] <= 1
+    assert found.scores == sorted(found.scores, reverse=True)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -90,9 +90,9 @@ def test_pages_continue_each_other(search: Search, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_min_score_is_compared_with_the_score_of_the_mode(search: Search, mode: str) -> None:
-    plain = search(Query(TEXT, EVERY, mode)).results
-    least = plain[11]["score"]
-    kept = [result for result in plain if result["score"] >= least]
+    plain = search(Query(TEXT, EVERY, mode))
+    least = plain.scores[11]
+    kept = [result for result, score in zip(plain.results, plain.scores, strict=True) if score >= least]
     assert len(kept) < CANDIDATES
     found = search(Query(TEXT, 50, mode, rerank=CANDIDATES, min_score=least)).results
     assert_same(found, expected(kept))

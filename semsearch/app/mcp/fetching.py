@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from semsearch.engine.loading import AnyBundle, LoadedBundle
+from semsearch.search.documents import document_rows, rows_around
 from semsearch.search.query import MOST_AROUND, SearchError
 from semsearch.search.request import RequestText, StrictRequest, echo, whole_number
-from semsearch.search.results import PATH, document_rows, heading_path, rows_around
+from semsearch.search.results import PATH, heading_path
 
 LONGEST_TITLE = 80  # characters of a text that serve as its title if it has none
 LONGEST_TEXT = 50_000  # default of `max_characters`; of a longer document, the part around the passage is returned

@@ -29,6 +29,7 @@ from semsearch.search.executor import Executor
 from semsearch.search.query import FLOOR, Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes, json_text
 from semsearch.search.request import (
+    OFFERED,
     RequestText,
     RerankOptions,
     SimilarRequest,
@@ -50,7 +51,6 @@ SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
 DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
 # columns of documents that no caller chooses by: places in them and free text
 UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
-OFFERED = ("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank")
 FILTER = (
     'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
     "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
@@ -123,7 +123,7 @@ class Tools:
             else:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_query(request, self.settings)
-                content = (await self.search(request.query(), stopwatch.lap)).reply()
+                content = dict((await self.search(request.query(), stopwatch.lap)).reply())
             content |= self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}
             refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
@@ -162,7 +162,7 @@ class Tools:
             query = replace(query, group_by=PATH, group_size=SECTIONS_OF_DOCUMENT)
         found = await self.search(query, stopwatch.lap)
         hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
-        hits.sort(key=lambda hit: -hit["score"])
+        hits.sort(key=lambda hit: -(hit["score"] or 0.0))
         results = [_section(bundle, hit) for hit in hits[:RESULTS]]
         least = floor_score(bundle.manifest.corpus)
         if least is None:
@@ -170,7 +170,7 @@ class Tools:
         if query.rerank is not None or bundle.manifest.corpus.boost:
             # the floor is compared with the score before reranking and boosts
             found = await self.search(Query(text, 1, include=(), boost={}), lambda phase: None)
-        best = max((hit["score"] for hit in found.results), default=least)
+        best = max(found.scores, default=least)
         if best >= least:
             return {"results": results}
         return {"note": f"nothing relevant: the best score {best:.2f} is below {least:.2f}", "results": results}
@@ -246,12 +246,15 @@ def _frequent_values(bundle: LoadedBundle, name: str, kind: str) -> str:
 def input_schema(bundle: AnyBundle) -> Object:
     """Return the JSON Schema of a call: that of a request to /similar, with what agents use and this corpus has."""
     stated = SimilarRequest.model_json_schema()["properties"]
-    names = [name for name in OFFERED if name != "rerank" or bundle.manifest.rerank is not None]
-    properties = {name: _brief(stated[name]) for name in names}
+    is_there = {
+        "rerank": bundle.manifest.rerank is not None,
+        "min_score": floor_score(bundle.manifest.corpus) is not None,
+    }
+    properties = {name: _brief(stated[name]) for name in OFFERED if is_there.get(name, True)}
     properties["filter"] = {"type": "object", "description": FILTER}
     if bundle.manifest.corpus.keywords is None:
         properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
-    if floor_score(bundle.manifest.corpus) is not None:
+    if "min_score" in properties:
         properties["min_score"] = {"enum": [FLOOR], "description": MIN_SCORE}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 

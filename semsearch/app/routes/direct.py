@@ -35,7 +35,6 @@ class DirectRoute:
     responses: Replies
     tag: str  # the group of the OpenAPI document
     description: str = ""
-    reply_model: type[BaseModel] | None = None
 
 
 class DirectRoutes:
@@ -92,7 +91,6 @@ def add_direct_route(app: "FastAPI", route: DirectRoute) -> None:
         without_body if route.model is None else with_body,
         methods=[route.method],
         name=route.path.strip("/"),
-        response_model=route.reply_model,
         responses=route.responses,
         tags=[route.tag],
         summary=route.summary,

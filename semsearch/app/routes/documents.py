@@ -1,52 +1,28 @@
 """GET /passages/{id} and GET /documents/{path}: texts without a search. Imported by the first request for one."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Response
-from pydantic import BaseModel
 
 from semsearch.app.errors import MISSING, ErrorReply, Replies
 from semsearch.app.http import HttpError
 from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.engine.loading import AnyBundle, LoadedBundle, RemoteTextsError, require_texts
+from semsearch.search.documents import document_rows, show_around, show_passage
 from semsearch.search.executor import Executor
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND, SearchError
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import echo
-from semsearch.search.results import PATH, document_rows, show_around, show_passage
+from semsearch.search.results import PATH
+
+if TYPE_CHECKING:
+    from semsearch.search.reply_types import DocumentReply
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
 TOO_LARGE: Replies = {413: {"model": ErrorReply, "description": "the reply is too large"}}
 INVALID: Replies = {422: {"model": ErrorReply, "description": "invalid"}}
-
-
-class PassageReply(BaseModel):
-    """A text of the corpus: its row number, id, text and metadata."""
-
-    index: int
-    id: str
-    text: str
-    metadata: dict[str, Any]
-
-
-class FoundPassageReply(PassageReply):
-    """A text by its id. If passages around it were requested, `before` and `after` have them in the document's order.
-
-    Without that, both are left out of the reply.
-    """
-
-    before: list[PassageReply] = []
-    after: list[PassageReply] = []
-
-
-class DocumentReply(BaseModel):
-    """The passages of a document in the order of its text; `total` is the number of all its passages."""
-
-    path: str
-    total: int
-    passages: list[PassageReply]
 
 
 def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Executor, settings: Settings) -> None:
@@ -65,7 +41,6 @@ def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Exec
 
     @app.get(
         "/passages/{id:path}",
-        response_model=FoundPassageReply,
         responses=MISSING | TOO_LARGE | INVALID,
         summary="A text by its id",
         tags=["search"],
@@ -91,7 +66,6 @@ def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Exec
 
     @app.get(
         "/documents/{path:path}",
-        response_model=DocumentReply,
         responses=MISSING | TOO_LARGE | INVALID,
         summary="The passages of a document, in order",
         tags=["search"],
@@ -107,5 +81,5 @@ def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Exec
             found = "a corpus without documents" if PATH not in bundle.columns.kinds else echo(path)
             raise HttpError(404, f"path: found {found}, expected a value of the column 'path'; search for one")
         passages = [show_passage(bundle, int(row)) for row in rows[offset : offset + num_results]]
-        content = {"path": path, "total": len(rows), "passages": passages}
+        content: DocumentReply = {"path": path, "total": len(rows), "passages": passages}
         return checked(content, "ask for fewer passages with num_results")

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-from pydantic import BaseModel, ConfigDict
+from typing import Literal
 
 from semsearch.app.errors import REFUSED
 from semsearch.app.http import HttpError
@@ -89,15 +87,6 @@ class PredictRequest(StrictRequest):
     prompt_name: Literal["query", "document"] | None = None
 
 
-class PredictReply(BaseModel):
-    """Unit embeddings in the order of the texts. `truncated`: a text was longer than the model reads."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)  # only the OpenAPI document needs it
-
-    embeddings: list[list[float]]
-    truncated: list[bool]
-
-
 def predict_route(embedding: TextEmbedding) -> DirectRoute:
     """Return the route.
 
@@ -123,5 +112,4 @@ def predict_route(embedding: TextEmbedding) -> DirectRoute:
         responses=REFUSED,
         tag="embeddings",
         description=describe_limits(embedding.settings),
-        reply_model=PredictReply,
     )

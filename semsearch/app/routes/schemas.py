@@ -14,14 +14,28 @@ from fastapi import FastAPI
 from pydantic import TypeAdapter
 
 from semsearch.app.errors import ErrorReply
-from semsearch.app.routes.reply_models import ERRORS, REPLIES
+from semsearch.app.routes.reply_types import (
+    CohereErrorReply,
+    CohereReply,
+    EmbeddingsReply,
+    HealthReply,
+    InfoReply,
+    JinaErrorReply,
+    JinaReply,
+    ModelReply,
+    ModelsReply,
+    OpenAIErrorReply,
+    PredictReply,
+    Rank,
+)
 from semsearch.app.settings import MOST_TEXTS
 from semsearch.engine.bundle import FloorInfo
 from semsearch.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
 from semsearch.engine.metadata.columns import COMPARED, ID, LIST_TYPES, STRING_TYPES
 from semsearch.engine.metadata.filters import LONGEST_OPERAND, MOST_FILTER_VALUES, MOST_LEVELS
+from semsearch.engine.tokenizer import SpelledToken
 from semsearch.search.query import FLOOR
-from semsearch.search.request import MOST_COLUMNS
+from semsearch.search.reply_types import DocumentReply, FoundPassageReply, SimilarReply
 from semsearch.search.results import PASSAGE_NUMBER, PATH
 
 SCHEMAS = "#/components/schemas/"
@@ -65,8 +79,9 @@ def describe_columns(properties: dict[str, Any], kinds: Mapping[str, str]) -> No
     strings = [name for name, kind in kinds.items() if kind == "string" and name != ID]
     sortable = [name for name, kind in kinds.items() if kind not in LIST_TYPES and name != ID]
     columns = [name for name in kinds if name != ID]
-    way = {"type": "string", "enum": ["asc", "desc"]}
-    sort = _object(dict.fromkeys(sortable, way)) | {"minProperties": 1, "maxProperties": MOST_COLUMNS}
+    any_sort = properties["sort"]["anyOf"][0]
+    limits = {name: any_sort[name] for name in ("minProperties", "maxProperties")}
+    sort = _object(dict.fromkeys(sortable, any_sort["additionalProperties"])) | limits
     boosts = _object({name: _any_of(*_boosts(kind)) for name, kind in kinds.items()})
     forms: dict[str, list[dict[str, Any]]] = {
         "filter": [_reference("Filter")],
@@ -202,6 +217,32 @@ def _forbid_around(document: dict[str, Any]) -> None:
     for parameter in document["paths"]["/passages/{id}"]["get"]["parameters"]:
         if parameter["name"] in ("before", "after"):
             parameter["schema"]["maximum"] = 0
+
+
+REPLIES: dict[str, Any] = {  # the reply in JSON with status 200 of each operation but MCP's
+    "similar": SimilarReply,
+    "passage": FoundPassageReply,
+    "document": DocumentReply,
+    "health": HealthReply,
+    "predict": PredictReply,
+    "info": InfoReply,
+    "embeddings": EmbeddingsReply,
+    "models": ModelsReply,
+    "model": ModelReply,
+    "embed": list[list[float]],
+    "similarity": list[float],
+    "embed_or_compare": list[list[float]] | list[float],
+    "tokenize": list[list[SpelledToken]],
+    "rerank": list[Rank],
+    "rerank_jina": JinaReply,
+    "rerank_cohere": CohereReply,
+}
+ERRORS: dict[str, Any] = {  # the errors of paths, the first that a path begins with
+    "/v1/rerank": JinaErrorReply,
+    "/v2/rerank": CohereErrorReply,
+    "/v1/": OpenAIErrorReply,
+    "/": ErrorReply,
+}
 
 
 def write_reply_schemas(document: dict[str, Any]) -> None:

@@ -32,7 +32,6 @@ def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
         stopwatch.lap("reply")
         return reply
 
-    # semsearch/app/routes/reply_models.py describes the reply: the reply's models would lengthen each start
     return DirectRoute(
         "POST",
         "/similar",

@@ -4,7 +4,7 @@ import asyncio
 import platform
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from semsearch.search.reply import json_bytes
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from semsearch.app.routes.reply_types import CorpusReply, HealthReply, InfoReply
 
 UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
 SHOWN_OF_VIEWS = ("corpus", "title", "description", "columns", "keywords", "vectors", "boost")  # fields of the index
@@ -47,7 +49,8 @@ def health_route(executor: Executor, logger: Log) -> DirectRoute:
                     reason = f"{type(error).__name__}: {error}"
                     message = f"model: cannot embed a text ({reason}); start this process again"
                     raise HttpError(503, message) from error
-        return json_bytes({"status": "ok"})
+        content: HealthReply = {"status": "ok"}
+        return json_bytes(content)
 
     return DirectRoute(
         "GET", "/health", None, health, summary="Does the model embed texts", responses=UNHEALTHY, tag="status"
@@ -84,9 +87,11 @@ def add_info(
         bundle = current()
         model = bundle.manifest.model
         embeddings = min(settings.max_texts, settings.max_reply_bytes // bytes_per_text(model.dim))
-        content: dict[str, Any] = bundle.manifest.as_json() | _as_tei_says(model, embeddings)
+        content = cast("InfoReply", bundle.manifest.as_json() | _as_tei_says(model, embeddings))
         if bundle.is_view:  # a view: no figure of the whole corpus
-            content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
+            index: Mapping[str, Any] = content["index"]
+            shown = {name: index[name] for name in SHOWN_OF_VIEWS}
+            content["index"] = cast("CorpusReply", shown | {"rows": bundle.rows})
             if content["index"]["keywords"]:
                 content["index"]["keywords"] |= {"terms": None, "postings": None, "known_words": None, "synonyms": None}
             del content["files"]
@@ -97,9 +102,9 @@ def add_info(
             "archive": cold_start.archive,
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
         }
-        if not bundle.is_view:
-            content |= operation()
-        return json_reply(content)
+        if bundle.is_view:
+            return json_reply(content)
+        return json_reply({**content, **operation()})
 
 
 def _as_tei_says(model: ModelInfo, max_texts: int) -> dict[str, Any]:

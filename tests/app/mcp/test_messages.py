@@ -12,12 +12,12 @@ import jsonschema_rs
 import pytest
 
 from semsearch.app.mcp.messages import ISSUER_VARIABLE, OAUTH_METADATA
-from semsearch.app.mcp.tools import OFFERED, input_schema, tool_name
+from semsearch.app.mcp.tools import input_schema, tool_name
 from semsearch.engine.bundle import Manifest, RerankInfo, read_manifest
 from semsearch.engine.loading import load
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
-from semsearch.search.request import SimilarRequest
+from semsearch.search.request import NOT_OFFERED, OFFERED, SimilarRequest
 from semsearch.version import VERSION
 from tests.function.events.event_makers import function_url, http_api, load_balancer, rest_api
 from tests.world import add_floor, write_bundle
@@ -214,8 +214,13 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
     assert "200 texts of stories.csv" in tool["description"]
     columns = "chapter (number); places (list: sea, village); told (date); true (boolean)"
     assert f"can choose: {columns}." in tool["description"]  # `who` has too many values to list
-    assert tool["inputSchema"]["properties"].keys() == set(OFFERED) - {"rerank"}
+    assert tool["inputSchema"]["properties"].keys() == set(OFFERED) - {"rerank", "min_score"}
     assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
+
+
+def test_each_field_of_a_search_is_offered_or_left_out_for_a_reason() -> None:
+    assert sorted([*OFFERED, *NOT_OFFERED]) == sorted(SimilarRequest.model_fields)
+    assert all(NOT_OFFERED.values())
 
 
 def test_values_that_the_description_does_not_list_are_stated_by_an_ellipsis(

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from openapi_schema_validator import OAS31Validator
 
@@ -56,6 +57,30 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert schemas["Result"]["properties"].keys() - always == {
         *("scores", "text", "metadata", "source", "highlights", "snippet")
     }
+
+
+SEARCHES: list[dict[str, Any]] = [
+    {"text": "goose", "highlights": True, "include": ["text", "metadata", "source"]},
+    {"text": "the gooze", "mode": "keyword", "boost": {"chapter": {"log": True, "weight": 0.1}}},
+    {"text": "the baker", "group_by": "who", "facets": ["who", "chapter", "told"]},
+    {"text": "the baker", "mode": "semantic", "rerank": {"candidates": 3}},
+    {"sort": {"chapter": "asc"}},
+    {"id": "story-007", "exact": True},
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_reply_has_no_field_that_the_document_lacks(
+    connect: Callable[..., httpx.Client], rerank_bundle: Path, search: dict[str, Any]
+) -> None:
+    client = connect(bundle=rerank_bundle)
+    document = client.get("/openapi.json").json()
+    for schema in document["components"]["schemas"].values():
+        if "properties" in schema:
+            schema["additionalProperties"] = False
+    reply = client.post("/similar", json=search)
+    assert reply.status_code == 200, reply.text
+    OAS31Validator({**document, "$ref": "#/components/schemas/SimilarReply"}).validate(reply.json())
 
 
 @pytest.mark.parametrize("has_reranker", [False, True])

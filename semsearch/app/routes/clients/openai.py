@@ -7,7 +7,7 @@ one of OpenAI's; the reply names the model that answered.
 """
 
 from base64 import b64encode
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from fastapi import FastAPI, Path, Request, Response
@@ -32,6 +32,9 @@ from semsearch.engine.quantization import Embeddings
 from semsearch.search.query import CHARACTERS_PER_TEXT
 from semsearch.search.reply import json_text
 from semsearch.search.request import echo
+
+if TYPE_CHECKING:
+    from semsearch.app.routes.reply_types import ModelReply, ModelsReply, Usage
 
 INPUT = "input"  # the field whose limits are passed
 
@@ -59,7 +62,7 @@ class EmbeddingsRequest(ClientRequest):
 def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
     """Add the routes to the app."""
     name = embedding.embedder.model.name
-    model = {"id": name, "object": "model", "created": 0, "owned_by": "sentence-transformers"}
+    model: ModelReply = {"id": name, "object": "model", "created": 0, "owned_by": "sentence-transformers"}
 
     @app.post(
         "/v1/embeddings",
@@ -81,14 +84,15 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
         data = [f'{{"object":"embedding","index":{index},"embedding":{row}}}' for index, row in enumerate(rows)]
         count = sum(len(one.ids) for one in tokens)
         truncated = sum(one.is_truncated for one in tokens)
-        usage = {"prompt_tokens": count, "total_tokens": count, "truncated_texts": truncated}
+        usage: Usage = {"prompt_tokens": count, "total_tokens": count, "truncated_texts": truncated}
         rest = json_text({"model": name, "usage": usage})
         reply = f'{{"object":"list","data":[{",".join(data)}],{rest[1:]}'
         return text_reply(embedding.reply(reply, len(tokens), INPUT, stopwatch))
 
     @app.get("/v1/models", responses=CLIENT_FAILED, summary="The model, as OpenAI lists its own", tags=["status"])
     async def models() -> Response:
-        return json_reply({"object": "list", "data": [model]})
+        content: ModelsReply = {"object": "list", "data": [model]}
+        return json_reply(content)
 
     @app.get(
         "/v1/models/{name:path}",

@@ -7,7 +7,7 @@ and https://docs.cohere.com/reference/rerank. Any `model` is accepted, as on /v1
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from fastapi import FastAPI, Request, Response
@@ -36,6 +36,9 @@ from semsearch.engine.rerank.reranker import Logits, Reranker, probabilities
 from semsearch.search.executor import Executor
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import union_tag
+
+if TYPE_CHECKING:
+    from semsearch.app.routes.reply_types import CohereMeta, CohereReply, JinaReply, Rank, RankedDocument
 
 STRING, OBJECT = union_tag("string"), union_tag("object")  # the forms of a document
 
@@ -109,13 +112,15 @@ class RerankScores:
         """Return the place and the score of each text, best first."""
         return [(place, float(scores[place])) for place in np.argsort(-self.logits, kind="stable").tolist()]
 
-    def results(self, body: DocumentsRequest, *, with_texts: bool) -> list[dict[str, Any]]:
+    def results(self, body: DocumentsRequest, *, with_texts: bool) -> "list[RankedDocument]":
         """Return the best documents as Jina and Cohere do."""
         texts = body.texts
-        return [
-            {"index": place, "relevance_score": score} | ({"document": {"text": texts[place]}} if with_texts else {})
-            for place, score in self.ranks(probabilities(self.logits))[: body.top_n]
-        ]
+        ranks = self.ranks(probabilities(self.logits))[: body.top_n]
+        documents: list[RankedDocument] = [{"index": place, "relevance_score": score} for place, score in ranks]
+        if with_texts:
+            for document in documents:
+                document["document"] = {"text": texts[document["index"]]}
+        return documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
         scores = found.logits if body.raw_scores else probabilities(found.logits)
-        ranks: list[dict[str, Any]] = [{"index": place, "score": score} for place, score in found.ranks(scores)]
+        ranks: list[Rank] = [{"index": place, "score": score} for place, score in found.ranks(scores)]
         if body.return_text:
             for rank in ranks:
                 rank["text"] = body.texts[rank["index"]]
@@ -183,11 +188,14 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
     async def rerank_jina(body: DocumentsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
-        usage = {"prompt_tokens": found.tokens, "total_tokens": found.tokens, "truncated_texts": len(found.truncated)}
-        content = {
+        content: JinaReply = {
             "model": found.model,
             "object": "list",
-            "usage": usage,
+            "usage": {
+                "prompt_tokens": found.tokens,
+                "total_tokens": found.tokens,
+                "truncated_texts": len(found.truncated),
+            },
             "results": found.results(body, with_texts=body.return_documents is not False),
         }
         return reranking.reply(content, body, stopwatch)
@@ -196,9 +204,9 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
     async def rerank_cohere(body: DocumentsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         found = await reranking.score(body, stopwatch)
-        meta: dict[str, Any] = {"api_version": {"version": "2"}, "tokens": {"input_tokens": found.tokens}}
+        meta: CohereMeta = {"api_version": {"version": "2"}, "tokens": {"input_tokens": found.tokens}}
         if found.truncated:
             reason = "there were too many tokens, so the model did not read the end of the document or of the query"
             meta["warnings"] = [f"documents {', '.join(map(str, found.truncated))}: {reason}"]
-        content = {"results": found.results(body, with_texts=bool(body.return_documents)), "meta": meta}
+        content: CohereReply = {"results": found.results(body, with_texts=bool(body.return_documents)), "meta": meta}
         return reranking.reply(content, body, stopwatch)
