@@ -17,6 +17,7 @@ from semsearch.engine.keyword.matches import Matches
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.quantization import Embeddings
 from semsearch.evaluation.measures import measure, rank
+from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.search.query import Query
 from tests.command_line import Run, run
@@ -291,6 +292,15 @@ def test_questions_to_fill_in_are_random_passages(bundle: Path, tmp_path: Path) 
     path.write_text("".join(json.dumps(line | {"query": line["text"]}) + "\n" for line in lines))
     assert evaluate_json(bundle, "--questions", path)["subsets"][0]["modes"]["semantic"]["mrr@10"]["value"] > 0.9
     assert "found 200 texts, expected 201 or more; draw fewer" in evaluate(bundle, "--make-questions", 201).err
+
+
+def test_passages_and_questions_are_printed_with_their_brackets(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "bundle", Corpus(["a [b]fox[/b]"], ["1"], ["{}"], empty_texts=0))
+    (tmp_path / "log").write_text(json.dumps({"message": "query", "query": "where is the [red]fox[/red]?"}) + "\n")
+    drawn = evaluate(bundle, "--make-questions", 1)
+    assert json.loads(drawn.out)["text"] == "a [b]fox[/b]"
+    logged = evaluate(bundle, "--make-questions", 1, "--from-log", tmp_path / "log")
+    assert json.loads(logged.out)["query"] == "where is the [red]fox[/red]?"
 
 
 def test_neither_torch_nor_transformers_is_imported(bundle: Path, questions: Path) -> None:

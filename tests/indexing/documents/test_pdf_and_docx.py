@@ -127,6 +127,14 @@ def test_a_docx_has_the_text_that_word_displays(tmp_path: Path, make_splitter: C
     ]
 
 
+def test_a_paragraph_with_a_style_that_has_no_outline_level_is_no_heading(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    centred = '<w:p><w:pPr><w:jc w:val="center"/></w:pPr><w:r><w:t>centred</w:t></w:r></w:p>'
+    document = read_docx(write_docx(tmp_path / "a.docx", centred + paragraph("quoted", "Quote")))
+    assert [(each.headings, each.text) for each in divide(document, make_splitter(400))] == [((), "centred\n\nquoted")]
+
+
 def test_a_docx_has_the_title_with_the_style(tmp_path: Path) -> None:
     path = write_docx(tmp_path / "a.docx", paragraph("A title", "Title") + paragraph("First", "Heading1"))
     assert read_docx(path).title == "A title"
