@@ -3,6 +3,9 @@
 import asyncio
 import json
 import os
+import shutil
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,18 @@ from semsearch.app.mcp.stdio import Server
 from tests.app.mcp.test_messages import message
 
 
-def answers(bundle: Path, messages: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Return what a server prints for these messages. If there is no bundle, its index is never finished."""
+def answers(
+    bundle: Path,
+    messages: list[dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+    look: Callable[[], str | None] = lambda: None,
+) -> list[dict[str, Any]]:
+    """Return what a server prints for these messages. If there is no bundle, it calls `look` until there is one."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb") as sent:
         sent.writelines(json.dumps(each).encode() + b"\n" for each in messages)
     try:
-        asyncio.run(Server(bundle, lambda: None).run(reader))
+        asyncio.run(Server(bundle, look).run(reader))
     finally:
         os.close(reader)
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -46,3 +54,18 @@ def test_requests_that_nobody_cancels_are_answered_and_so_are_invalid_ones(
     assert found.keys() == {1, 2}
     assert "goose" in found[1]["result"]["content"][0]["text"]
     assert found[2]["error"]["code"] == -32600
+
+
+def test_an_index_that_is_finished_while_calls_wait_is_announced_once(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, looks = Path(shutil.copytree(bundle, tmp_path / "copy")), count()
+
+    def finish_at_the_third_look() -> None:
+        if next(looks) == 2:
+            copy.rename(tmp_path / "bundle")
+
+    calls = [message("tools/call", SEARCH, id=id) for id in (1, 2)]
+    found = answers(tmp_path / "bundle", calls, capsys, finish_at_the_third_look)
+    assert [each["method"] for each in found if "method" in each] == ["notifications/tools/list_changed"]
+    assert {each["id"] for each in found if "result" in each} == {1, 2}

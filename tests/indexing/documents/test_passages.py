@@ -134,3 +134,12 @@ def test_all_words_of_pages_are_found_and_none_glued(pieces: list[str], make_spl
     passages = list(divide(document, make_splitter(TOKENS)))
     found = {word for each in passages for text in (each.text, *each.headings) for word in text.split()}
     assert found >= set(words)
+
+
+def test_beside_a_path_of_headings_that_leaves_no_room_a_passage_has_half_of_what_the_model_reads(
+    make_splitter: Callable[..., Splitter],
+) -> None:
+    splitter, text = make_splitter(400, max_tokens=100), "a " * 300
+    (_, alone, _), *_ = splitter.divide(text, [Block(0, len(text))], "")
+    (_, beside, _), *_ = splitter.divide(text, [Block(0, len(text))], "a " * 100)
+    assert splitter.count(text[:beside]) == splitter.count(text[:alone]) // 2
