@@ -27,11 +27,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, Keywords, Em
     return Index(codes, scales), write_keywords(path, texts, KeywordOptions(stemming=None)), rows[-1]
 
 
-def parts(index: Index, keywords: Keywords, query: Embeddings, text: str) -> tuple[dict[int, float], dict[int, float]]:
+def parts(
+    index: Index, keywords: Keywords, query: Embeddings, text: str, candidates: int = FUSED_CANDIDATES
+) -> tuple[dict[int, float], dict[int, float]]:
     """Return the two scores of the rows that either search proposes, from the searches themselves."""
     semantic = {hit.row: hit.score for hit in index.search(query, ROWS)}
     keyword = {hit.row: hit.score for hit in keywords.match(text).best(ROWS)}
-    proposed = {*list(semantic)[:FUSED_CANDIDATES], *list(keyword)[:FUSED_CANDIDATES]}
+    proposed = {*list(semantic)[:candidates], *list(keyword)[:candidates]}
     return {row: semantic[row] for row in proposed}, {row: keyword.get(row, 0.0) for row in proposed}
 
 
@@ -55,6 +57,16 @@ def test_the_score_is_the_weighted_sum_of_the_cosine_and_of_bm25_divided_by_what
         assert hit.score == pytest.approx(expected[hit.row], abs=1e-5)
         assert hit.scores["semantic"] == pytest.approx(semantic[hit.row], abs=1e-6)
         assert hit.scores["keyword"] == pytest.approx(keyword[hit.row], abs=1e-6)
+
+
+def test_many_hits_are_the_best_of_twice_as_many_candidates(world: tuple[Index, Keywords, Embeddings]) -> None:
+    index, keywords, query = world
+    semantic, keyword = parts(index, keywords, query, "w3 w9", 600)
+    hits = fuse(index, query, keywords.match("w3 w9"), keywords.info, 300).hits()
+    assert len(hits) == 300
+    weight, divisor = keywords.info.fusion_weight, max(keyword.values())
+    expected = [weight * semantic[row] + (1 - weight) * keyword[row] / divisor for row in semantic]
+    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected, reverse=True)[:300], atol=1e-5)
 
 
 @pytest.mark.parametrize("top_k", [FEW_RESULTS, 100])

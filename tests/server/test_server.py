@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -19,6 +20,7 @@ from semsearch.commands.main import dispatch
 from semsearch.commands.serve import allow_open_files
 from semsearch.server import workers
 from semsearch.server.asgi import make_app
+from tests.project import needs_linux
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
 
@@ -104,6 +106,22 @@ def test_as_many_files_as_the_system_allows_can_be_open(
     monkeypatch.setattr("resource.setrlimit", lambda kind, wanted: found.append(wanted))
     allow_open_files()
     assert found == set_to
+
+
+@needs_linux("/proc")
+def test_a_server_can_have_more_connections_than_its_shell_allows_open_files(bundle: Path) -> None:
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, most), most))
+    try:
+        with started(bundle) as server:
+            address_of(server)
+            (soft, hard), *_ = re.findall(
+                r"Max open files +(\d+) +(\d+)", Path(f"/proc/{server.pid}/limits").read_text()
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    assert int(hard) > 512
+    assert soft == hard
 
 
 def test_a_system_that_cannot_fork_refuses_several_workers(
