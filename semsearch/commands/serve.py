@@ -6,7 +6,6 @@ granian, a server written in Rust, reads HTTP, starts the workers and replaces t
 import errno
 import multiprocessing
 import os
-import resource
 import signal
 import socket
 import sys
@@ -38,7 +37,6 @@ from semsearch.indexing.errors import require_packages
 if TYPE_CHECKING:
     from semsearch.commands.watching import IndexProcess
 
-OPEN_MAX = 10_240  # open files that macOS allows a process, as its <sys/syslimits.h> states
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
 DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2
@@ -136,7 +134,6 @@ def serve(
             app = make_app(settings, threads, max_queued_tokens, tokens_per_batch, workers, updates, verify=verify)
         if watching is not None:
             watching.report = app.log_failed_update
-        allow_open_files()
         if server.CAN_FORK:
             multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
             server.Workers(app, listeners, max_connections, idle_timeout).run()
@@ -152,16 +149,6 @@ def _processes(asked: int | None, *, can_fork: bool) -> int:
         expected = "expected 1 on this system, whose libraries fail in a forked process"
         raise OptionError("workers", f"found {asked}, {expected}; use its cores with --threads {asked}")
     return 1
-
-
-def allow_open_files() -> None:
-    """Allow this process as many open files as it can have, because each connection is one."""
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = most
-    if most == resource.RLIM_INFINITY:  # as macOS says, which allows a process fewer all the same
-        wanted = OPEN_MAX
-    if allowed != resource.RLIM_INFINITY and allowed < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 @contextmanager

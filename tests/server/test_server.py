@@ -17,7 +17,6 @@ from starlette.routing import Route
 from semsearch.app.app import App
 from semsearch.app.settings import Settings
 from semsearch.commands.main import dispatch
-from semsearch.commands.serve import allow_open_files
 from semsearch.server import workers
 from semsearch.server.asgi import make_app
 from tests.project import needs_linux
@@ -88,26 +87,6 @@ def test_a_port_in_use_is_refused_before_the_bundle_is_loaded(
     assert found == f"error: 127.0.0.1:{port}: {expected}\n"
 
 
-@pytest.mark.parametrize(
-    ("limits", "set_to"),
-    [
-        ((1024, 4096), [(4096, 4096)]),
-        ((4096, 4096), []),
-        ((256, resource.RLIM_INFINITY), [(10_240, resource.RLIM_INFINITY)]),  # macOS, which refuses infinity
-        ((20_000, resource.RLIM_INFINITY), []),
-        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), []),
-    ],
-)
-def test_as_many_files_as_the_system_allows_can_be_open(
-    limits: tuple[int, int], set_to: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: list[tuple[int, int]] = []
-    monkeypatch.setattr("resource.getrlimit", lambda kind: limits)
-    monkeypatch.setattr("resource.setrlimit", lambda kind, wanted: found.append(wanted))
-    allow_open_files()
-    assert found == set_to
-
-
 @needs_linux("/proc")
 def test_a_server_can_have_more_connections_than_its_shell_allows_open_files(bundle: Path) -> None:
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -115,13 +94,12 @@ def test_a_server_can_have_more_connections_than_its_shell_allows_open_files(bun
     try:
         with started(bundle) as server:
             address_of(server)
-            (soft, hard), *_ = re.findall(
-                r"Max open files +(\d+) +(\d+)", Path(f"/proc/{server.pid}/limits").read_text()
-            )
+            limits = Path(f"/proc/{server.pid}/limits").read_text()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
-    assert int(hard) > 512
-    assert soft == hard
+    found = re.search(r"Max open files +(\d+) +(\d+)", limits)  # granian raises the first
+    assert found is not None
+    assert found[1] == found[2] != "512"
 
 
 def test_a_system_that_cannot_fork_refuses_several_workers(
