@@ -34,14 +34,19 @@ def full(bundle: Path, changed: Path, tmp_path_factory: pytest.TempPathFactory) 
     return contents(out)
 
 
-def test_the_files_of_a_folder_are_counted_from_two_on(stories: Path, story_bundle: Path, tmp_path: Path) -> None:
+def test_files_are_counted_from_two_on_and_texts_left_out_from_one_on(
+    stories: Path, story_bundle: Path, tmp_path: Path
+) -> None:
     header, *lines = stories.read_text().splitlines(keepends=True)
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.csv").write_text("".join([header, *lines[:9]]))
     one = export_texts(tmp_path / "texts", story_bundle)
     assert "files" not in [line.split()[0] for line in one.out.splitlines() if line]
+    assert summary(one, "left out") == "139 texts of the older index, which are not among the new ones"
     (tmp_path / "texts" / "b.csv").write_text("".join([header, *lines[9:18]]))
-    assert summary(export_texts(tmp_path / "texts", story_bundle), "files") == "2 read"
+    two = export_texts(tmp_path / "texts", story_bundle)
+    assert summary(two, "files") == "2 read"
+    assert "left out" not in two.out
 
 
 def test_an_update_has_the_bytes_of_a_full_export(bundle_copy: Path, changed: Path, full: dict[str, bytes]) -> None:

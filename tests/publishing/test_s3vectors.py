@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from semsearch.aws.s3vectors.vectors import LARGEST_NUMBER
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.corpus import Corpus
@@ -134,6 +135,14 @@ def test_a_limit_is_told_with_the_row_before_anything_is_sent(
         send(bundle, "refused", tmp_path / "out", client=client)
     with pytest.raises(client.exceptions.NotFoundException):
         client.get_index(vectorBucketName=BUCKET, indexName="refused")
+
+
+def test_the_largest_number_that_is_exact_there_is_sent(send: Send, tmp_path: Path) -> None:
+    numbers = [{"n": LARGEST_NUMBER}, {"n": -LARGEST_NUMBER}]
+    send(
+        write_bundle(tmp_path / "bundle", corpus_of(["a", "b"], numbers, {"n": "number"})), "largest", tmp_path / "out"
+    )
+    assert sorted(each["metadata"]["n"] for each in stored("largest").values()) == [-LARGEST_NUMBER, LARGEST_NUMBER]
 
 
 def test_a_call_has_at_most_500_vectors_and_20_mib() -> None:

@@ -143,6 +143,7 @@ PLAIN = {
         '<div align="center"\n  id="x">\n<p>a</p><p>b &amp; c</p><img src="d">\n</div>\n\ne',
         "a\nb & c\n\ne",
     ),
+    "blanks between tags of a block": ("<div>\n<b>a</b> <i>b</i>\n</div>", "a b"),
     "a table of HTML": ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a | b\nc"),
     "empty cells": ("| a | b | c |\n| - | - | - |\n| 1 | | |\n| x | 2 | 3 |", "a | b | c\n1\nx | 2 | 3"),
     "braces that are no attributes": ("{:d} and {:>10}", "{:d} and {:>10}"),

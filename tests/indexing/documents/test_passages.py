@@ -143,3 +143,10 @@ def test_beside_a_path_of_headings_that_leaves_no_room_a_passage_has_half_of_wha
     (_, alone, _), *_ = splitter.divide(text, [Block(0, len(text))], "")
     (_, beside, _), *_ = splitter.divide(text, [Block(0, len(text))], "a " * 100)
     assert splitter.count(text[:beside]) == splitter.count(text[:alone]) // 2
+
+
+def test_a_table_that_fits_in_a_passage_is_not_divided(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    table = "\n".join(["| a | b |", "| - | - |", *("| c | d |" for _ in range(4))])
+    (tmp_path / "page.md").write_text(f"{'e ' * 24}\n\n{table}\n")
+    first, second = divide(read_markdown(tmp_path / "page.md", "github"), make_splitter(30))
+    assert (first.text, second.text) == (" ".join("e" * 24), "\n".join(["a | b", *["c | d"] * 4]))
