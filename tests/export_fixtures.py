@@ -24,7 +24,7 @@ from semsearch.engine.bundle import ModelInfo, RerankInfo
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.indexing import make
+from semsearch.indexing import steps
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.documents import reading
 from semsearch.indexing.models import converting
@@ -81,7 +81,7 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(reading, "in_workers", in_this_process)
         patch.setattr(converting, "in_own_process", convert_once)
-        patch.setattr(make, "measure_floor", lambda folder, manifest, on_progress: manifest)
+        patch.setattr(steps, "measure_floor", lambda folder, manifest, on_progress: manifest)
         yield
 
 

@@ -13,6 +13,7 @@ from semsearch.engine.bundle import PASSAGES, BundleError
 from semsearch.indexing.files import replacing
 from semsearch.indexing.models import cache as models_cache
 from semsearch.indexing.models.placing import ModelChoice, RerankerChoice, place_models
+from semsearch.indexing.options import gather
 from semsearch.indexing.progress import showing_progress
 
 EXAMPLES = """\
@@ -39,8 +40,8 @@ def convert(model: str, /, *, out: Path, cache: bool = True, **chosen: Any) -> N
     """
     if (out / PASSAGES).exists():
         raise BundleError(f"{out}: holds texts, expected a folder without; choose another folder with --out")
-    reranker = RerankerChoice(*(chosen.get(name) for name in OF_RERANKER))
-    choice = ModelChoice(model, **{name: chosen.get(name) for name in OF_MODEL}, uses_cache=cache)
+    stated = {"model": model, "cache": cache, **chosen}
+    choice, reranker = gather(ModelChoice, stated), gather(RerankerChoice, stated)
     console = TerminalConsole()
     with replacing(out) as fresh, showing_progress(console) as on_progress:
         placed = place_models(fresh, None, choice, reranker, on_progress)

@@ -7,6 +7,7 @@ their defaults.
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
 from types import NoneType, UnionType
@@ -21,6 +22,7 @@ from semsearch.indexing.synonyms import read_synonyms
 
 P = ParamSpec("P")
 Returned = TypeVar("Returned")
+Options = TypeVar("Options")
 Arguments = Mapping[str, Any]
 
 LONGEST_LINE = 1_000  # maximum characters of title and description
@@ -45,32 +47,58 @@ LEAST_NUMBERS = {"dimensions": 1, "passage_tokens": 1, "overlap": 0}
 SHARES = ("fusion_weight", "rerank_weight")  # from 0 to 1
 
 
-def recalling_options(make: Callable[P, Returned]) -> Callable[P, Returned]:
-    """Let `index` use the options that the older bundle records, for those that a call does not state.
+def calling(
+    make: Callable[[Any, Options], Returned], options: type[Options]
+) -> Callable[[Callable[P, Returned]], Callable[P, Returned]]:
+    """Let a function, of which only the signature counts, call `make` with its first argument and its options.
+
+    `options` is the dataclass of the options: see `gather`.
+    """
+
+    def calling_make(index: Callable[P, Returned]) -> Callable[P, Returned]:
+        @wraps(index)
+        def call(*positional: P.args, **named: P.kwargs) -> Returned:
+            arguments = all_options(index, *positional, **named)
+            recorded = content_options(index, arguments)
+            return make(arguments["data"], gather(options, {**arguments, "recorded": recorded}))
+
+        return call
+
+    return calling_make
+
+
+def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwargs) -> dict[str, Any]:
+    """Return all options of a call of `index`: the stated ones, else those of the older bundle, else the defaults.
 
     The older bundle is the one of the option `update`, or else the one that is in `out` already.
     Raises OptionError for a wrong value, and for an option that has no effect.
     """
-    signature = inspect.signature(make)
+    signature = inspect.signature(index)
+    bound = signature.bind(*positional, **named)
+    stated = dict(bound.arguments)
+    if stated.get("update") is None:
+        out = stated.get("out", signature.parameters["out"].default)
+        stated["update"] = out if is_bundle(out) else None
+    _check_effects(stated)
+    recorded = _recalled(stated)
+    if "column" in stated:
+        stated["column"] = {**recorded.get("column", {}), **(stated["column"] or {})}
+    bound.arguments |= recorded | stated
+    bound.apply_defaults()
+    found = {name: _plain(name, value) for name, value in bound.arguments.items()}
+    _check_values(found, _choices(index))
+    return found
 
-    @wraps(make)
-    def call(*positional: P.args, **named: P.kwargs) -> Returned:
-        bound = signature.bind(*positional, **named)
-        stated = dict(bound.arguments)
-        if stated.get("update") is None:
-            out = stated.get("out", signature.parameters["out"].default)
-            stated["update"] = out if is_bundle(out) else None
-        _check_effects(stated)
-        recorded = _recalled(stated)
-        if "column" in stated:
-            stated["column"] = {**recorded.get("column", {}), **(stated["column"] or {})}
-        bound.arguments |= recorded | stated
-        bound.apply_defaults()
-        bound.arguments |= {name: _plain(name, value) for name, value in bound.arguments.items()}
-        _check_values(bound.arguments, _choices(make))
-        return make(*bound.args, **bound.kwargs)
 
-    return call
+def gather(options: type[Options], values: Arguments) -> Options:
+    """Return a dataclass whose fields have the values of their names. One that is a dataclass is gathered in turn."""
+    found = {}
+    for name, kind in get_type_hints(options).items():
+        if isinstance(kind, type) and is_dataclass(kind):
+            found[name] = gather(kind, values)
+        elif name in values:
+            found[name] = values[name]
+    return options(**found)
 
 
 def content_options(make: Callable[..., object], arguments: Arguments) -> dict[str, Any]:
@@ -117,6 +145,8 @@ def _plain(name: str, value: Any) -> Any:
         return None
     if name in ("title", "description"):
         return value.strip()
+    if name in ("out", "update") and value is not None:
+        return Path(value)
     if name == "exclude":
         return list(value)
     if name in ("column", "boost"):

@@ -13,7 +13,7 @@ from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.corpus.merging import Mode
 from semsearch.indexing.make import index
-from semsearch.indexing.options import RUN_OPTIONS, content_options, recalling_options
+from semsearch.indexing.options import RUN_OPTIONS, all_options, content_options
 from tests.command_line import run
 from tests.project import ROOT
 
@@ -56,18 +56,9 @@ def test_every_option_is_recorded_or_about_one_run_and_every_mode_has_an_option(
     assert set(MODES) == set(get_args(Mode))
 
 
-def stated(*arguments: object, **options: Any) -> dict[str, Any]:
-    """Return all arguments with which `index` would run."""
-    found: dict[str, Any] = {}
-
-    def take(*values: object, **named: Any) -> None:
-        bound = inspect.signature(index).bind(*values, **named)
-        found.update(bound.arguments)
-
-    take.__signature__ = inspect.signature(index)  # type: ignore[attr-defined]
-    take.__annotations__ = index.__annotations__
-    recalling_options(take)(*arguments, **options)
-    return found
+def stated(*arguments: Any, **options: Any) -> dict[str, Any]:
+    """Return all options with which `index` would run."""
+    return all_options(index, *arguments, **options)
 
 
 @pytest.fixture

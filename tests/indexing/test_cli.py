@@ -44,14 +44,14 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
 def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
     whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **named: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     out = tmp_path / "bundle"
     options = ("--model", TINY_BERT, "--calibration", calibration, "--out", out, "--verbose")
     command = ("index", stories, *STORY_COLUMNS, *options)
     with monkeypatch.context() as patch:
-        patch.setattr("semsearch.indexing.make.write_index", fail)
+        patch.setattr("semsearch.indexing.steps.write_index", fail)
         line = error_line(run(*command))
     assert "No space left on device" in line
     assert line.endswith(f" ({out}/.partial keeps what is finished for the next try)")
@@ -113,7 +113,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("semsearch.indexing.make.verify", lambda *arguments: iter(failing))
+    monkeypatch.setattr("semsearch.indexing.steps.verify", lambda *arguments: iter(failing))
     before = contents(story_bundle)
     done = run("index", stories, *STORY_COLUMNS, "--out", story_bundle)
     assert "FAILED" in done.out

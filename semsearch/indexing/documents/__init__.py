@@ -5,6 +5,6 @@ Left out: text in images (OCR), the layout of a PDF beyond its lines, and commen
 """
 
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import Reading, is_documents, read_documents
+from semsearch.indexing.documents.reading import DocumentOptions, Documents, Reading, is_documents
 
-__all__ = ["Reading", "Splitter", "is_documents", "read_documents"]
+__all__ = ["DocumentOptions", "Documents", "Reading", "Splitter", "is_documents"]

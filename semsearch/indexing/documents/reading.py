@@ -3,8 +3,8 @@
 import json
 import os
 import signal
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -14,13 +14,14 @@ from unicodedata import normalize
 from urllib.parse import quote, unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
-from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
+from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, PassageRow, corpus_error
 from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_table, unknown_suffix
-from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
+from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.documents.document import (
     AS_FILES,
     DOCUSAURUS,
+    GITHUB,
     HTML,
     MARKDOWN,
     Document,
@@ -73,17 +74,24 @@ READING_SECONDS, SECONDS_OF_MB = 10, 10
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentOptions:
+    """How documents are read. The options of `index` of these names explain the fields."""
+
+    base_url: str = ""
+    anchors: str = "auto"
+    exclude: Sequence[str] = ()
+    ignore: bool = True
+    follow_symlinks: bool = False
+    drafts: bool = False
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """How documents are read."""
+    """How documents are read and divided."""
 
     splitter: Splitter
-    base_url: str = ""  # address at which the folder is published
-    anchors: str = "github"  # style of the anchors in Markdown: one of ANCHORS
-    exclude: tuple[str, ...] = ()  # patterns of paths, at any depth, that are not read
-    is_strict: bool = False  # whether a document that cannot be read is an error
-    ignore: bool = True  # whether ignore files count, and packages and build output are left out
-    drafts: bool = False  # whether documents are read that ask not to be published or found
-    follow_symlinks: bool = False  # whether links are followed that lead out of the folder
+    options: DocumentOptions = field(default_factory=DocumentOptions)
     today: date = field(default_factory=date.today)  # a page that is published later is left out
     seconds: int = READING_SECONDS  # see READING_SECONDS
     memory: int = MEMORY  # see MEMORY
@@ -95,6 +103,15 @@ class Reading:
             size = file.stat().st_size
         factor = MEMORY_OF_ZIPPED_BYTE if file.suffix.lower() == ".docx" else MEMORY_OF_BYTE
         return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
+
+
+def anchors_of(folder: Path, anchors: str) -> str:
+    """Return the style of anchors for a folder: the chosen one, or the one of its site."""
+    if anchors != "auto":
+        return anchors
+    if find_above(folder, DOCUSAURUS_CONFIG) is not None:
+        return DOCUSAURUS
+    return GITHUB
 
 
 def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = False) -> bool:
@@ -118,97 +135,143 @@ def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = Fal
     return False
 
 
-def read_documents(
-    path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress, older: Path | None = None
-) -> Corpus:
-    """Return the passages of a document, or of all documents of a folder, after writing them into `passages`.
+class Documents:
+    """The passages of a document, or of all documents of a folder, in the order of their paths.
 
-    The files are read in the order of their paths, by processes of their own, one for each core, whose memory and time
-    are limited. Documents that cannot be read are in the corpus's `unreadable`, and those of which a part could not be
-    in its `incomplete`; other files are counted in `skipped`, by suffix. `older` is an index of the same folder, of
-    which a document that cannot be read keeps its passages.
-    Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
-    first document that cannot be read, or not as a whole.
+    The files are read by processes of their own, one for each core, whose memory and time are limited. Documents that
+    cannot be read are in the report's `unreadable`, and those of which a part could not be in its `incomplete`; other
+    files are counted in `skipped`, by suffix.
     """
-    folder = path if path.is_dir() else path.parent
-    follows = reading.follow_symlinks
-    rules = WalkRules(path, ignore=reading.ignore, drafts=reading.drafts, follow_symlinks=follows)
-    unread: dict[Path, OSError] = {}
-    found, skipped = find_files(path, rules, unread=unread)
-    others: dict[str, list[str]] = {}
-    patterns = [*map(as_text, reading.exclude), *(EXCLUDED_OF_SITE if folder / "index.html" in found else ())]
-    files = []
-    for file in sorted([*found, *unread]):
-        name = as_text(file.relative_to(folder).as_posix())
-        is_folder = file in unread and os.path.isdir(file)  # noqa: PTH112  `is_dir` can raise the same error
-        if any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns):
-            others.setdefault("an excluded path", []).append(name)
-        elif (suffix := file.suffix.lower()) not in FORMATS and not is_folder:
-            others.setdefault(f"the suffix {suffix!r}", []).append(name)
-        else:
-            files.append(file)
-    unreadable: list[str] = []
-    outdated: list[str] = []
-    refused: list[str] = []
-    kept = OlderPassages(older)
-    incomplete: list[str] = []
-    formats: Counter[str] = Counter()
-    found_values: dict[str, set[str]] = {}  # languages and versions
-    running_lines = 0
-    names = {as_text(file.relative_to(folder).as_posix()) for file in files}
-    calls = [((file,), reading.limits(file)) for file in files if file not in unread]
-    results = in_workers(
-        min(usable_cores(), len(calls)),
-        read_document,
-        (folder, reading),
-        calls,
-    )
-    with writing_passages(passages) as append, closing(results):
-        for number, file in enumerate(files):
-            on_progress(READ, number / len(files))
-            result = unread.get(file) or next(results)
-            name = as_text(file.relative_to(folder).as_posix())
-            if isinstance(result, ReadDocument) and copied_page(name, result.canonical, names):
-                others.setdefault("a copy of the page that it names as canonical", []).append(name)
-                continue
-            if isinstance(result, ReadDocument) and result.unlisted:
-                others.setdefault(f"a page with {result.unlisted}", []).append(name)
-                continue
-            if isinstance(result, ReadDocument):
-                for row in result.rows:
-                    append(*row)
-                formats[FORMATS[file.suffix.lower()][0]] += 1
-                running_lines += result.running_lines
-                for column, value in result.of_site.items():
-                    found_values.setdefault(column, set()).add(value)
-                incomplete += [f"{name}: {result.problem}"] if result.problem else []
-                continue
-            if not isinstance(result, UnreadableError | MemoryError | OSError):
-                raise result
-            reason = _reason(result, reading.limits(file))
-            if reading.is_strict:
-                remedy = "repair or remove it, or leave --strict out"
-                raise corpus_error(file, None, reason, "a document with text", remedy) from result
-            rows = [] if isinstance(result, NoTextError) else kept.of(name)
-            for row in rows:
-                append(*row)
-            unreadable.append(f"{name}: {reason}")
-            if rows:
-                unreadable[-1] += f"; its {len(rows):,} older passages stay"
-            is_refused = isinstance(result, OSError) and not isinstance(result, KilledError)
-            if is_refused:
-                refused.append(name)
-            if rows or is_refused:
-                outdated.append(unreadable[-1])
-    texts, ids, metadata = stored_columns(passages)
-    if not texts:
-        raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
-    by_reason = [Skipped(reason, len(names), names[0]) for reason, names in sorted(others.items())]
-    corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_reason))
-    corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
-    corpus = replace(corpus, outdated=tuple(outdated), refused=tuple(refused))
-    corpus = replace(corpus, of_site={column: tuple(sorted(values)) for column, values in found_values.items()})
-    return replace(corpus, documents=dict(formats), heading_prefix=True, sources=stored_sources(passages))
+
+    def __init__(self, path: Path, reading: Reading, older: Path | None = None) -> None:
+        """Take the path. `older` is an index of the same folder, of which an unreadable document keeps its passages."""
+        self._path = path
+        self._folder = path if path.is_dir() else path.parent
+        self._options = replace(reading.options, anchors=anchors_of(self._folder, reading.options.anchors))
+        self._reading = replace(reading, options=self._options)
+        self._older = OlderPassages(older)
+        self._found = _Found()
+
+    def passages(self, on_progress: OnProgress = no_progress) -> Iterator[PassageRow]:
+        """Yield the passages.
+
+        Raises CorpusError if a file changes while it is read, and with the option `strict` for the first document that
+        cannot be read, or not as a whole.
+        """
+        self._found = _Found()
+        unread: dict[Path, OSError] = {}
+        files = self._files(unread)
+        names = {self._name(file) for file in files}
+        calls = [((file,), self._reading.limits(file)) for file in files if file not in unread]
+        workers = min(usable_cores(), len(calls))
+        with closing(in_workers(workers, read_document, (self._folder, self._reading), calls)) as results:
+            for number, file in enumerate(files):
+                on_progress(READ, number / len(files))
+                result = unread.get(file) or next(results)
+                if isinstance(result, ReadDocument):
+                    yield from self._take(file, result, names)
+                else:
+                    yield from self._older_passages(file, result)
+
+    def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
+        """Return the corpus of the passages that were written, and what was counted. Raises CorpusError without one."""
+        found = self._found
+        if not written.texts:
+            no_text = "; ".join(["no text", *found.unreadable[:1]])
+            raise corpus_error(self._path, None, no_text, "documents with text", "check the path")
+        others = [Skipped(reason, len(names), names[0]) for reason, names in sorted(found.others.items())]
+        report = ReadReport(
+            files=found.formats.total(),
+            skipped=(*found.skipped, *others),
+            documents=dict(found.formats),
+            unreadable=tuple(found.unreadable),
+            outdated=tuple(found.outdated),
+            refused=tuple(found.refused),
+            incomplete=tuple(found.incomplete),
+            running_lines=found.running_lines,
+            of_site={column: tuple(sorted(values)) for column, values in found.of_site.items()},
+        )
+        return replace(written, heading_prefix=True), report
+
+    def _files(self, unread: dict[Path, OSError]) -> list[Path]:
+        """Return the documents, and those files and folders of which `unread` then has the error."""
+        options = self._options
+        rules = WalkRules(
+            self._path, ignore=options.ignore, drafts=options.drafts, follow_symlinks=options.follow_symlinks
+        )
+        entries, self._found.skipped = find_files(self._path, rules, unread=unread)
+        patterns = [*map(as_text, options.exclude)]
+        if self._folder / "index.html" in entries:
+            patterns += EXCLUDED_OF_SITE
+        files = []
+        for file in sorted([*entries, *unread]):
+            name, suffix = self._name(file), file.suffix.lower()
+            is_folder = file in unread and os.path.isdir(file)  # noqa: PTH112  `is_dir` can raise the same error
+            if any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns):
+                self._found.skip("an excluded path", name)
+            elif suffix not in FORMATS and not is_folder:
+                self._found.skip(f"the suffix {suffix!r}", name)
+            else:
+                files.append(file)
+        return files
+
+    def _name(self, file: Path) -> str:
+        return as_text(file.relative_to(self._folder).as_posix())
+
+    def _take(self, file: Path, document: "ReadDocument", names: Collection[str]) -> Iterator[PassageRow]:
+        """Yield the passages of a document, none for a page that is not to be found; names are those of all files."""
+        found, name = self._found, self._name(file)
+        if copied_page(name, document.canonical, names):
+            found.skip("a copy of the page that it names as canonical", name)
+            return
+        if document.unlisted:
+            found.skip(f"a page with {document.unlisted}", name)
+            return
+        found.formats[FORMATS[file.suffix.lower()][0]] += 1
+        found.running_lines += document.running_lines
+        for column, value in document.of_site.items():
+            found.of_site[column].add(value)
+        if document.problem:
+            found.incomplete.append(f"{name}: {document.problem}")
+        yield from document.rows
+
+    def _older_passages(self, file: Path, error: Exception) -> list[PassageRow]:
+        """Return the passages that the older index has of a document that cannot be read."""
+        if not isinstance(error, UnreadableError | MemoryError | OSError):
+            raise error
+        found, name = self._found, self._name(file)
+        reason = _reason(error, self._reading.limits(file))
+        if self._options.strict:
+            remedy = "repair or remove it, or leave --strict out"
+            raise corpus_error(file, None, reason, "a document with text", remedy) from error
+        rows = [] if isinstance(error, NoTextError) else self._older.of(name)
+        found.unreadable.append(f"{name}: {reason}")
+        if rows:
+            found.unreadable[-1] += f"; its {len(rows):,} older passages stay"
+        is_refused = isinstance(error, OSError) and not isinstance(error, KilledError)
+        if is_refused:
+            found.refused.append(name)
+        if rows or is_refused:
+            found.outdated.append(found.unreadable[-1])
+        return rows
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found in a folder of documents. The fields of ReadReport of these names explain most of them."""
+
+    skipped: tuple[Skipped, ...] = ()  # what was not looked at
+    others: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # files left out, by the reason
+    formats: Counter[str] = field(default_factory=Counter)
+    unreadable: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
+    of_site: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    running_lines: int = 0
+
+    def skip(self, reason: str, name: str) -> None:
+        self.others[reason].append(name)
 
 
 def _reason(error: Exception, limits: Limits) -> str:
@@ -229,7 +292,7 @@ def _reason(error: Exception, limits: Limits) -> str:
 class ReadDocument:
     """What was read of a document."""
 
-    rows: list[tuple[str, str, str, str]]  # text, id, metadata and source of each passage
+    rows: list[PassageRow]
     running_lines: int
     problem: str  # what of it could not be read
     unlisted: str = ""  # why it is not to be found
@@ -247,11 +310,11 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
         raise UnreadableError(f"{size:,} bytes, more than {LARGEST_FILE:,}: divide it")
     try:
         with refusing_changes(path):
-            document = FORMATS[suffix][1](path, reading.anchors)
+            document = FORMATS[suffix][1](path, reading.options.anchors)
             unlisted = document.unlisted or why_unlisted(document.fields, reading.today)
-            if unlisted and not reading.drafts:
+            if unlisted and not reading.options.drafts:
                 return ReadDocument([], 0, "", unlisted=unlisted)
-            if document.problem and reading.is_strict:
+            if document.problem and reading.options.strict:
                 raise UnreadableError(document.problem)
             rows = _rows(document, folder, path.relative_to(folder).as_posix(), reading)
     except (UnreadableError, CorpusError, OSError, MemoryError):
@@ -265,7 +328,7 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     return ReadDocument(rows, document.running_lines, document.problem, "", document.canonical, of_site)
 
 
-def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list[tuple[str, str, str, str]]:
+def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list[PassageRow]:
     rows = []
     address, of_site = _place_in_site(document, folder, name, reading)
     document = replace(document, fields=of_site | document.fields)
@@ -292,22 +355,24 @@ def _place_in_site(document: Document, folder: Path, name: str, reading: Reading
     """Return the address of a page, and the language and version that its site has for it, if any."""
     fields, suffix = document.fields, (folder / name).suffix.lower()
     if suffix in HTML:
-        return page_address(name, reading.base_url, reading.anchors, document.canonical), path_columns(folder, name)
+        return page_address(name, reading.options.base_url, reading.options.anchors, document.canonical), path_columns(
+            folder, name
+        )
     of_site: dict[str, object] = {}
     if isinstance(fields.get("version"), int | float):
         fields["version"] = str(fields["version"])
     if isinstance(fields.get("lang"), str):
         of_site["language"] = fields["lang"]
-    is_file = AS_FILES in reading.base_url or reading.base_url.startswith("file:")
+    is_file = AS_FILES in reading.options.base_url or reading.options.base_url.startswith("file:")
     site = None
-    if reading.anchors == DOCUSAURUS and suffix in MARKDOWN:
+    if reading.options.anchors == DOCUSAURUS and suffix in MARKDOWN:
         site = find_above(folder, DOCUSAURUS_CONFIG)
     if site is None or is_file:
-        return page_address(name, reading.base_url, reading.anchors), of_site
+        return page_address(name, reading.options.base_url, reading.options.anchors), of_site
     page = page_of(site, (folder / name).resolve(), fields)
     stated = {"language": page.language, "version": page.version}
     of_site |= {column: value for column, value in stated.items() if value}
-    return page.address(folder, reading.base_url), of_site
+    return page.address(folder, reading.options.base_url), of_site
 
 
 def copied_page(path: str, canonical: str, names: Collection[str]) -> str:

@@ -6,6 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
+from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import take_model, take_reranker, write_model
 from semsearch.indexing.errors import PackagesError, install_command
 from semsearch.indexing.models.cache import (
@@ -37,7 +38,7 @@ from semsearch.indexing.progress import OnProgress
 class ModelChoice:
     """Which model embeds, and how it is converted. The options of `index` of these names explain the fields."""
 
-    name: str | Path | None = None
+    model: str | Path | None = None
     revision: str | None = None
     pooling: str | None = None
     dimensions: int | None = None
@@ -46,16 +47,19 @@ class ModelChoice:
     similarity: str | None = None
     calibration: Path | None = None
     calibration_column: str | None = None
-    uses_cache: bool = True
+    cache: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class RerankerChoice:
-    """Which cross-encoder is added, None for the one of the older bundle, if any, and the weight of its score."""
+    """Which cross-encoder is added, None for the one of the older bundle, if any, and the weight of its score.
 
-    name: str | Path | None = None
-    revision: str | None = None
-    weight: float | None = None
+    The options of `index` of these names explain the fields.
+    """
+
+    rerank: str | Path | None = None
+    rerank_revision: str | None = None
+    rerank_weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,10 @@ class PlacedModels:
         """The prompts by role, also the one of another model for passages."""
         return self.manifest.model.prompts | self.documents.model.prompts
 
+    def open_embedder(self) -> Embedder:
+        """Open the model that embeds passages."""
+        return Embedder.open(self.documents_folder, self.documents.model)
+
     @property
     def is_default(self) -> bool:
         """Whether the model is all-MiniLM-L6-v2, which was trained with English."""
@@ -83,30 +91,30 @@ def place_models(
 ) -> PlacedModels:
     """Write the model and the reranker into the unfinished folder `fresh`, with a manifest that describes them.
 
-    Without a name in `choice`, the model of the bundle `older` is copied, if there is one.
+    Unless `choice` names a model, the one of the bundle `older` is copied, if there is one.
     Raises ModelError if a model cannot be converted, BundleError if the older bundle cannot be used, and PackagesError
     if the packages that convert a model are missing.
     """
-    if reranker.name is not None:  # read now, so that a wrong name is an error before the conversion
-        cross_encoder = read_cross_encoder(*find_model(str(reranker.name), reranker.revision))
+    if reranker.rerank is not None:  # read now, so that a wrong name is an error before the conversion
+        cross_encoder = read_cross_encoder(*find_model(str(reranker.rerank), reranker.rerank_revision))
     read_texts = cache(partial(read_calibration, choice.calibration, choice.calibration_column, on_progress))
     from_cache = None
-    if older is not None and choice.name is None:
+    if older is not None and choice.model is None:
         require_own_documents_model(older)
         manifest = take_model(older, fresh)
     else:
         manifest, from_cache = _take_or_convert(fresh, choice, read_texts, on_progress)
-        if older is not None and reranker.name is None:
+        if older is not None and reranker.rerank is None:
             manifest = take_reranker(older, fresh, manifest)
-    if reranker.name is not None:
+    if reranker.rerank is not None:
         info: RerankInfo = convert("rerank", cross_encoder, read_texts(), fresh, on_progress)
         if (fresh / RERANK_TOKENIZER).read_bytes() == (fresh / TOKENIZER).read_bytes():
             (fresh / RERANK_TOKENIZER).unlink()
         manifest = write_model(fresh, manifest.model, info)
-    if reranker.weight is not None:
+    if reranker.rerank_weight is not None:
         if manifest.rerank is None:
             raise BundleError(f"{older}: rerank_weight found no reranker; add one with the option rerank")
-        manifest = write_model(fresh, manifest.model, replace(manifest.rerank, weight=reranker.weight))
+        manifest = write_model(fresh, manifest.model, replace(manifest.rerank, weight=reranker.rerank_weight))
     return PlacedModels(manifest, *find_documents_model(fresh, manifest), from_cache)
 
 
@@ -117,9 +125,9 @@ def _take_or_convert(
 
     A model that the user's own texts calibrate is kept in the unfinished folder instead of the cache, for the next try.
     """
-    is_own = choice.calibration is not None or not choice.uses_cache
+    is_own = choice.calibration is not None or not choice.cache
     prompts = {"query": choice.query_prompt, "document": choice.document_prompt}
-    name = None if choice.name is None else str(choice.name)
+    name = None if choice.model is None else str(choice.model)
     folders = []
     if not is_own:
         folders += packaged_models()
@@ -171,7 +179,7 @@ def _no_model(choice: ModelChoice, name: str | None) -> PackagesError:
     """Return the error of a machine that cannot convert models, and does not have the one that was chosen."""
     remedy = f"install the extra `export`, which converts it: {install_command('export')}"
     expected = "a model converted on this machine"
-    if name in (None, DEFAULT_MODEL) and replace(choice, name=None) == ModelChoice():
+    if name in (None, DEFAULT_MODEL) and replace(choice, model=None) == ModelChoice():
         expected = "the package semsearch-model of this version"
         remedy = f"install the wheel dist/semsearch_model-*.whl that `make wheels` writes in a clone, or {remedy}"
     return PackagesError(
