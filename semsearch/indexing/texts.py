@@ -1,7 +1,7 @@
 """The texts of an index: where they are, and the one place that all of them pass when they are read, `write_corpus`."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from semsearch.indexing.column_choice import ColumnOptions, choose_columns
 from semsearch.indexing.columns import store_numbers
 from semsearch.indexing.corpus import Corpus, Table, corpus_place, fetching_corpus
 from semsearch.indexing.corpus.columns import TableOptions
-from semsearch.indexing.corpus.corpus import READ, PassageRow, corpus_error
+from semsearch.indexing.corpus.corpus import READ, PassageRows, corpus_error
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.merging import (
@@ -53,7 +53,7 @@ class TextOptions:
 class TextSource(Protocol):
     """What passages are read from: a table, documents, rows in memory, or an older index."""
 
-    def passages(self, on_progress: OnProgress) -> Iterator[PassageRow]:
+    def passages(self, on_progress: OnProgress) -> PassageRows:
         """Yield the passages."""
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
@@ -69,8 +69,8 @@ def write_corpus(
     while they are read, and the returned corpus reads them from the file.
     Raises what the source raises.
     """
-    with writing_passages(passages) as append:
-        for passage in source.passages(on_progress):
+    with writing_passages(passages) as append, closing(source.passages(on_progress)) as rows:
+        for passage in rows:
             append(*passage)
     texts, ids, metadata = stored_columns(passages)
     return source.describe(Corpus(texts, ids, metadata, sources=stored_sources(passages)))

@@ -1,7 +1,7 @@
 """The corpus, and the error for a file that is not one."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -11,6 +11,7 @@ from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.digests import count_distinct
 
 PassageRow = tuple[str, str, str, str]  # text, id, metadata as a JSON object, and source: see `Corpus`
+PassageRows = Generator[PassageRow, None, None]
 READ = "read texts"  # the step that reports its progress while a corpus is read
 
 

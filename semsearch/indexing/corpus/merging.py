@@ -7,7 +7,7 @@ from typing import Literal
 
 from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, find_corpus, read_manifest
 from semsearch.engine.tensors import TensorsError
-from semsearch.indexing.corpus.corpus import Corpus, PassageRow
+from semsearch.indexing.corpus.corpus import Corpus, PassageRow, PassageRows
 from semsearch.indexing.corpus.passages import stored_columns, stored_rows
 from semsearch.indexing.corpus.reading import ROW_NUMBER
 from semsearch.indexing.corpus.report import ReadReport
@@ -114,7 +114,7 @@ class Merged:
             )
         self._older, self._corpus, self._new, self._mode = older, corpus, new, mode
 
-    def passages(self, on_progress: OnProgress) -> Iterator[PassageRow]:
+    def passages(self, on_progress: OnProgress) -> PassageRows:
         """Yield the passages. Raises BundleError for an id that exists, if none may."""
         before, added = stored_rows(self._older / PASSAGES), stored_rows(self._new)
         if self._mode == "upsert":
@@ -142,7 +142,7 @@ class Kept:
         self.bundle: Path = bundle
         self._removed = frozenset(removed)
 
-    def passages(self, on_progress: OnProgress) -> Iterator[PassageRow]:
+    def passages(self, on_progress: OnProgress) -> PassageRows:
         """Yield the passages. Raises BundleError, which names them, if the index lacks some of the ids."""
         if texts_of(self.bundle) is None:
             raise BundleError(f"{self.bundle}: holds no texts to remove; name another bundle")

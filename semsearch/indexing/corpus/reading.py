@@ -23,7 +23,7 @@ from semsearch.indexing.corpus.columns import (
     require_names,
     text_names,
 )
-from semsearch.indexing.corpus.corpus import Corpus, CorpusError, PassageRow, corpus_error, require_unicode
+from semsearch.indexing.corpus.corpus import Corpus, CorpusError, PassageRow, PassageRows, corpus_error, require_unicode
 from semsearch.indexing.corpus.folder import find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_csv, rows_of
 from semsearch.indexing.corpus.report import ReadReport, Skipped
@@ -110,7 +110,7 @@ class Table:
         self._skipped: tuple[Skipped, ...] = ()
         self._found = _Found(is_csv=False)
 
-    def passages(self, on_progress: OnProgress = no_progress) -> Iterator[PassageRow]:
+    def passages(self, on_progress: OnProgress = no_progress) -> PassageRows:
         """Yield the passages while the file is read, so that no more than some rows are in memory.
 
         Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the uncompressed

@@ -14,7 +14,7 @@ from unicodedata import normalize
 from urllib.parse import quote, unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
-from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, PassageRow, corpus_error
+from semsearch.indexing.corpus.corpus import READ, Corpus, CorpusError, PassageRow, PassageRows, corpus_error
 from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_table, unknown_suffix
 from semsearch.indexing.corpus.report import ReadReport, Skipped
@@ -152,7 +152,7 @@ class Documents:
         self._older = OlderPassages(older)
         self._found = _Found()
 
-    def passages(self, on_progress: OnProgress = no_progress) -> Iterator[PassageRow]:
+    def passages(self, on_progress: OnProgress = no_progress) -> PassageRows:
         """Yield the passages.
 
         Raises CorpusError if a file changes while it is read, and with the option `strict` for the first document that
