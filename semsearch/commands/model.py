@@ -1,6 +1,7 @@
 """The commands `semsearch model convert`, `pack` and `unpack`: models without texts."""
 
 import inspect
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +24,19 @@ Examples:
     semsearch model pack models.tar
     semsearch model unpack models.tar
 """
-OF_MODEL = (
-    *("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "similarity"),
-    *("calibration", "calibration_column"),
-)
-OF_RERANKER = ("rerank", "rerank_revision", "rerank_weight")
 command: App = App(
     "model", help="Convert a model, or take converted models to another machine.", help_epilogue=EXAMPLES
 )
 
 
-def convert(model: str, /, *, out: Path, cache: bool = True, **chosen: Any) -> None:
+def convert(model: str, /, *, out: Path, **chosen: Any) -> None:
     """Convert a sentence-transformer to the 8-bit model of a bundle that has no texts yet.
 
     `semsearch index PATH --out FOLDER` adds the texts.
     """
     if (out / PASSAGES).exists():
         raise BundleError(f"{out}: holds texts, expected a folder without; choose another folder with --out")
-    stated = {"model": model, "cache": cache, **chosen}
+    stated = {"model": model, **chosen}
     choice, reranker = gather(ModelChoice, stated), gather(RerankerChoice, stated)
     console = TerminalConsole()
     with replacing(out) as fresh, showing_progress(console) as on_progress:
@@ -54,7 +50,8 @@ def _options() -> list[inspect.Parameter]:
     options = options_of_index(model=str, out=Path)
     model = options["model"].replace(kind=inspect.Parameter.POSITIONAL_ONLY, default=inspect.Parameter.empty)
     out = options["out"].replace(default=inspect.Parameter.empty)
-    return [model, out, *(options[name] for name in (*OF_MODEL, "cache", *OF_RERANKER))]
+    names = [field.name for field in (*fields(ModelChoice), *fields(RerankerChoice))]
+    return [model, out, *(options[name] for name in names if name != "model")]
 
 
 command.command(as_command(convert, _options(), EXAMPLES, "convert"))

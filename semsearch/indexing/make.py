@@ -7,15 +7,16 @@ the step that uses it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from semsearch.engine.errors import OptionError
 from semsearch.engine.values import Id, id_text
-from semsearch.indexing.corpus.merging import Kept, Mode
+from semsearch.indexing import option_values as values
+from semsearch.indexing.corpus.merging import MODES, Kept, Mode
 from semsearch.indexing.corpus.rows import plain_value
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.keywords import FUSION_WEIGHT
-from semsearch.indexing.options import calling
+from semsearch.indexing.options import Option, Topic, calling
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.steps import FailedChecksError, IndexOptions, IndexSummary, make_index
 
@@ -24,63 +25,79 @@ __all__ = ["FailedChecksError", "IndexSummary", "index", "remove"]
 
 @calling(make_index, IndexOptions)
 def index(  # type: ignore[empty-body]  # `make_index` is its body
-    data: Any,
+    data: Annotated[Any, Option(Topic.PLACES, recorded=False, form="PATH")],
     /,
-    out: str | Path = "bundle",
+    out: Annotated[str | Path, Option(Topic.PLACES, recorded=False), values.path] = "bundle",
     *,
-    # Texts
-    title: str = "",
-    description: str = "",
-    text_column: str | Sequence[str] | None = None,
-    id_column: str | None = None,
-    column: Mapping[str, str] | None = None,
-    separator: str | None = None,
-    decimal_comma: bool = False,
-    # Documents and long texts
-    base_url: str = "",
-    anchors: Literal["auto", "github", "mkdocs", "sphinx", "docusaurus"] = "auto",
-    exclude: Sequence[str] = (),
-    ignore: bool = True,
-    follow_symlinks: bool = False,
-    drafts: bool = False,
-    strict: bool = False,
-    split: bool = False,
-    passage_tokens: int = PASSAGE_TOKENS,
-    overlap: int = 0,
-    # Keywords and ranking
-    keywords: bool = True,
-    stem: str | None = None,
-    title_column: str | None = None,
-    language_column: str | None = None,
-    synonyms: str | Path | Sequence[Sequence[str]] | None = None,
-    fusion_weight: float = FUSION_WEIGHT,
-    boost: Mapping[str, Any] | None = None,
-    # Model
-    model: str | Path | None = None,
-    revision: str | None = None,
-    pooling: Literal["mean", "cls", "max"] | None = None,
-    dimensions: int | None = None,
-    query_prompt: str | None = None,
-    document_prompt: str | None = None,
-    similarity: Literal["cosine"] | None = None,
-    calibration: Path | None = None,
-    calibration_column: str | None = None,
-    cache: bool = True,
-    # Reranker and query table
-    rerank: str | Path | None = None,
-    rerank_revision: str | None = None,
-    rerank_weight: float | None = None,
-    queries: Literal["model", "table"] = "model",
-    questions: Path | None = None,
-    learn: bool = False,
-    # How it runs
-    update: str | Path | None = None,
-    mode: Mode | None = None,
-    ray: str | None = None,
-    device: str = "cpu",
-    dtype: Literal["int8", "float16", "float32"] | None = None,
-    embeddings: Any = None,
-    progress: bool | OnProgress = True,
+    title: Annotated[str, Option(Topic.TEXTS, recorded=True), values.one_line] = "",
+    description: Annotated[str, Option(Topic.TEXTS, recorded=True), values.one_line] = "",
+    text_column: Annotated[
+        str | Sequence[str] | None, Option(Topic.TEXTS, recorded=True, form="COLUMN"), values.column_names
+    ] = None,
+    id_column: Annotated[str | None, Option(Topic.TEXTS, recorded=True), values.name] = None,
+    column: Annotated[
+        Mapping[str, str] | None, Option(Topic.TEXTS, recorded=True, adds=True, form="NAME=TYPE"), values.column_types
+    ] = None,
+    separator: Annotated[str | None, Option(Topic.TEXTS, recorded=True), values.one_character] = None,
+    decimal_comma: Annotated[bool, Option(Topic.TEXTS, recorded=True)] = False,
+    base_url: Annotated[str, Option(Topic.DOCUMENTS, recorded=True)] = "",
+    anchors: Annotated[
+        Literal["auto", "github", "mkdocs", "sphinx", "docusaurus"], Option(Topic.DOCUMENTS, recorded=True)
+    ] = "auto",
+    exclude: Annotated[Sequence[str], Option(Topic.DOCUMENTS, recorded=True), list] = (),
+    ignore: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = True,
+    follow_symlinks: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
+    drafts: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
+    strict: Annotated[bool, Option(Topic.DOCUMENTS, recorded=False)] = False,
+    split: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
+    passage_tokens: Annotated[int, Option(Topic.DOCUMENTS, recorded=True), values.at_least(1)] = PASSAGE_TOKENS,
+    overlap: Annotated[int, Option(Topic.DOCUMENTS, recorded=True), values.at_least(0)] = 0,
+    keywords: Annotated[bool, Option(Topic.KEYWORDS, recorded=True)] = True,
+    stem: Annotated[str | None, Option(Topic.KEYWORDS, recorded=True, without="keywords"), values.stem_language] = None,
+    title_column: Annotated[str | None, Option(Topic.KEYWORDS, recorded=True, without="keywords"), values.name] = None,
+    language_column: Annotated[
+        str | None, Option(Topic.KEYWORDS, recorded=True, without="keywords"), values.name
+    ] = None,
+    synonyms: Annotated[
+        str | Path | Sequence[Sequence[str]] | None,
+        Option(Topic.KEYWORDS, recorded=True, without="keywords", form="FILE"),
+        values.synonyms,
+    ] = None,
+    fusion_weight: Annotated[
+        float, Option(Topic.KEYWORDS, recorded=True, without="keywords"), values.share
+    ] = FUSION_WEIGHT,
+    boost: Annotated[
+        Mapping[str, Any] | None, Option(Topic.KEYWORDS, recorded=True, form="JSON"), values.mapping
+    ] = None,
+    model: Annotated[str | Path | None, Option(Topic.MODEL, recorded=False)] = None,
+    revision: Annotated[str | None, Option(Topic.MODEL, recorded=True, converts=("model",))] = None,
+    pooling: Annotated[
+        Literal["mean", "cls", "max"] | None, Option(Topic.MODEL, recorded=True, converts=("model",))
+    ] = None,
+    dimensions: Annotated[
+        int | None, Option(Topic.MODEL, recorded=True, converts=("model",)), values.at_least(1)
+    ] = None,
+    query_prompt: Annotated[str | None, Option(Topic.MODEL, recorded=True, converts=("model",))] = None,
+    document_prompt: Annotated[str | None, Option(Topic.MODEL, recorded=True, converts=("model",))] = None,
+    similarity: Annotated[Literal["cosine"] | None, Option(Topic.MODEL, recorded=False, converts=("model",))] = None,
+    calibration: Annotated[Path | None, Option(Topic.MODEL, recorded=False, converts=("model", "rerank"))] = None,
+    calibration_column: Annotated[str | None, Option(Topic.MODEL, recorded=False, needs="calibration")] = None,
+    cache: Annotated[bool, Option(Topic.MODEL, recorded=False)] = True,
+    rerank: Annotated[str | Path | None, Option(Topic.RERANKER, recorded=False)] = None,
+    rerank_revision: Annotated[str | None, Option(Topic.RERANKER, recorded=False, needs="rerank")] = None,
+    rerank_weight: Annotated[
+        float | None, Option(Topic.RERANKER, recorded=False, needs="rerank", can_be_older=True), values.share
+    ] = None,
+    queries: Annotated[Literal["model", "table"], Option(Topic.RERANKER, recorded=True)] = "model",
+    questions: Annotated[Path | None, Option(Topic.RERANKER, recorded=False)] = None,
+    learn: Annotated[bool, Option(Topic.RERANKER, recorded=False)] = False,
+    update: Annotated[str | Path | None, Option(Topic.RUN, recorded=False), values.path] = None,
+    mode: Annotated[Mode | None, Option(Topic.RUN, recorded=False, in_python_alone=True, flags=MODES)] = None,
+    ray: Annotated[str | None, Option(Topic.RUN, recorded=False)] = None,
+    device: Annotated[str, Option(Topic.RUN, recorded=False), values.device] = "cpu",
+    dtype: Annotated[Literal["int8", "float16", "float32"] | None, Option(Topic.RUN, recorded=False)] = None,
+    embeddings: Annotated[Any, Option(Topic.RUN, recorded=False, form="FILE")] = None,
+    progress: Annotated[bool | OnProgress, Option(Topic.RUN, recorded=False, in_python_alone=True)] = True,
 ) -> IndexSummary:
     """Make an index of texts, or update it, and return a summary.
 

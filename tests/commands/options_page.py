@@ -7,8 +7,8 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 from docstring_parser import parse
 
-from semsearch.commands.index import GROUPS, IN_PYTHON_ALONE
 from semsearch.indexing.make import index
+from semsearch.indexing.options import options_of
 
 INTRODUCTION = """\
 # Options of an index
@@ -28,17 +28,17 @@ def options_page() -> str:
 def _tables() -> Iterator[str]:
     sentences = {each.arg_name: each.description or "" for each in parse(index.__doc__ or "").params}
     kinds = get_type_hints(index)
-    group = "Places"
-    yield _heading(group)
-    for name, parameter in signature(index).parameters.items():
-        if name in GROUPS:
-            group = GROUPS[name]
+    parameters = signature(index).parameters
+    group = None
+    for name, option in options_of(index).items():
+        if option.topic != group:
+            group = option.topic
             yield _heading(group)
         sentence = " ".join(sentences[name].split()).replace("|", "\\|")
         python = ""
-        if name in IN_PYTHON_ALONE:
+        if option.in_python_alone:
             python = " (in Python alone)"
-        yield f"| `{name}` | {_default(parameter, kinds[name])} | {sentence}{python} |\n"
+        yield f"| `{name}` | {_default(parameters[name], kinds[name])} | {sentence}{python} |\n"
 
 
 def _heading(group: str) -> str:

@@ -15,6 +15,11 @@ from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.progress import OnProgress
 
 Mode = Literal["replace", "add", "upsert"]
+MODES: dict[str, str] = {  # what each mode does, in the help of the command
+    "replace": "leave out the texts of the older index that are not among the new ones.",
+    "add": "keep the texts of the older index, with the new ones at the end, whose ids must be new.",
+    "upsert": "keep the texts of the older index whose ids are not among the new ones.",
+}
 
 
 def resolve_place(data: object) -> str:
