@@ -2,19 +2,14 @@
 
 import json
 import math
-import os
 import re
 from array import array
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from urllib.parse import urlsplit
 
 import numpy as np
 
-from semsearch.aws.s3.published import S3
 from semsearch.engine.values import id_text
 from semsearch.indexing.corpus.columns import (
     TableOptions,
@@ -28,57 +23,11 @@ from semsearch.indexing.corpus.folder import find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_csv, rows_of
 from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.corpus.rows import NumberedRows, TableReader
-from semsearch.indexing.errors import first_line, require_packages
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.walking import WalkRules
 
 USUAL_OPTIONS = TableOptions()
 ROW_NUMBER = re.compile(r"0|[1-9][0-9]{,17}")  # an id that can be the number of a row, which has 64 bits
-
-
-def corpus_place(words: str) -> Path:
-    """Return the place of a corpus as a path; s3://bucket/key stays recognizable as `s3:/bucket/key`.
-
-    Raises CorpusError for s3:// without a bucket and a key.
-    """
-    if words.startswith(S3) and len(Path(words).parts) < 3:
-        raise CorpusError(f"found {words!r}, expected s3://BUCKET/KEY of a file or a folder; write both")
-    return Path(words)
-
-
-@contextmanager
-def fetching_corpus(path: Path) -> Iterator[Path]:
-    """Yield a path on this machine that holds the corpus: the path itself, or for s3:// a copy that is deleted later.
-
-    Credentials, region and endpoint are those of the environment, as for Arrow: AWS_PROFILE, AWS_REGION,
-    AWS_ENDPOINT_URL. The copy is in the folder for temporary files (TMPDIR).
-    Raises CorpusError if it cannot be fetched.
-    """
-    if path.parts[:1] != ("s3:",):
-        yield path
-        return
-    url = S3 + "/".join(path.parts[1:])
-    require_packages(url, "cluster", "pyarrow")
-    from pyarrow.fs import FileType, S3FileSystem, copy_files
-
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / path.name
-        try:
-            endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))  # Arrow's options are its two parts
-            source = S3FileSystem(endpoint_override=endpoint.netloc or None, scheme=endpoint.scheme or None)
-            key = "/".join(path.parts[1:])
-            if source.get_file_info(key).type == FileType.Directory:
-                copy.mkdir()
-            copy_files(key, str(copy), source_filesystem=source)
-        except OSError as error:
-            raise CorpusError(
-                f"{url}: found no corpus that can be read ({first_line(error)}), expected a file or a folder; check "
-                "the address and the credentials"
-            ) from error
-        try:
-            yield copy
-        except CorpusError as error:  # the message names the address, since the copy is deleted
-            raise CorpusError(str(error).replace(str(copy), url)) from error
 
 
 SPLIT_COLUMNS = ("path", "start", "end", "passage")  # the metadata that --split adds

@@ -19,8 +19,9 @@ from semsearch.engine.bundle import ModelInfo, check_bundle
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import DocumentOptions, Documents, Reading
+from semsearch.indexing.documents.reading import DocumentOptions, Reading
 from semsearch.indexing.texts import write_corpus
 from semsearch.site.site import write_site
 

@@ -18,10 +18,11 @@ from semsearch.indexing import processes as subprocess_call
 from semsearch.indexing.bundles import take_model, write_model
 from semsearch.indexing.corpus import CorpusError
 from semsearch.indexing.corpus.report import ReadReport
-from semsearch.indexing.documents import reading
+from semsearch.indexing.documents import folder as document_folder
 from semsearch.indexing.documents.document import Document
+from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import FORMATS, Documents, Reading
+from semsearch.indexing.documents.reading import FORMATS, Reading
 from semsearch.indexing.models import placing
 from semsearch.indexing.models.cache import models_folder
 from semsearch.indexing.models.source import RECIPE
@@ -400,7 +401,7 @@ Read = Callable[..., ReadReport]
 @pytest.fixture
 def read(tmp_path: Path, make_splitter: Callable[..., Splitter], monkeypatch: pytest.MonkeyPatch) -> Read:
     """Return what reads the folder of the test in processes of their own, with these limits."""
-    monkeypatch.setattr(reading, "in_workers", subprocess_call.in_workers)
+    monkeypatch.setattr(document_folder, "in_workers", subprocess_call.in_workers)
     (tmp_path / "z.md").write_text(LAST_WORDS)
 
     def read(seconds: int = 60, memory: int = 10**9) -> ReadReport:
