@@ -47,7 +47,7 @@ class EmbedderChoice:
                 find_source=find_source,
             )
         if self.device != "cpu" or self.dtype == "float32":
-            return Device(self.device, self.dtype, find_source, embedder)
+            return Device(self.device, dtype=self.dtype, find_source=find_source, embedder=embedder)
         return Cores(embedder)
 
 
@@ -83,9 +83,9 @@ def embed(
     rows = embed_corpus(
         passage_embedder,
         corpus.embedded_texts,
-        fresh,
-        name_model(models.manifest),
-        embedder.model.dim,
+        fresh=fresh,
+        model=name_model(models.manifest),
+        dim=embedder.model.dim,
         older=known,
         given=given,
         on_progress=on_progress,

@@ -23,7 +23,6 @@ from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.texts import TextOptions, Texts, make_splitter, merge_older, opening_texts, read_texts
 from semsearch.indexing.vectors.embed import EmbeddedCorpus, embed_texts
 from semsearch.indexing.vectors.floor import measure_floor
-from semsearch.indexing.vectors.given import known_embeddings, read_embeddings
 from semsearch.indexing.vectors.indexer import write_index, write_truncated
 from semsearch.indexing.vectors.query_table import QueryOptions, learn_queries
 from semsearch.indexing.vectors.recall import sample_spans
@@ -87,14 +86,9 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         replacing(options.out) as fresh,
         opening_texts(data, options.texts) as texts,
     ):
-        embeddings = None
-        if options.texts.embeddings is not None:
-            embeddings = read_embeddings(options.texts.embeddings)
         models, corpus, report = place_and_read(texts, fresh=fresh, options=options, on_progress=on_progress)
         embedder = models.open_embedder()
-        given = None
-        if embeddings is not None:
-            given = known_embeddings(embeddings, corpus, report.empty_texts, embedder)
+        given = texts.given_rows(corpus, report, embedder)
         corpus = merge_older(
             corpus,
             texts=texts,
@@ -103,10 +97,8 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
             older=options.update,
             mode=options.mode,
         )
-        left_out = count_left_out(options.out, corpus)
-        if options.mode is None:
-            require_mode(options.out, left_out, texts.place, texts.name)
-        language_warning = warn_of_language(
+        left_out = count_losses(corpus, texts=texts, out=options.out, mode=options.mode)
+        warning = warn_of_language(
             corpus.texts,
             texts.name,
             is_default_model=models.is_default,
@@ -161,7 +153,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         model_from=models.from_cache,
         warnings=(
             *embedding.warnings,
-            *filter(None, [language_warning]),
+            *filter(None, [warning]),
             *warn_of_texts(corpus, report, repeated_ids, left_out if options.mode is None else 0),
         ),
     )
@@ -191,6 +183,14 @@ def place_and_read(
     if models is None:
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)
     return models, corpus, report
+
+
+def count_losses(corpus: Corpus, *, texts: Texts, out: Path, mode: Mode | None) -> int:
+    """Return how many texts of the index in `out` are not in the new one. Raises BundleError if nobody said so."""
+    left_out = count_left_out(out, corpus)
+    if mode is None:
+        require_mode(out, left_out, texts.place, texts.name)
+    return left_out
 
 
 def with_title_column(options: IndexOptions, corpus: Corpus) -> dict[str, Any]:

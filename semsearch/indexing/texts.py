@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from semsearch.engine.bundle import SOURCE, TOKENIZER, read_manifest
+from semsearch.engine.embedder import Embedder
 from semsearch.engine.errors import OptionError
+from semsearch.engine.tensors import AnyArray
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.column_choice import ColumnOptions, choose_columns
 from semsearch.indexing.columns import store_numbers
@@ -31,7 +33,8 @@ from semsearch.indexing.corpus.rows import TableReader, read_rows
 from semsearch.indexing.documents import DocumentOptions, Documents, Reading, Splitter, is_documents
 from semsearch.indexing.models.placing import PlacedModels
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.vectors.given import embedding_column
+from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
+from semsearch.indexing.vectors.shards import KnownRows
 
 ROWS_IN_MEMORY = "rows"  # what rows in memory are called
 NEW = "new.safetensors"  # the new passages, while those of both indexes are written
@@ -86,10 +89,17 @@ class Texts:
     rows: TableReader | None = None  # rows in memory, or a table of which a column is left out
     kept: Kept | None = None  # texts of the older index
     are_documents: bool = False
+    embeddings: AnyArray | None = None  # those that the caller has of a table
 
     def need_splitter(self, options: TextOptions) -> bool:
         """Return whether the texts become passages, which the tokenizer of the model measures."""
         return self.are_documents or options.split
+
+    def given_rows(self, corpus: Corpus, report: ReadReport, embedder: Embedder) -> KnownRows | None:
+        """Return the rows of the texts whose embeddings the caller has; embedder has the model of the index."""
+        if self.embeddings is None:
+            return None
+        return known_embeddings(self.embeddings, corpus, report.empty_texts, embedder)
 
     def source(self, options: TextOptions, splitter: Splitter | None, older: Path | None) -> TextSource:
         """Return what the texts are read from.
@@ -117,16 +127,15 @@ def opening_texts(data: Any, options: TextOptions) -> Iterator[Texts]:
     if isinstance(data, Kept):
         info = read_manifest(data.bundle).corpus
         texts = Texts(Path(info.source), info.source, read_place(data.bundle) or "", kept=data)
-        _require_table(texts, options)
-        yield texts
+        yield _with_embeddings(texts, options.embeddings)
     elif isinstance(data, str | Path):
         path = corpus_place(str(data))
         with fetching_corpus(path) as here:
             texts = Texts(here, as_text(path.name), resolve_place(data), are_documents=_are_documents(here, options))
-            _require_table(texts, options)
-            yield _without_embeddings(texts, options.embeddings)
+            yield _with_embeddings(texts, options.embeddings)
     else:
-        yield Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, rows=read_rows(data))
+        texts = Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, rows=read_rows(data))
+        yield _with_embeddings(texts, options.embeddings)
 
 
 def _are_documents(path: Path, options: TextOptions) -> bool:
@@ -143,17 +152,19 @@ def _are_documents(path: Path, options: TextOptions) -> bool:
     return are_documents
 
 
-def _require_table(texts: Texts, options: TextOptions) -> None:
-    """Raise OptionError if there are embeddings of texts that are no table."""
-    if options.embeddings is not None and (texts.are_documents or texts.kept is not None):
-        raise OptionError("embeddings", "is for the rows of a table; these texts are documents")
+def _with_embeddings(texts: Texts, embeddings: Any) -> Texts:
+    """Return the texts with their embeddings, if there are any, and without the column that has them.
 
-
-def _without_embeddings(texts: Texts, embeddings: Any) -> Texts:
-    """Return the texts without the column of their embeddings, if both come from one Parquet file."""
-    if not isinstance(embeddings, str | Path) or Path(embeddings) != texts.path:
+    Raises OptionError if the texts are no table, or if the embeddings cannot be read.
+    """
+    if embeddings is None:
         return texts
-    return replace(texts, rows=parquet_reader(texts.path, [embedding_column(texts.path)]))
+    if texts.are_documents or texts.kept is not None:
+        raise OptionError("embeddings", "is for the rows of a table; these texts are documents")
+    texts = replace(texts, embeddings=read_embeddings(embeddings))
+    if texts.rows is None and isinstance(embeddings, str | Path) and Path(embeddings) == texts.path:
+        texts = replace(texts, rows=parquet_reader(texts.path, [embedding_column(texts.path)]))
+    return texts
 
 
 def make_splitter(models: PlacedModels, options: TextOptions) -> Splitter:

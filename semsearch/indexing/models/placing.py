@@ -133,15 +133,29 @@ def _take_or_convert(
         folders += packaged_models()
         if not can_convert():
             folders += cached_models()
-    folder = find_converted(folders, name, choice.revision, choice.pooling, choice.dimensions, prompts)
+    folder = find_converted(
+        folders,
+        name=name,
+        revision=choice.revision,
+        pooling=choice.pooling,
+        dimensions=choice.dimensions,
+        prompts=prompts,
+    )
     manifest = take_cached(folder, fresh)
     if manifest is not None:
         _require_cosine(manifest.model.name, manifest.model.similarity, choice)
         return manifest, folder
     if not can_convert():
         raise _no_model(choice, name)
-    found = find_model(name, choice.revision)
-    source = read_source(*found, choice.pooling, choice.dimensions, prompts)
+    model_folder, recorded_name, commit = find_model(name, choice.revision)
+    source = read_source(
+        model_folder,
+        recorded_name,
+        commit,
+        pooling=choice.pooling,
+        dimensions=choice.dimensions,
+        prompts=prompts,
+    )
     _require_cosine(source.name, source.similarity, choice)
     folder = cached_folder(source, fresh, read_texts() if is_own else None)
     manifest = take_cached(folder, fresh)
@@ -160,8 +174,10 @@ def find_float_model(models: PlacedModels, name: str | Path | None) -> Source:
     stated = str(name or model.name)
     remedy = "name its folder with --model, or embed the passages with --device cpu"
     try:
-        found = find_model(stated, model.revision if name is None else None)
-        source = read_source(*found, model.pooling, model.full_dim and model.dim)
+        folder, recorded_name, commit = find_model(stated, model.revision if name is None else None)
+        source = read_source(
+            folder, recorded_name, commit, pooling=model.pooling, dimensions=model.full_dim and model.dim
+        )
     except ModelError as error:
         error.add_note(f"a GPU runs the float32 model, which an index does not hold; {remedy}")
         raise
