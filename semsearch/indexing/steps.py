@@ -59,9 +59,9 @@ class IndexSummary:
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """The options of a call of `index`, for each step those that it needs. They are checked, and an update has its own.
+    """The options of a call of `index`, checked, with those of the index that it updates: see `all_options`.
 
-    A field with options has those of `index` that its own fields name.
+    Each step has a dataclass with the options that it needs, whose fields have the names of options.
     """
 
     out: Path
