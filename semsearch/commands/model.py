@@ -12,9 +12,10 @@ from semsearch.commands.index import as_command, options_of_index
 from semsearch.commands.summary import model_rows, print_rows
 from semsearch.engine.bundle import PASSAGES, BundleError
 from semsearch.indexing.files import replacing
+from semsearch.indexing.make import index
 from semsearch.indexing.models import cache as models_cache
 from semsearch.indexing.models.placing import ModelChoice, RerankerChoice, place_models
-from semsearch.indexing.options import gather
+from semsearch.indexing.options import gather, new_options
 from semsearch.indexing.progress import showing_progress
 
 EXAMPLES = """\
@@ -36,8 +37,8 @@ def convert(model: str, /, *, out: Path, **chosen: Any) -> None:
     """
     if (out / PASSAGES).exists():
         raise BundleError(f"{out}: holds texts, expected a folder without; choose another folder with --out")
-    stated = {"model": model, **chosen}
-    choice, reranker = gather(ModelChoice, stated), gather(RerankerChoice, stated)
+    options = new_options(index, {"model": model, **chosen})
+    choice, reranker = gather(ModelChoice, options), gather(RerankerChoice, options)
     console = TerminalConsole()
     with replacing(out) as fresh, showing_progress(console) as on_progress:
         placed = place_models(fresh, None, choice, reranker, on_progress)

@@ -86,8 +86,7 @@ def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwar
     Raises OptionError for a wrong value, and for an option that has no effect.
     """
     signature = inspect.signature(index)
-    bound = signature.bind(*positional, **named)
-    stated = dict(bound.arguments)
+    stated = signature.bind(*positional, **named).arguments
     if stated.get("update") is None:
         out = stated.get("out", signature.parameters["out"].default)
         stated["update"] = out if is_bundle(out) else None
@@ -97,9 +96,19 @@ def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwar
     for name, option in options.items():
         if option.adds and name in stated:
             stated[name] = {**recorded.get(name, {}), **(stated[name] or {})}
-    bound.arguments |= recorded | stated
-    bound.apply_defaults()
-    found = {name: _passed(index, name, value) for name, value in bound.arguments.items()}
+    return _with_defaults(index, recorded | stated)
+
+
+def new_options(index: Callable[..., object], stated: Arguments) -> dict[str, Any]:
+    """Return all options where there is no older bundle. Raises OptionError as `all_options` does."""
+    _check_effects({**stated, "update": None}, options_of(index))
+    return _with_defaults(index, stated)
+
+
+def _with_defaults(index: Callable[..., object], stated: Arguments) -> dict[str, Any]:
+    """Return all options in the form that a manifest records. Raises OptionError for wrong values."""
+    parameters = inspect.signature(index).parameters
+    found = {name: _passed(index, name, stated.get(name, each.default)) for name, each in parameters.items()}
     _check_together(found)
     return found
 

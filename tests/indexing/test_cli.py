@@ -188,6 +188,22 @@ def test_a_model_alone_is_not_written_over_texts(story_bundle: Path) -> None:
     assert contents(story_bundle) == before
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--dimensions", "0"), "--dimensions: found 0, expected 1 or more"),
+        (("--rerank-weight", "0.3"), "--rerank-weight: has no effect without rerank; add it"),
+        (("--calibration-column", "title"), "--calibration-column: has no effect without calibration; add it"),
+    ],
+)
+def test_a_converted_model_has_the_options_of_an_index_that_are_checked(
+    options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = run("model", "convert", TINY_BERT, "--out", tmp_path / "bundle", *options)
+    assert (done.code, done.err) == (2, f"error: {message}\n")
+    assert not (tmp_path / "bundle").exists()
+
+
 def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "coats.csv"
     corpus.write_text(

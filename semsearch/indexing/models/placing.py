@@ -1,7 +1,7 @@
 """Place the models of a bundle into its unfinished folder: from an older bundle, from the cache, or converted now."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -38,16 +38,22 @@ from semsearch.indexing.progress import OnProgress
 class ModelChoice:
     """Which model embeds, and how it is converted. The options of `index` of these names explain the fields."""
 
-    model: str | Path | None = None
-    revision: str | None = None
-    pooling: str | None = None
-    dimensions: int | None = None
-    query_prompt: str | None = None
-    document_prompt: str | None = None
-    similarity: str | None = None
-    calibration: Path | None = None
-    calibration_column: str | None = None
-    cache: bool = True
+    model: str | Path | None
+    revision: str | None
+    pooling: str | None
+    dimensions: int | None
+    query_prompt: str | None
+    document_prompt: str | None
+    similarity: str | None
+    calibration: Path | None
+    calibration_column: str | None
+    cache: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but the model was chosen."""
+        others = (getattr(self, field.name) for field in fields(self) if field.name not in ("model", "cache"))
+        return self.cache and all(other is None for other in others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,9 @@ class RerankerChoice:
     The options of `index` of these names explain the fields.
     """
 
-    rerank: str | Path | None = None
-    rerank_revision: str | None = None
-    rerank_weight: float | None = None
+    rerank: str | Path | None
+    rerank_revision: str | None
+    rerank_weight: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +201,7 @@ def _no_model(choice: ModelChoice, name: str | None) -> PackagesError:
     """Return the error of a machine that cannot convert models, and does not have the one that was chosen."""
     remedy = f"install the extra `export`, which converts it: {install_command('export')}"
     expected = "a model converted on this machine"
-    if name in (None, DEFAULT_MODEL) and replace(choice, model=None) == ModelChoice():
+    if name in (None, DEFAULT_MODEL) and choice.is_plain:
         expected = "the package semsearch-model of this version"
         remedy = f"install the wheel dist/semsearch_model-*.whl that `make wheels` writes in a clone, or {remedy}"
     return PackagesError(
