@@ -58,13 +58,13 @@ READING_SECONDS, SECONDS_OF_MB = 10, 10
 class DocumentOptions:
     """How documents are read. The options of `index` of these names explain the fields."""
 
-    base_url: str = ""
-    anchors: str = "auto"
-    exclude: Sequence[str] = ()
-    ignore: bool = True
-    follow_symlinks: bool = False
-    drafts: bool = False
-    strict: bool = False
+    base_url: str
+    anchors: str
+    exclude: Sequence[str]
+    ignore: bool
+    follow_symlinks: bool
+    drafts: bool
+    strict: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Reading:
     """How documents are read and divided."""
 
     splitter: Splitter
-    options: DocumentOptions = field(default_factory=DocumentOptions)
+    options: DocumentOptions
     today: date = field(default_factory=date.today)  # a page that is published later is left out
     seconds: int = READING_SECONDS  # see READING_SECONDS
     memory: int = MEMORY  # see MEMORY

@@ -22,6 +22,8 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import DocumentOptions, Reading
+from semsearch.indexing.make import index
+from semsearch.indexing.options import gather, new_options
 from semsearch.indexing.texts import write_corpus
 from semsearch.site.site import write_site
 
@@ -89,7 +91,8 @@ def make_site_of_pages(pages: dict[str, str], folder: Path, anchors: str = "gith
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(content)
     model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
-    reading = Reading(Splitter(make_wordpiece(), model, 20, 0), DocumentOptions(anchors=anchors))
+    options = gather(DocumentOptions, new_options(index, {"anchors": anchors}))
+    reading = Reading(Splitter(make_wordpiece(), model, 20, 0), options)
     corpus, _ = write_corpus(Documents(project, reading), folder / "passages")
     bundle = write_site_bundle(folder / "bundle", replace(corpus, columns=choose_types(corpus, {}, project)))
     return make_site(bundle, folder)

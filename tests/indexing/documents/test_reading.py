@@ -22,10 +22,11 @@ from semsearch.indexing.documents import folder as document_folder
 from semsearch.indexing.documents.document import Document
 from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import FORMATS, Reading
+from semsearch.indexing.documents.reading import FORMATS, DocumentOptions, Reading
 from semsearch.indexing.models import placing
 from semsearch.indexing.models.cache import models_folder
 from semsearch.indexing.models.source import RECIPE
+from semsearch.indexing.options import gather, new_options
 from semsearch.indexing.texts import write_corpus
 from tests.command_line import Run, contents, error_line, run, summary, write_csv
 from tests.indexing.documents.files import paragraph, write_docx, write_pdf
@@ -405,7 +406,8 @@ def read(tmp_path: Path, make_splitter: Callable[..., Splitter], monkeypatch: py
     (tmp_path / "z.md").write_text(LAST_WORDS)
 
     def read(seconds: int = 60, memory: int = 10**9) -> ReadReport:
-        limited = Reading(make_splitter(40), seconds=seconds, memory=memory)
+        options = gather(DocumentOptions, new_options(index, {}))
+        limited = Reading(make_splitter(40), options, seconds=seconds, memory=memory)
         corpus, report = write_corpus(Documents(tmp_path, limited), tmp_path / PASSAGES)
         assert LAST_WORDS in corpus.texts  # the last document was read
         return report
