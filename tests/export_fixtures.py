@@ -24,9 +24,9 @@ from semsearch.engine.bundle import ModelInfo, RerankInfo
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.indexing import make
+from semsearch.indexing import steps
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.documents import reading
+from semsearch.indexing.documents import folder as documents
 from semsearch.indexing.models import converting
 from semsearch.indexing.models.calibration import CalibrationTexts, split_texts
 from semsearch.indexing.models.source import Source, read_source, write_tokenizer
@@ -79,9 +79,9 @@ def quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (conversion, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
-        patch.setattr(reading, "in_workers", in_this_process)
+        patch.setattr(documents, "in_workers", in_this_process)
         patch.setattr(converting, "in_own_process", convert_once)
-        patch.setattr(make, "measure_floor", lambda folder, manifest, on_progress: manifest)
+        patch.setattr(steps, "measure_floor", lambda folder, manifest, on_progress: manifest)
         yield
 
 

@@ -158,7 +158,7 @@ def test_a_value_of_a_filter_that_would_lose_digits_is_refused(local: Search, va
 
 
 def test_an_id_can_be_a_number(tmp_path: Path) -> None:
-    corpus = Corpus(["a warm coat", "an angry goose"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={})
+    corpus = Corpus(["a warm coat", "an angry goose"], ["0", "1"], ["{}"] * 2, columns={})
     search = Search(write_bundle(tmp_path / "bundle", corpus))
     assert search.similar_to(1, top_k=1) == search.similar_to("1", top_k=1)
     number: Any = np.int64(1)
@@ -312,7 +312,7 @@ def test_a_passage_has_those_around_it(tmp_path: Path, make_app: Callable[..., A
     rows = [json.dumps({"path": "a.md", "passage": number}) for number in range(4)]
     ids, kinds = [f"a.md#é&?:{number}" for number in range(4)], {"path": "string", "passage": "number"}
     texts = [f"the baker opened door {number}" for number in range(4)]
-    folder = write_bundle(tmp_path / "bundle", Corpus(texts, ids, rows, empty_texts=0, columns=kinds))
+    folder = write_bundle(tmp_path / "bundle", Corpus(texts, ids, rows, columns=kinds))
     with serving(make_app(bundle=folder)) as address:
         local, remote = (each.get(ids[1], before=2, after=1) for each in (Search(folder), Search(address)))
     assert local == remote
@@ -386,7 +386,7 @@ def test_a_closed_search_refuses_to_search(bundle: Path) -> None:
 def test_the_next_search_is_in_the_bundle_that_has_taken_the_place(bundle_copy: Path) -> None:
     search = Search(bundle_copy)
     texts = ["a warm coat", "a red shirt"]
-    corpus = Corpus(texts, ["c-1", "c-2"], ["{}", "{}"], empty_texts=0, columns={})
+    corpus = Corpus(texts, ["c-1", "c-2"], ["{}", "{}"], columns={})
     shutil.rmtree(bundle_copy)
     assert len(search) == 200  # its files stay open
     write_bundle(bundle_copy, corpus)
@@ -395,7 +395,7 @@ def test_the_next_search_is_in_the_bundle_that_has_taken_the_place(bundle_copy: 
 
 def replace_by_two_texts(bundle: Path) -> None:
     shutil.rmtree(bundle)
-    write_bundle(bundle, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, empty_texts=0, columns={}))
+    write_bundle(bundle, Corpus(["a warm coat", "a red shirt"], ["0", "1"], ["{}"] * 2, columns={}))
 
 
 def test_no_thread_searches_the_older_bundle_while_another_one_opens_the_new_one(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx
 import numpy as np
@@ -51,7 +52,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.embed import Cores, embed_corpus
-from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT, write_index
+from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT, NO_OPTIONS, write_index
 from semsearch.indexing.vectors.query_table import write_queries
 from semsearch.indexing.vectors.recall import sample_spans
 from semsearch.search.executor import Executor
@@ -92,7 +93,7 @@ def make_stories() -> Corpus:
     texts[7] += " Żółć, naïve café, 東京, 🦆."
     ids = [f"story-{row:03}" for row in range(len(texts))]
     metadata = [json.dumps(story_metadata(row)) if row % 10 else "{}" for row in range(200)]
-    return Corpus(texts, ids, metadata, empty_texts=0, columns=STORY_COLUMNS)
+    return Corpus(texts, ids, metadata, columns=STORY_COLUMNS)
 
 
 @pytest.fixture(scope="session")
@@ -193,6 +194,7 @@ def write_bundle(
     corpus: Corpus,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
     tokenizer: Tokenizer | None = None,
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Path:
     """Write a bundle of these texts with the export's own writer, and give its folder."""
     folder.mkdir()
@@ -204,7 +206,8 @@ def write_bundle(
     write_passages(folder / PASSAGES, corpus.texts, corpus.ids, corpus.metadata, corpus.sources)
     embedder = Embedder.open(folder, model)
     spans = embedder.embed(embedder.tokenize(sample_spans(corpus.texts), role="query"))
-    write_index(folder, manifest, corpus, embed(embedder, corpus.texts), spans, "stories.csv", keywords)
+    rows = embed(embedder, corpus.texts)
+    write_index(folder, manifest, corpus, rows, spans, "stories.csv", keywords, options=options)
     return folder
 
 

@@ -18,7 +18,9 @@ from semsearch.commands.options import AS_JSON, as_command
 from semsearch.commands.published import AMAZON, open_store
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
+from semsearch.indexing.corpus.merging import MODES
 from semsearch.indexing.make import FailedChecksError, index
+from semsearch.indexing.options import Form, options_of
 from semsearch.indexing.progress import OnProgress, ProgressLines, showing_progress
 from semsearch.indexing.replacing import find_kept
 
@@ -29,28 +31,13 @@ Examples:
     semsearch index coats.csv --text-column name,description --id-column sku --column price=number
     semsearch index headlines.parquet --stem german --model models/multilingual
 """
-GROUPS = {  # the first option of each group, in the order of the signature
-    "title": "Texts",
-    "base_url": "Documents and long texts",
-    "keywords": "Keywords and ranking",
-    "model": "Model",
-    "rerank": "Reranker and query table",
-    "update": "How it runs",
-}
-# what a command line cannot have in the form that Python has
-ON_COMMAND_LINE: dict[str, Any] = {
-    "data": Annotated[str, Parameter(name="PATH")],
-    "text_column": Annotated[str | None, Parameter(metavar="COLUMN")],
-    "synonyms": Annotated[str | None, Parameter(metavar="FILE")],
-    "column": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
-    "boost": Annotated[dict[str, Any] | None, AS_JSON],
-    "embeddings": Annotated[str | None, Parameter(metavar="FILE")],
-}
-IN_PYTHON_ALONE = ("progress", "mode")
-MODES = {  # an option for each mode
-    "replace": "leave out the texts of the older index that are not among the new ones.",
-    "add": "keep the texts of the older index, with the new ones at the end, whose ids must be new.",
-    "upsert": "keep the texts of the older index whose ids are not among the new ones.",
+# the types of options that a command line cannot have in the form that Python has, by the name of the form
+FORMS: dict[Form, Any] = {
+    "PATH": Annotated[str, Parameter(name="PATH")],
+    "COLUMN": Annotated[str | None, Parameter(metavar="COLUMN")],
+    "FILE": Annotated[str | None, Parameter(metavar="FILE")],
+    "NAME=TYPE": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
+    "JSON": Annotated[dict[str, Any] | None, AS_JSON],
 }
 VERBOSE = inspect.Parameter(
     "verbose",
@@ -65,21 +52,22 @@ def options_of_index(**changed: Any) -> dict[str, inspect.Parameter]:
 
     changed has other types for some of them. The parameters of Python alone are left out.
     """
-    hints = get_type_hints(index) | ON_COMMAND_LINE | changed
+    kinds = get_type_hints(index)
     sentences = {each.arg_name: each.description for each in parse(index.__doc__ or "").params}
+    parameters = inspect.signature(index).parameters
+    groups: dict[str, Group] = {}
     options = {}
-    group = Group("Places", sort_key=0)
-    for place, (name, parameter) in enumerate(inspect.signature(index).parameters.items()):
-        if name in GROUPS:
-            group = Group(GROUPS[name], sort_key=place)
-        if name not in IN_PYTHON_ALONE:
-            stated = Parameter(group=group, help=sentences[name])
-            kind = parameter.kind if name == "data" else inspect.Parameter.KEYWORD_ONLY
-            options[name] = parameter.replace(annotation=Annotated[hints[name], stated], kind=kind)
-        if name == "mode":
-            for mode, sentence in MODES.items():
-                flag = Annotated[bool, Parameter(group=group, negative=(), help=sentence)]
-                options[mode] = inspect.Parameter(mode, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=flag)
+    for place, (name, option) in enumerate(options_of(index).items()):
+        group = groups.setdefault(option.topic, Group(option.topic, sort_key=place))
+        if not option.in_python_alone:
+            kind = changed.get(name) or (kinds[name] if option.form is None else FORMS[option.form])
+            options[name] = parameters[name].replace(
+                annotation=Annotated[kind, Parameter(group=group, help=sentences[name])],
+                kind=parameters[name].kind if name == "data" else inspect.Parameter.KEYWORD_ONLY,
+            )
+        for flag, sentence in option.flags.items():
+            kind = Annotated[bool, Parameter(group=group, negative=(), help=sentence)]
+            options[flag] = inspect.Parameter(flag, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
     return options
 
 

@@ -15,8 +15,22 @@ from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.version import VERSION
 
 COMMANDS = (
-    *("index", "query", "serve", "mcp", "install-mcp", "evaluate", "site", "publish", "history", "rollback", "prune"),
-    *("remove", "restore", "verify", "key", "model"),
+    "index",
+    "query",
+    "serve",
+    "mcp",
+    "install-mcp",
+    "evaluate",
+    "site",
+    "publish",
+    "history",
+    "rollback",
+    "prune",
+    "remove",
+    "restore",
+    "verify",
+    "key",
+    "model",
 )
 READING = ("query", "serve", "mcp")  # commands that write no file, and need not be run again after an interruption
 HELP = ("--help", "-h")

@@ -1,6 +1,7 @@
 """The commands `semsearch model convert`, `pack` and `unpack`: models without texts."""
 
 import inspect
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from semsearch.commands.index import options_of_index
 from semsearch.commands.options import as_command
 from semsearch.commands.summary import model_rows, print_rows
 from semsearch.engine.bundle import PASSAGES, BundleError
+from semsearch.indexing.make import index
 from semsearch.indexing.models import cache as models_cache
 from semsearch.indexing.models.placing import ModelChoice, RerankerChoice, place_models
+from semsearch.indexing.options import gather, new_options
 from semsearch.indexing.progress import showing_progress
 from semsearch.indexing.replacing import replacing
 
@@ -23,25 +26,20 @@ Examples:
     semsearch model pack models.tar
     semsearch model unpack models.tar
 """
-OF_MODEL = (
-    *("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "similarity"),
-    *("calibration", "calibration_column"),
-)
-OF_RERANKER = ("rerank", "rerank_revision", "rerank_weight")
 command: App = App(
     "model", help="Convert a model, or take converted models to another machine.", help_epilogue=EXAMPLES
 )
 
 
-def convert(model: str, /, *, out: Path, cache: bool = True, **chosen: Any) -> None:
+def convert(model: str, /, *, out: Path, **chosen: Any) -> None:
     """Convert a sentence-transformer to the 8-bit model of a bundle that has no texts yet.
 
     `semsearch index PATH --out FOLDER` adds the texts.
     """
     if (out / PASSAGES).exists():
         raise BundleError(f"{out}: holds texts, expected a folder without; choose another folder with --out")
-    reranker = RerankerChoice(*(chosen.get(name) for name in OF_RERANKER))
-    choice = ModelChoice(model, **{name: chosen.get(name) for name in OF_MODEL}, uses_cache=cache)
+    options = new_options(index, {"model": model, **chosen})
+    choice, reranker = gather(ModelChoice, options), gather(RerankerChoice, options)
     console = TerminalConsole()
     with replacing(out) as fresh, showing_progress(console) as on_progress:
         placed = place_models(fresh, None, choice, reranker, on_progress)
@@ -54,7 +52,8 @@ def _options() -> list[inspect.Parameter]:
     options = options_of_index(model=str, out=Path)
     model = options["model"].replace(kind=inspect.Parameter.POSITIONAL_ONLY, default=inspect.Parameter.empty)
     out = options["out"].replace(default=inspect.Parameter.empty)
-    return [model, out, *(options[name] for name in (*OF_MODEL, "cache", *OF_RERANKER))]
+    names = [field.name for field in (*fields(ModelChoice), *fields(RerankerChoice))]
+    return [model, out, *(options[name] for name in names if name != "model")]
 
 
 command.command(as_command(convert, _options(), EXAMPLES, "convert"))

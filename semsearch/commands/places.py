@@ -68,7 +68,7 @@ def _update_showing_progress(path: Path, bundle: Path, found: FileStates) -> Non
 
     with showing_progress(TerminalConsole(stderr=True)) as on_progress:
         made = update(path, bundle, found, on_progress)
-    for outdated in made.corpus.outdated:
+    for outdated in made.report.outdated:
         sys.stderr.write(f"{visible(str(path))}: not read: {visible(outdated)}\n")
 
 
@@ -93,7 +93,7 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
     else:
         made = index(path, bundle, base_url=folder.resolve().as_uri(), progress=on_progress)
     if bundle == kept_index(path):
-        refused = {f"{folder}/{name}" for name in made.corpus.refused}
+        refused = {f"{folder}/{name}" for name in made.report.refused}
         read = {file: state for file, state in found.items() if file not in refused}
         _states_file(bundle).write_text(json.dumps(read), encoding="utf-8")
     return made

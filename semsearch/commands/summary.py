@@ -63,17 +63,17 @@ def print_rows(console: Console, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def _texts(made: IndexSummary) -> SummaryRows:
-    corpus, index = made.corpus, made.manifest.corpus
+    report, index = made.report, made.manifest.corpus
     texts = f"{index.rows:,} from {index.source}"
-    if corpus.empty_texts:
-        texts += f", {corpus.empty_texts:,} empty ones skipped"
+    if report.empty_texts:
+        texts += f", {report.empty_texts:,} empty ones skipped"
     yield "texts", texts
-    if corpus.files > 1 or corpus.skipped:
-        yield "files", "; ".join([f"{corpus.files:,} read", *map(str, corpus.skipped)])
-    if corpus.documents:
-        formats = ", ".join(f"{count:,} {name}" for name, count in sorted(corpus.documents.items()))
+    if report.files > 1 or report.skipped:
+        yield "files", "; ".join([f"{report.files:,} read", *map(str, report.skipped)])
+    if report.documents:
+        formats = ", ".join(f"{count:,} {name}" for name, count in sorted(report.documents.items()))
         yield "documents", f"{formats}; {index.rows:,} passages"
-    for column, values in corpus.of_site.items():
+    for column, values in report.of_site.items():
         shown = ", ".join(values[:VALUES_SHOWN])
         if len(values) > VALUES_SHOWN:
             shown += f" and {len(values) - VALUES_SHOWN:,} more"
@@ -82,19 +82,19 @@ def _texts(made: IndexSummary) -> SummaryRows:
 
 def _counts(made: IndexSummary) -> SummaryRows:
     """Yield what was left out, replaced, truncated or compared as something else."""
-    corpus = made.corpus
-    if corpus.split_texts:
-        yield "split", f"{corpus.split_texts:,} texts into several passages"
-    if corpus.running_lines:
-        yield "left out", f"{corpus.running_lines:,} lines that repeat at the edges of pages"
-    for label, reasons in (("not read", corpus.unreadable), ("in part", corpus.incomplete)):
+    corpus, report = made.corpus, made.report
+    if report.split_texts:
+        yield "split", f"{report.split_texts:,} texts into several passages"
+    if report.running_lines:
+        yield "left out", f"{report.running_lines:,} lines that repeat at the edges of pages"
+    for label, reasons in (("not read", report.unreadable), ("in part", report.incomplete)):
         yield from ((label, reason) for reason in reasons[:UNREADABLE_SHOWN])
         if len(reasons) > UNREADABLE_SHOWN:
             yield label, f"and {len(reasons) - UNREADABLE_SHOWN:,} more"
-    if corpus.blank_ids:
-        yield "ids", f"{corpus.blank_ids:,} blank ones replaced by the row number"
-    if corpus.non_finite:
-        yield "metadata", f"{corpus.non_finite:,} NaN or infinite values left out"
+    if report.blank_ids:
+        yield "ids", f"{report.blank_ids:,} blank ones replaced by the row number"
+    if report.non_finite:
+        yield "metadata", f"{report.non_finite:,} NaN or infinite values left out"
     if made.left_out:
         yield "left out", f"{made.left_out:,} texts of the older index, which are not among the new ones"
     for name in corpus.numeric_strings:

@@ -165,7 +165,7 @@ def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult:
     """Make or update the index."""
     try:
         with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-            corpus = update(path, bundle, found, on_progress).corpus
+            report = update(path, bundle, found, on_progress).report
     except ExpectedError as error:
         reason = str(error).partition("\n")[0]
     except OSError as error:
@@ -174,10 +174,10 @@ def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult:
         traceback.print_exc()
         reason = f"{path}: {error!r}"
     else:
-        if not corpus.outdated:
+        if not report.outdated:
             return UpdateResult()
-        found_outdated = f"{path}: {len(corpus.outdated):,} documents were not read, such as {corpus.outdated[0]}"
-        return UpdateResult(found_outdated, can_pass=bool(corpus.refused))
+        found_outdated = f"{path}: {len(report.outdated):,} documents were not read, such as {report.outdated[0]}"
+        return UpdateResult(found_outdated, can_pass=bool(report.refused))
     return UpdateResult(reason, is_made=False, can_pass=True)
 
 

@@ -21,7 +21,7 @@ from tests.world import write_bundle
 
 @pytest.fixture
 def newer(tmp_path: Path) -> Path:
-    return write_bundle(tmp_path / "newer", Corpus(["An angry goose in a new bundle"], ["new"], ["{}"], empty_texts=0))
+    return write_bundle(tmp_path / "newer", Corpus(["An angry goose in a new bundle"], ["new"], ["{}"]))
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of two documents, with a reranker."""
     texts = ["The angry goose chased the sailor.", "The baker painted the kitchen."]
     metadata = [json.dumps({"path": f"{row}.md", "passage": 0}) for row in range(2)]
-    corpus = Corpus(texts, ["0.md#a:1", "1.md#a:1"], metadata, 0, columns={"path": "string", "passage": "number"})
+    corpus = Corpus(texts, ["0.md#a:1", "1.md#a:1"], metadata, columns={"path": "string", "passage": "number"})
     return add_reranker(write_bundle(tmp_path_factory.mktemp("limits") / "bundle", corpus))
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from bench import Missing
 from bench.python_documentation import write_documentation
-from semsearch.indexing.corpus import Corpus, read_corpus
+from semsearch.indexing.corpus import Corpus, Table
 from semsearch.indexing.corpus.language import find_other_language
+from semsearch.indexing.texts import write_corpus
 
 pytestmark = pytest.mark.slow  # reads all of it, as `make demo` does
 
@@ -22,14 +23,15 @@ def documentation(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = tmp_path_factory.mktemp("documentation")
     path = folder / "new" / "python-documentation.jsonl"
     write_documentation(path)
-    return read_corpus(path, folder / "passages.safetensors")
+    corpus, report = write_corpus(Table(path), folder / "passages.safetensors")
+    assert report.empty_texts == 0
+    return corpus
 
 
 def test_there_are_some_six_thousand_passages_in_english_with_all_parts(documentation: Corpus) -> None:
     assert 5_000 < len(documentation.texts) < 8_000
     assert len(documentation.texts) == len(documentation.ids) == len(documentation.metadata)
     assert list(documentation.ids) == sorted(set(documentation.ids))
-    assert documentation.empty_texts == 0
     assert find_other_language(documentation.texts) is None
     # neither addresses in memory, which differ from run to run, nor private names
     assert not [entry for entry in [*documentation.texts, *documentation.metadata] if " at 0x" in entry]

@@ -12,9 +12,9 @@ from cyclopts import Parameter as Option
 from docstring_parser import parse
 
 from semsearch.client.search import Search
-from semsearch.commands.index import GROUPS, IN_PYTHON_ALONE
 from semsearch.commands.query import PANELS, options_of_search
 from semsearch.indexing.make import index
+from semsearch.indexing.options import options_of
 
 INTRODUCTION = """\
 # Options of an index
@@ -65,17 +65,17 @@ def _sentences(function: Callable[..., Any]) -> dict[str, str]:
 def _tables() -> Iterator[str]:
     sentences = _sentences(index)
     kinds = get_type_hints(index)
-    group = "Places"
-    yield _heading(group)
-    for name, parameter in signature(index).parameters.items():
-        if name in GROUPS:
-            group = GROUPS[name]
+    parameters = signature(index).parameters
+    group = None
+    for name, option in options_of(index).items():
+        if option.topic != group:
+            group = option.topic
             yield _heading(group)
         sentence = sentences[name]
         python = ""
-        if name in IN_PYTHON_ALONE:
+        if option.in_python_alone:
             python = " (in Python alone)"
-        yield f"| `{name}` | {_default(parameter, kinds[name])} | {sentence}{python} |\n"
+        yield f"| `{name}` | {_default(parameters[name], kinds[name])} | {sentence}{python} |\n"
 
 
 def _heading(group: str) -> str:

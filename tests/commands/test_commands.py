@@ -188,8 +188,8 @@ def test_an_index_without_a_document_that_cannot_be_read_is_used_and_the_documen
         assert "broken.md" in str(process.updates.error)
 
 
-MADE = SimpleNamespace(corpus=SimpleNamespace(outdated=(), refused=()))  # what an update returns
-NOT_READ = SimpleNamespace(corpus=SimpleNamespace(outdated=("a.md: Permission denied",), refused=("a.md",)))
+MADE = SimpleNamespace(report=SimpleNamespace(outdated=(), refused=()))  # what an update returns
+NOT_READ = SimpleNamespace(report=SimpleNamespace(outdated=("a.md: Permission denied",), refused=("a.md",)))
 
 
 def test_an_update_that_failed_is_tried_again_although_no_file_has_changed(

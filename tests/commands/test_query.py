@@ -165,7 +165,7 @@ def test_on_a_terminal_a_result_is_a_card(tmp_path: Path, monkeypatch: pytest.Mo
     texts = ["The angry goose\nchased " + "a very long line of ducks and " * 9 + "sailors.", "A calm duck."]
     lines = [json.dumps(DOCUMENT_METADATA), json.dumps({"path": "b.md", "title": "Ducks"})]
     columns = {"path": "string", "url": "string", "title": "string", "headings": "list"}
-    corpus = Corpus(texts, ["guide.md#birds.goose:1", "b.md:1"], lines, empty_texts=0, columns=columns)
+    corpus = Corpus(texts, ["guide.md#birds.goose:1", "b.md:1"], lines, columns=columns)
     bundle = write_bundle(tmp_path / "bundle", corpus)
     monkeypatch.setenv("NO_COLOR", "1")
     card, other = printed(bundle, TEXT).split("\n\n")
@@ -212,7 +212,7 @@ def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: 
 def test_ranges_of_facets_are_printed_with_both_ends(tmp_path: Path) -> None:
     metadata = [json.dumps({"price": price}) for price in range(101)]
     texts = [f"{TEXT} {row}" for row in range(101)]
-    corpus = Corpus(texts, texts, metadata, empty_texts=0, columns={"price": "number"})
+    corpus = Corpus(texts, texts, metadata, columns={"price": "number"})
     bundle = write_bundle(tmp_path / "bundle", corpus)
     last = printed(bundle, "--facet", "price", "--num-results", "1").splitlines()[-1]
     assert last == "price: 0 to 20 (20), 20 to 40 (20), 40 to 60 (20), 60 to 80 (20), 80 to 100 (20), 100 to 120 (1)"
@@ -234,7 +234,7 @@ ODD_METADATA = r"""{"infinite": 1e400, "half": "\ud800x", "control": "\u009bż"}
 @pytest.fixture(scope="module")
 def odd_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with characters that control a terminal, and metadata that JSON and UTF-8 cannot write as they are."""
-    corpus = Corpus([ODD_TEXT], ["id\x1b[2J\n1"], [ODD_METADATA], empty_texts=0)
+    corpus = Corpus([ODD_TEXT], ["id\x1b[2J\n1"], [ODD_METADATA])
     return write_bundle(tmp_path_factory.mktemp("odd") / "bundle", corpus)
 
 

@@ -21,7 +21,7 @@ PAGES = {"index": "An angry goose", "a/index": "The night nurse", "drafts/b": "T
 def test_a_push_with_one_changed_page_embeds_one_page(tmp_path: Path) -> None:
     if (problem := packages_problem()) is not None:
         pytest.skip(problem)
-    corpus = Corpus(["The ferry"], ["a"], ["{}"], empty_texts=0)
+    corpus = Corpus(["The ferry"], ["a"], ["{}"])
     (tmp_path / "cache").mkdir()
     bundle = write_site_bundle(tmp_path / "cache" / "bundle", corpus)  # so that the tests' model embeds the pages
     for name, text in PAGES.items():

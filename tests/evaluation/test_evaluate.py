@@ -295,7 +295,7 @@ def test_questions_to_fill_in_are_random_passages(bundle: Path, tmp_path: Path) 
 
 
 def test_passages_and_questions_are_printed_with_their_brackets(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "bundle", Corpus(["a [b]fox[/b]"], ["1"], ["{}"], empty_texts=0))
+    bundle = write_bundle(tmp_path / "bundle", Corpus(["a [b]fox[/b]"], ["1"], ["{}"]))
     (tmp_path / "log").write_text(json.dumps({"message": "query", "query": "where is the [red]fox[/red]?"}) + "\n")
     drawn = evaluate(bundle, "--make-questions", 1)
     assert json.loads(drawn.out)["text"] == "a [b]fox[/b]"

@@ -2,18 +2,18 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from semsearch.commands.index import MODES
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.corpus.merging import Mode
 from semsearch.indexing.make import index
-from semsearch.indexing.options import RUN_OPTIONS, content_options, recalling_options
+from semsearch.indexing.options import all_options, content_options, options_of
+from semsearch.indexing.steps import IndexOptions
 from tests.command_line import run
 from tests.project import ROOT
 
@@ -51,23 +51,30 @@ CONTENT: dict[str, Any] = {  # values of the options that an update takes from i
 }
 
 
-def test_every_option_is_recorded_or_about_one_run_and_every_mode_has_an_option() -> None:
-    assert inspect.signature(index).parameters.keys() == CONTENT.keys() | set(RUN_OPTIONS)
-    assert set(MODES) == set(get_args(Mode))
+def test_every_parameter_is_an_option_and_every_mode_has_a_flag() -> None:
+    options = options_of(index)
+    assert list(options) == list(inspect.signature(index).parameters)
+    assert {name for name, option in options.items() if option.recorded} == CONTENT.keys()
+    assert set(options["mode"].flags) == set(get_args(Mode))
 
 
-def stated(*arguments: object, **options: Any) -> dict[str, Any]:
-    """Return all arguments with which `index` would run."""
-    found: dict[str, Any] = {}
-
-    def take(*values: object, **named: Any) -> None:
-        bound = inspect.signature(index).bind(*values, **named)
-        found.update(bound.arguments)
-
-    take.__signature__ = inspect.signature(index)  # type: ignore[attr-defined]
-    take.__annotations__ = index.__annotations__
-    recalling_options(take)(*arguments, **options)
+def names_in(options: type[Any]) -> set[str]:
+    """Return the names of the options that a dataclass gathers."""
+    found = set[str]()
+    for name, kind in get_type_hints(options).items():
+        found |= names_in(kind) if is_dataclass(kind) and isinstance(kind, type) else {name}
     return found
+
+
+def test_a_step_names_options_that_exist_and_each_option_is_used() -> None:
+    used, options = names_in(IndexOptions), options_of(index).keys()
+    assert used - options == {"recorded", "has_ids", "text_option"}  # the last two are for calibration texts
+    assert options - used == {"data", "title", "description", "boost"}  # the last three are read from the recorded ones
+
+
+def stated(*arguments: Any, **options: Any) -> dict[str, Any]:
+    """Return all options with which `index` would run."""
+    return all_options(index, *arguments, **options)
 
 
 @pytest.fixture

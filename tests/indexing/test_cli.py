@@ -44,14 +44,14 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
 def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
     whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **named: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     out = tmp_path / "bundle"
     options = ("--model", TINY_BERT, "--calibration", calibration, "--out", out, "--verbose")
     command = ("index", stories, *STORY_COLUMNS, *options)
     with monkeypatch.context() as patch:
-        patch.setattr("semsearch.indexing.make.write_index", fail)
+        patch.setattr("semsearch.indexing.steps.write_index", fail)
         line = error_line(run(*command))
     assert "No space left on device" in line
     assert line.endswith(f" ({out}/.partial keeps what is finished for the next try)")
@@ -113,7 +113,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("semsearch.indexing.make.verify", lambda *arguments: iter(failing))
+    monkeypatch.setattr("semsearch.indexing.steps.verify", lambda *arguments: iter(failing))
     before = contents(story_bundle)
     done = run("index", stories, *STORY_COLUMNS, "--out", story_bundle)
     assert "FAILED" in done.out
@@ -186,6 +186,22 @@ def test_a_model_alone_is_not_written_over_texts(story_bundle: Path) -> None:
     line = error_line(run("model", "convert", TINY_BERT, "--out", story_bundle))
     assert line == f"error: {story_bundle}: holds texts, expected a folder without; choose another folder with --out"
     assert contents(story_bundle) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--dimensions", "0"), "--dimensions: found 0, expected 1 or more"),
+        (("--rerank-weight", "0.3"), "--rerank-weight: has no effect without rerank; add it"),
+        (("--calibration-column", "title"), "--calibration-column: has no effect without calibration; add it"),
+    ],
+)
+def test_a_converted_model_has_the_options_of_an_index_that_are_checked(
+    options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = run("model", "convert", TINY_BERT, "--out", tmp_path / "bundle", *options)
+    assert (done.code, done.err) == (2, f"error: {message}\n")
+    assert not (tmp_path / "bundle").exists()
 
 
 def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ SOURCE = Path("stories.jsonl")
 
 def corpus_of(*metadata: dict[str, Any]) -> Corpus:
     count = len(metadata)
-    return Corpus(["x"] * count, [f"id-{row}" for row in range(count)], [json.dumps(one) for one in metadata], 0)
+    return Corpus(["x"] * count, [f"id-{row}" for row in range(count)], [json.dumps(one) for one in metadata])
 
 
 def type_of(*values: object, asked: str | None = None) -> str:

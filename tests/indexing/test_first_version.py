@@ -78,7 +78,7 @@ def test_an_update_of_a_bundle_of_1_0_embeds_only_what_is_new(first: Path, tmp_p
 
 if __name__ == "__main__":
     with TemporaryDirectory() as folder:
-        of_model = write_bundle(Path(folder) / "bundle", Corpus(["The ferry"], ["a"], ["{}"], empty_texts=0))
+        of_model = write_bundle(Path(folder) / "bundle", Corpus(["The ferry"], ["a"], ["{}"]))
         index(write_documents(Path(folder) / "documents"), out=of_model, mode="replace", title="Stories")
         (of_model / SOURCE).unlink()
         shutil.copytree(of_model, FIRST, dirs_exist_ok=True)

@@ -41,7 +41,7 @@ def corpus_of(rows: Sequence[Row]) -> Corpus:
     texts = [row.get("text", f"{WHO[number % len(WHO)]} {number}") for number, row in enumerate(rows)]
     ids = [row.get("id", str(number)) for number, row in enumerate(rows)]
     metadata = [json.dumps({name: row[name] for name in row if name not in ("id", "text")}) for row in rows]
-    corpus = Corpus(texts, ids, metadata, empty_texts=0)
+    corpus = Corpus(texts, ids, metadata)
     return replace(corpus, columns=choose_types(corpus, {}, Path("rows")))
 
 

@@ -26,7 +26,7 @@ Send = Callable[..., Sent]
 
 def corpus_of(texts: list[str], metadata: list[dict[str, Any]], columns: dict[str, str]) -> Corpus:
     ids = [f"id-{row}" for row in range(len(texts))]
-    return Corpus(texts, ids, [json.dumps(each) for each in metadata], empty_texts=0, columns=columns)
+    return Corpus(texts, ids, [json.dumps(each) for each in metadata], columns=columns)
 
 
 def stored(index: str) -> dict[str, Any]:

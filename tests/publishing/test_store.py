@@ -265,7 +265,7 @@ def test_a_removed_id_stays_removed_in_other_versions_with_their_rows(
 ) -> None:
     first = publish(bundles[0])
     store.remove(["story-000", "story-003"])
-    fewer = type(corpus)(corpus.texts[1:], corpus.ids[1:], corpus.metadata[1:], empty_texts=0, columns=corpus.columns)
+    fewer = type(corpus)(corpus.texts[1:], corpus.ids[1:], corpus.metadata[1:], columns=corpus.columns)
     publish(write_bundle(tmp_path / "fewer", fewer))
     assert store.pointer().removed == {"story-000": (), "story-003": (2,)}
     store.make_current(first, store.pointer())

@@ -47,7 +47,7 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> L
     words = ["door", "letter", "river", "market", "radio", "spoon"]
     texts = [f"Wooden {words[row % 6]} {words[row // 6 % 6]}." for row in range(ROWS)]
     metadata = [json.dumps(product(row)) for row in range(ROWS)]
-    corpus = Corpus(texts, [f"p-{row}" for row in range(ROWS)], metadata, empty_texts=0, columns=COLUMNS)
+    corpus = Corpus(texts, [f"p-{row}" for row in range(ROWS)], metadata, columns=COLUMNS)
     loaded = load(write_bundle(tmp_path_factory.mktemp("catalogue") / "bundle", corpus), embedder)
     assert isinstance(loaded, LoadedBundle)
     return loaded

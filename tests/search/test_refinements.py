@@ -65,7 +65,7 @@ def world(seed: int = 7) -> tuple[Corpus, AnyBundle]:
     ids = [f"id-{row}" for row in range(ROWS)]
     ids[20] = ids[40] = "twice"
     metadata = [json.dumps(metadata_of(random)) for _ in range(ROWS)]
-    corpus = Corpus(texts, ids, metadata, empty_texts=0, columns=COLUMNS)
+    corpus = Corpus(texts, ids, metadata, columns=COLUMNS)
     with TemporaryDirectory() as folder:
         bundle = load(write_bundle(Path(folder) / "bundle", corpus))
         bundle.open_all()
@@ -237,7 +237,7 @@ def test_highlights_are_words_in_keyword_search_and_sentences_otherwise() -> Non
 
 def test_a_source_is_returned_if_it_is_requested(tmp_path: Path) -> None:
     texts, sources = ["An angry goose.", "A duck."], ["An **angry** goose.", ""]
-    corpus = Corpus(texts, ["a.md#b:1", "c.md:1"], ["{}", "{}"], empty_texts=0, heading_prefix=True, sources=sources)
+    corpus = Corpus(texts, ["a.md#b:1", "c.md:1"], ["{}", "{}"], heading_prefix=True, sources=sources)
     bundle = load(write_bundle(tmp_path / "bundle", corpus))
     found = find(bundle, Query(text="goose duck", mode="keyword", include=["text", "source"])).results
     assert {hit["text"]: hit["source"] for hit in found} == {

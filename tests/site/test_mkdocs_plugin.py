@@ -39,9 +39,7 @@ def test_a_build_makes_the_search_and_puts_the_box_into_materials_header(tmp_pat
         (tmp_path / "docs" / f"{name}.md").write_text(f"# Page\n\n{text}.\n", encoding="utf-8")
     (tmp_path / ".cache").mkdir()
     # so that the tests' model embeds the pages
-    bundle = write_site_bundle(
-        tmp_path / ".cache" / "semantic-search", Corpus(["The ferry"], ["a"], ["{}"], empty_texts=0)
-    )
+    bundle = write_site_bundle(tmp_path / ".cache" / "semantic-search", Corpus(["The ferry"], ["a"], ["{}"]))
     (packages,) = TOOLS.glob("lib/python*/site-packages")
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{packages}", "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build"]

@@ -157,14 +157,14 @@ def test_a_model_with_another_tokenizer_is_refused_with_that_reason(bundle: Path
 
 def test_stems_of_several_languages_are_refused(npm: Path, tmp_path: Path) -> None:
     metadata = ['{"lang": "en"}', '{"lang": "de"}']
-    corpus = Corpus(["a goose", "eine Gans"], ["a", "b"], metadata, 0, columns={"lang": "string"})
+    corpus = Corpus(["a goose", "eine Gans"], ["a", "b"], metadata, columns={"lang": "string"})
     bundle = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
     with pytest.raises(BundleError, match="has stems of a language for each text"):
         write_site(bundle, tmp_path / "site", packages=npm)
 
 
 def test_stems_of_another_language_are_refused(npm: Path, tmp_path: Path) -> None:
-    corpus = Corpus(["eine Gans"], ["a"], ["{}"], 0)
+    corpus = Corpus(["eine Gans"], ["a"], ["{}"])
     german = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming="german"))
     with pytest.raises(BundleError, match="has german stems, expected english ones"):
         write_site(german, tmp_path / "site", packages=npm)
@@ -173,7 +173,7 @@ def test_stems_of_another_language_are_refused(npm: Path, tmp_path: Path) -> Non
 def test_a_column_whose_numbers_a_browser_rounds_is_left_out_with_a_warning(npm: Path, tmp_path: Path) -> None:
     columns = {"ean": "number", "parts": "numbers", "price": "number"}
     stored = json.dumps({"ean": 2**53, "parts": [1, -(2**53)], "price": 9.5})
-    corpus = Corpus(["a goose"], ["a"], [stored], 0, columns=columns)
+    corpus = Corpus(["a goose"], ["a"], [stored], columns=columns)
     bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
     done = run("site", bundle, "--out", tmp_path / "site", "--packages", npm)
     assert done.code == 0
@@ -185,8 +185,8 @@ def test_a_column_whose_numbers_a_browser_rounds_is_left_out_with_a_warning(npm:
 
 def test_a_boost_by_a_column_whose_numbers_a_browser_rounds_is_refused(npm: Path, tmp_path: Path) -> None:
     options = {"boost": {"views": {"log": True, "weight": 0.1}}}
-    corpus = Corpus(["a goose"], ["a"], [json.dumps({"views": 2**53})], 0, columns={"views": "number"}, options=options)
-    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
+    corpus = Corpus(["a goose"], ["a"], [json.dumps({"views": 2**53})], columns={"views": "number"})
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None), options)
     with pytest.raises(BundleError, match="boosts by the column views, whose whole numbers a browser rounds"):
         write_site(bundle, tmp_path / "site", packages=npm)
 
@@ -216,7 +216,7 @@ def test_the_command_at_the_end_serves_the_folder_that_the_links_of_results_begi
     metadata: dict[str, str], folder: str, page: str, npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    corpus = Corpus(["The ferry"], ["a"], [json.dumps(metadata)], empty_texts=0)
+    corpus = Corpus(["The ferry"], ["a"], [json.dumps(metadata)])
     bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
     done = run("site", bundle, "--out", "build/find it", "--packages", npm)
     assert done.out.splitlines()[-1] == (

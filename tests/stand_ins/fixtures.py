@@ -94,7 +94,7 @@ def bundles(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
     found = [bundle]
     for number in (1, 2):
         texts = [f"{text} Edition {number}." for text in stories.texts]
-        corpus = Corpus(texts, stories.ids, stories.metadata, empty_texts=0, columns=stories.columns)
+        corpus = Corpus(texts, stories.ids, stories.metadata, columns=stories.columns)
         found.append(write_bundle(folder / str(number), corpus))
     return found
 

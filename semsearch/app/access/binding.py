@@ -9,8 +9,10 @@ from semsearch.app.http import ASGIApp, Receive, Scope, Send
 # Paths whose GET and HEAD need no key, because they reveal nothing about the texts. MCP clients request the last two
 # before they have a token.
 OPEN_PATHS = (
-    *("/health", "/"),
-    *("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"),
+    "/health",
+    "/",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
 )
 
 # The filter that is bound to the key or the token of the current request; None means all texts. There is no

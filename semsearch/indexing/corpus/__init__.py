@@ -9,6 +9,7 @@ Left out: guessing encodings, separators or types, and repairing rows.
 """
 
 from semsearch.indexing.corpus.corpus import Corpus, CorpusError
-from semsearch.indexing.corpus.reading import corpus_place, fetching_corpus, read_corpus, read_texts
+from semsearch.indexing.corpus.fetching import corpus_place, fetching_corpus
+from semsearch.indexing.corpus.reading import Table, read_texts
 
-__all__ = ["Corpus", "CorpusError", "corpus_place", "fetching_corpus", "read_corpus", "read_texts"]
+__all__ = ["Corpus", "CorpusError", "Table", "corpus_place", "fetching_corpus", "read_texts"]

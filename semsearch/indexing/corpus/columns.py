@@ -1,7 +1,7 @@
 """Which column of a file holds the texts, and which the ids."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -14,11 +14,8 @@ class TableOptions:
 
     text_column: str | None = None  # the names of several are apart by commas
     id_column: str | None = None
-    types: Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
     decimal_comma: bool = False
-    title_column: str | None = None
-    language_column: str | None = None
     ignore: bool = True
     follow_symlinks: bool = False
     has_ids: bool = True  # False: ids are not read, and a column called id is like any other

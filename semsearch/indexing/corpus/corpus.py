@@ -1,7 +1,7 @@
 """The corpus, and the error for a file that is not one."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -10,20 +10,9 @@ from typing import Any
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.digests import count_distinct
 
-Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
+PassageRow = tuple[str, str, str, str]  # text, id, metadata as a JSON object, and source: see `Corpus`
+PassageRows = Generator[PassageRow, None, None]
 READ = "read texts"  # the step that reports its progress while a corpus is read
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """Entries of a folder that were skipped for one reason: their number, and one path relative to the folder."""
-
-    reason: str
-    count: int
-    example: str
-
-    def __str__(self) -> str:
-        return f"{self.count:,} skipped: {self.reason}, such as {self.example}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +29,15 @@ class Corpus:
     texts: Sequence[str]  # never empty or blank, otherwise exactly as in the file
     ids: Sequence[str]  # the id column as text; the row number where the id is missing or blank
     metadata: Sequence[str]  # a compact JSON object of the other columns, "{}" when there are none
-    empty_texts: int  # rows skipped because their text was empty, blank or null
-    blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
-    non_finite: int = 0  # values that are NaN or infinite, which JSON cannot hold
-    files: int = 1
-    skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
-    columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns (`choose_types`)
+    sources: Sequence[str] | None = None  # the texts with their markup, "" for one without; None if no text has any
+    heading_prefix: bool = False  # whether texts are read after the path of their headings: see PrefixedTexts
+    has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     is_csv: bool = field(default=False, compare=False)  # whether the source has only strings
+    rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
+    columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns (`choose_types`)
     # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
     numeric_strings: tuple[str, ...] = ()
-    split_texts: int = 0  # texts of a table that are more than one passage
-    documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
-    unreadable: tuple[str, ...] = ()  # documents that were not read, each with its path and the reason
-    # those of the unreadable ones whose passages in the older index stay, or that the system refused to read
-    outdated: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()  # paths of documents and folders that the system refused to read
-    incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
-    of_site: dict[str, tuple[str, ...]] = field(default_factory=dict)  # values of `language` and `version` in a site
-    running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
-    has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     mixed: dict[str, str] = field(default_factory=dict)  # a warning for each column with values of several types
-    left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
-    rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
-    options: dict[str, Any] = field(default_factory=dict)  # those that an update uses again
-    heading_prefix: bool = False  # whether texts are read after the path of their headings: see PrefixedTexts
-    sources: Sequence[str] | None = None  # the texts with their markup, "" for one without; None if no text has any
 
     @property
     def embedded_texts(self) -> Collection[str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from unicodedata import normalize
 
 from semsearch.engine.bundle import is_bundle
-from semsearch.indexing.corpus.corpus import CorpusError, Skipped, corpus_error
+from semsearch.indexing.corpus.corpus import CorpusError, corpus_error
+from semsearch.indexing.corpus.report import Skipped
 from semsearch.indexing.walking import LINKED_OUT, WalkRules, walk
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")

@@ -1,20 +1,25 @@
 """What becomes of the texts of an index that gets others: they are replaced, kept, or updated by their ids."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, find_corpus
+from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, find_corpus, read_manifest
 from semsearch.engine.tensors import TensorsError
-from semsearch.indexing.corpus.corpus import Corpus
-from semsearch.indexing.corpus.passages import stored_columns, stored_rows, stored_sources, writing_passages
+from semsearch.indexing.corpus.corpus import Corpus, PassageRow, PassageRows
+from semsearch.indexing.corpus.passages import stored_columns, stored_rows
 from semsearch.indexing.corpus.reading import ROW_NUMBER
+from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.digests import digest_texts
+from semsearch.indexing.progress import OnProgress
 
 Mode = Literal["replace", "add", "upsert"]
-PassageRow = tuple[str, str, str]  # text, id and metadata
-NEW = "new.safetensors"  # the new passages, while those of both are written
+MODES: dict[str, str] = {  # what each mode does, in the help of the command
+    "replace": "leave out the texts of the older index that are not among the new ones.",
+    "add": "keep the texts of the older index, with the new ones at the end, whose ids must be new.",
+    "upsert": "keep the texts of the older index whose ids are not among the new ones.",
+}
 
 
 def resolve_place(data: object) -> str:
@@ -90,71 +95,74 @@ def require_mode(out: Path, left_out: int, place: str, name: str) -> None:
     )
 
 
-def merge(older: Path, corpus: Corpus, passages: Path, mode: Mode) -> Corpus:
-    """Return the texts of an index with those of a corpus, written into `passages`, where the corpus is now.
+class Merged:
+    """The texts of an index with those of a corpus.
 
     `add` numbers texts without an id column on, and refuses ids that exist. `upsert` puts a text in the place of the
-    older one with its id, and new ones at the end. Raises BundleError if that is not possible.
+    older one with its id, and new ones at the end.
     """
-    info = texts_of(older)
-    if info is None:
-        return corpus
-    if corpus.documents or info.heading_prefix:
-        raise BundleError(
-            f"{older}: mode {mode} is for tables, and these are documents, whose ids are their paths in one folder; "
-            "index one folder that has all of them"
-        )
-    if mode == "upsert" and not corpus.has_ids:
-        raise BundleError(f"{older}: mode upsert finds texts by their ids, and these have none; name a column of ids")
-    new = passages.with_name(NEW)
-    passages.rename(new)
-    added: Iterator[PassageRow] = zip(*stored_columns(new), strict=True)
-    before: Iterator[PassageRow] = zip(*stored_columns(older / PASSAGES), strict=True)
-    known = set(stored_columns(older / PASSAGES)[1])
-    with writing_passages(passages) as append:
-        if mode == "upsert":
-            for row in _upserted(before, list(added)):
-                append(*row)
-        else:
-            for row in before:
-                append(*row)
-            for text, id, metadata in added if corpus.has_ids else _numbered(added, known):
-                if id in known:
-                    found = f"the id {id!r}, which it has already"
-                    raise BundleError(f"{older}: mode add found {found}, expected new ids; use the mode upsert")
-                append(text, id, metadata)
-    new.unlink()
-    merged = stored_columns(passages)
-    return replace(corpus, texts=merged[0], ids=merged[1], metadata=merged[2])
 
+    def __init__(self, older: Path, corpus: Corpus, new: Path, mode: Mode) -> None:
+        """Take the index, and the corpus, whose passages are in the file `new`.
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The texts of an index without those that have these ids, as the texts of the next index."""
-
-    bundle: Path
-    removed: frozenset[str]
-
-    def write(self, passages: Path) -> Corpus:
-        """Write the texts into `passages`, and return them.
-
-        Raises BundleError, which names them, if the index lacks some of the ids, or if it would have no texts.
+        Raises BundleError if these texts cannot be merged.
         """
-        info = texts_of(self.bundle)
-        if info is None:
+        info = texts_of(older)
+        if corpus.heading_prefix or (info is not None and info.heading_prefix):
+            raise BundleError(
+                f"{older}: mode {mode} is for tables, and these are documents, whose ids are their paths in one "
+                "folder; index one folder that has all of them"
+            )
+        if mode == "upsert" and not corpus.has_ids:
+            raise BundleError(
+                f"{older}: mode upsert finds texts by their ids, and these have none; name a column of ids"
+            )
+        self._older, self._corpus, self._new, self._mode = older, corpus, new, mode
+
+    def passages(self, on_progress: OnProgress) -> PassageRows:
+        """Yield the passages. Raises BundleError for an id that exists, if none may."""
+        before, added = stored_rows(self._older / PASSAGES), stored_rows(self._new)
+        if self._mode == "upsert":
+            yield from _upserted(before, list(added))
+            return
+        yield from before
+        known = set(stored_columns(self._older / PASSAGES)[1])
+        for passage in added if self._corpus.has_ids else _numbered(added, known):
+            if passage[1] in known:
+                found = f"the id {passage[1]!r}, which it has already"
+                raise BundleError(f"{self._older}: mode add found {found}, expected new ids; use the mode upsert")
+            yield passage
+
+    def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
+        """Return the corpus of the passages that were written."""
+        both = replace(self._corpus, texts=written.texts, ids=written.ids, metadata=written.metadata)
+        return both, ReadReport()
+
+
+class Kept:
+    """The texts of an index without those that have some ids, as the texts of the next index."""
+
+    def __init__(self, bundle: Path, removed: Collection[str]) -> None:
+        """Take the index and the ids."""
+        self.bundle: Path = bundle
+        self._removed = frozenset(removed)
+
+    def passages(self, on_progress: OnProgress) -> PassageRows:
+        """Yield the passages. Raises BundleError, which names them, if the index lacks some of the ids."""
+        if texts_of(self.bundle) is None:
             raise BundleError(f"{self.bundle}: holds no texts to remove; name another bundle")
-        if unknown := sorted(self.removed - set(stored_columns(self.bundle / PASSAGES)[1])):
+        if unknown := sorted(self._removed - set(stored_columns(self.bundle / PASSAGES)[1])):
             shown = ", ".join(map(repr, unknown[:5]))
             raise BundleError(f"{self.bundle}: found no text with the id {shown}, {len(unknown):,} in all; check them")
-        with writing_passages(passages) as append:
-            for row in stored_rows(self.bundle / PASSAGES):
-                if row[1] not in self.removed:
-                    append(*row)
-        texts, ids, metadata = stored_columns(passages)
-        if not len(texts):
+        for passage in stored_rows(self.bundle / PASSAGES):
+            if passage[1] not in self._removed:
+                yield passage
+
+    def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
+        """Return the corpus of the passages that were written. Raises BundleError if none are left."""
+        if not len(written.texts):
             raise BundleError(f"{self.bundle}: would have no text left; delete the folder instead")
-        corpus = Corpus(texts, ids, metadata, empty_texts=0, heading_prefix=info.heading_prefix)
-        return replace(corpus, sources=stored_sources(passages))
+        return replace(written, heading_prefix=read_manifest(self.bundle).corpus.heading_prefix), ReadReport()
 
 
 def _upserted(before: Iterator[PassageRow], added: list[PassageRow]) -> Iterator[PassageRow]:
@@ -178,6 +186,6 @@ def _numbered(added: Iterator[PassageRow], known: set[str]) -> Iterator[PassageR
     """Yield rows whose ids are row numbers with numbers after the largest known one; passages of a row share it."""
     numbers = [int(id.partition(":")[0]) for id in known if ROW_NUMBER.fullmatch(id.partition(":")[0])]
     first = max(numbers, default=-1) + 1
-    for text, id, metadata in added:
+    for text, id, metadata, source in added:
         number, separator, passage = id.partition(":")
-        yield text, f"{first + int(number)}{separator}{passage}", metadata
+        yield text, f"{first + int(number)}{separator}{passage}", metadata, source

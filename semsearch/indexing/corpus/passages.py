@@ -12,6 +12,7 @@ import numpy as np
 
 from semsearch.engine.passages import PASSAGE_COLUMNS, SOURCE_TEXTS
 from semsearch.engine.tensors import AnyArray, Strings, map_tensors
+from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
@@ -99,7 +100,7 @@ def stored_sources(path: Path) -> StoredColumn | None:
     return StoredColumn(path, SOURCE_TEXTS)
 
 
-def stored_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
+def stored_rows(path: Path) -> Iterator[PassageRow]:
     """Yield the text, the id, the metadata and the source of each row of a passages.safetensors."""
     texts, ids, metadata = stored_columns(path)
     sources = stored_sources(path) or repeat("", len(texts))

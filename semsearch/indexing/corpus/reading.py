@@ -1,20 +1,15 @@
-"""Read a corpus from a file, in the format that its suffix says, or from the files of a folder."""
+"""Tables: the texts of a file in the format that its suffix says, of the files of a folder, or of rows in memory."""
 
 import json
 import math
-import os
 import re
 from array import array
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from urllib.parse import urlsplit
 
 import numpy as np
 
-from semsearch.aws.s3.published import S3
 from semsearch.engine.values import id_text
 from semsearch.indexing.corpus.columns import (
     TableOptions,
@@ -23,12 +18,11 @@ from semsearch.indexing.corpus.columns import (
     require_names,
     text_names,
 )
-from semsearch.indexing.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error, require_unicode
+from semsearch.indexing.corpus.corpus import Corpus, CorpusError, PassageRow, PassageRows, corpus_error, require_unicode
 from semsearch.indexing.corpus.folder import find_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_csv, rows_of
-from semsearch.indexing.corpus.passages import stored_columns, writing_passages
+from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.corpus.rows import NumberedRows, TableReader
-from semsearch.indexing.errors import first_line, require_packages
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.walking import WalkRules
 
@@ -36,106 +30,139 @@ USUAL_OPTIONS = TableOptions()
 ROW_NUMBER = re.compile(r"0|[1-9][0-9]{,17}")  # an id that can be the number of a row, which has 64 bits
 
 
-def corpus_place(words: str) -> Path:
-    """Return the place of a corpus as a path; s3://bucket/key stays recognizable as `s3:/bucket/key`.
-
-    Raises CorpusError for s3:// without a bucket and a key.
-    """
-    if words.startswith(S3) and len(Path(words).parts) < 3:
-        raise CorpusError(f"found {words!r}, expected s3://BUCKET/KEY of a file or a folder; write both")
-    return Path(words)
-
-
-@contextmanager
-def fetching_corpus(path: Path) -> Iterator[Path]:
-    """Yield a path on this machine that holds the corpus: the path itself, or for s3:// a copy that is deleted later.
-
-    Credentials, region and endpoint are those of the environment, as for Arrow: AWS_PROFILE, AWS_REGION,
-    AWS_ENDPOINT_URL. The copy is in the folder for temporary files (TMPDIR).
-    Raises CorpusError if it cannot be fetched.
-    """
-    if path.parts[:1] != ("s3:",):
-        yield path
-        return
-    url = S3 + "/".join(path.parts[1:])
-    require_packages(url, "cluster", "pyarrow")
-    from pyarrow.fs import FileType, S3FileSystem, copy_files
-
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / path.name
-        try:
-            endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))  # Arrow's options are its two parts
-            source = S3FileSystem(endpoint_override=endpoint.netloc or None, scheme=endpoint.scheme or None)
-            key = "/".join(path.parts[1:])
-            if source.get_file_info(key).type == FileType.Directory:
-                copy.mkdir()
-            copy_files(key, str(copy), source_filesystem=source)
-        except OSError as error:
-            raise CorpusError(
-                f"{url}: found no corpus that can be read ({first_line(error)}), expected a file or a folder; check "
-                "the address and the credentials"
-            ) from error
-        try:
-            yield copy
-        except CorpusError as error:  # the message names the address, since the copy is deleted
-            raise CorpusError(str(error).replace(str(copy), url)) from error
-
-
 SPLIT_COLUMNS = ("path", "start", "end", "passage")  # the metadata that --split adds
 
 Split = Callable[[str], list[tuple[int, int]]]  # returns the start and the end of each passage of a text
 
 
-def read_corpus(
-    path: Path,
-    passages: Path,
-    table: TableOptions = USUAL_OPTIONS,
-    on_progress: OnProgress = no_progress,
-    split: Split | None = None,
-    rows: TableReader | None = None,
-) -> Corpus:
-    """Return the texts of a file whose suffix says its format, after writing them into `passages`.
+class Table:
+    """The texts of a file whose suffix says its format, of the files of a folder, or of rows in memory.
 
-    That passages.safetensors is written while the file is read, so that no more than some rows of the corpus are in
-    memory, and the returned corpus reads from it. `split` divides each text into passages.
-
-    `rows` reads rows in memory; the path is then their name in messages.
-    The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
-    next. semsearch/indexing/walking.py says which are skipped.
+    A folder's files are read in the order of their paths, and row numbers go on from one to the next.
+    semsearch/indexing/walking.py says which are skipped.
     The text column is the one named, else "text", else the only one. Several can be named, separated by commas: their
     texts are joined by line breaks, and the first one is metadata too. The id column is the one named, else "id" if
     there is one. Names are case-sensitive.
-    Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
-    uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
     """
-    divided = 0
-    with writing_passages(passages) as append:
 
-        def append_split(text: str, id: str, metadata: str) -> None:
-            nonlocal divided
-            assert split is not None
-            divided += _append_passages(append, split(text), text, id, metadata)
+    def __init__(
+        self,
+        path: Path,
+        options: TableOptions = USUAL_OPTIONS,
+        rows: TableReader | None = None,
+        split: Split | None = None,
+    ) -> None:
+        """Take the path, or rows in memory and their name in messages. `split` divides each text into passages."""
+        self._path, self._options = path, options
+        self._rows, self._split = rows, split
+        self._files: list[Path] = []
+        self._skipped: tuple[Skipped, ...] = ()
+        self._found = _Found(is_csv=False)
 
-        add = append_split if split else append
-        found, files, skipped = _read(path, table, add, on_progress, rows)
-    texts, ids, metadata = stored_columns(passages)
-    return Corpus(
-        *(texts, ids, metadata),
-        empty_texts=found.rows - found.passages,
-        blank_ids=found.blank_ids,
-        non_finite=found.non_finite,
-        files=files,
-        skipped=skipped,
-        split_texts=divided,
-        is_csv=found.is_csv,
-        has_ids=found.has_ids,
-        left_out=tuple(found.left_out),
-        rows=found.kept,
-    )
+    def passages(self, on_progress: OnProgress = no_progress) -> PassageRows:
+        """Yield the passages while the file is read, so that no more than some rows are in memory.
+
+        Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the uncompressed
+        file) where it can be known, and for a file that changes meanwhile.
+        """
+        if self._split is None:
+            yield from self._texts(on_progress)
+            return
+        for text, id, metadata, _ in self._texts(on_progress):
+            ranges = self._split(text)
+            self._found.divided += len(ranges) > 1
+            yield from _divided(text, id, metadata, ranges)
+
+    def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
+        """Return the corpus of the passages that were written, and what was counted.
+
+        Raises CorpusError for a source without a single text, and for a row number that is the id of another row.
+        """
+        found = self._found
+        self._require_texts_and_ids()
+        report = ReadReport(
+            files=max(1, len(self._files)),
+            skipped=self._skipped,
+            empty_texts=found.rows - found.texts,
+            blank_ids=found.blank_ids,
+            non_finite=found.non_finite,
+            split_texts=found.divided,
+            left_out=tuple(found.left_out),
+        )
+        return replace(written, is_csv=found.is_csv, has_ids=found.has_ids, rows=found.kept), report
+
+    def texts(self) -> list[str]:
+        """Return only the texts. Raises CorpusError as the other methods do."""
+        texts = [text for text, *_ in self.passages()]
+        self._require_texts_and_ids()
+        return texts
+
+    def _texts(self, on_progress: OnProgress) -> Iterator[PassageRow]:
+        if self._rows is not None:
+            self._found = _Found(is_csv=False)
+            yield from self._texts_of(self._path, self._rows, on_progress)
+            return
+        options = self._options
+        rules = WalkRules(self._path, ignore=options.ignore, has_pages=False, follow_symlinks=options.follow_symlinks)
+        self._files, self._skipped = find_files(self._path, rules)
+        self._found = _Found(is_csv=all(map(is_csv, self._files)))
+        for number, file in enumerate(self._files):
+
+            def on_file(step: str, share: float, texts: int = 0, before: int = number) -> None:
+                on_progress(step, (before + share) / len(self._files))
+
+            with refusing_changes(file):
+                reader = rows_of(file, options.separator, options.decimal_comma)
+                yield from self._texts_of(file, reader, on_file)
+
+    def _texts_of(self, path: Path, reader: TableReader, on_progress: OnProgress) -> Iterator[PassageRow]:
+        """Yield the texts of one file, or of rows in memory."""
+        found, table = self._found, self._options
+        if table.id_column is None and reader.id_column is not None:
+            table = replace(table, id_column=reader.id_column)
+        _require_kept(path, reader, table)
+        columns, identifier = _find_columns(path, reader.read(no_progress), table)
+        found.left_out.update(dict.fromkeys(reader.left_out))
+        left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
+        unnamed_before, has_ids, known = len(found.unnamed), False, set[str]()
+        try:
+            for number, row in reader.read(on_progress):
+                where, row_number = reader.place.format(number), found.rows
+                found.rows += 1
+                if not row.keys() <= known:
+                    require_names(path, where, row)
+                    known |= row.keys()
+                has_ids = has_ids or identifier in row
+                text = _text_of_row(path, where, row, columns)
+                if not text:
+                    continue
+                name = "" if identifier is None else _id_of_row(path, where, row, identifier)
+                if not name.strip():
+                    name = str(row_number)
+                    found.unnamed.append(row_number)
+                elif ROW_NUMBER.fullmatch(name):
+                    found.numbers.append(int(name))
+                found.kept.append(row_number)
+                found.texts += 1
+                yield text, name, _metadata_of_row(path, where, row, left_out, found, f"{text}{name}"), ""
+        finally:  # also if not all rows are wanted
+            found.has_ids = found.has_ids or has_ids
+            found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
+
+    def _require_texts_and_ids(self) -> None:
+        found, table = self._found, self._options
+        if not found.texts:
+            no_text, remedy = f"no text in any of {found.rows:,} rows", f"name another column with {table.text_option}"
+            raise corpus_error(self._path, None, no_text, "at least one", remedy)
+        both = np.intersect1d(np.array(found.unnamed), np.array(found.numbers))
+        if table.has_ids and len(both):
+            twice = f"a row without an id whose number, {both[0]}, is the id of another row"
+            remedy = "write an id in each row, or name another column with --id-column"
+            raise corpus_error(self._path, None, twice, "a different id for each", remedy)
 
 
-def _append_passages(append: Append, ranges: list[tuple[int, int]], text: str, id: str, metadata: str) -> bool:
-    """Append the passages of a row and return whether they are several.
+def _divided(text: str, id: str, metadata: str, ranges: list[tuple[int, int]]) -> Iterator[PassageRow]:
+    """Yield the passages of a row.
 
     Their metadata also has the row's id as `path`, their first and last character, and their number from 0. The id of
     one of several passages ends with its number from 1. Raises CorpusError if the row has such a column already.
@@ -146,120 +173,32 @@ def _append_passages(append: Append, ranges: list[tuple[int, int]], text: str, i
     for number, (start, end) in enumerate(ranges):
         name = id if len(ranges) == 1 else f"{id}:{number + 1}"
         added = dict(zip(SPLIT_COLUMNS, (id, start, end, number), strict=True))
-        append(text[start:end], name, compact_json(others | added))
-    return len(ranges) > 1
+        yield text[start:end], name, compact_json(others | added), ""
 
 
 def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:
     """Return only the texts of a file; messages call the option that names the column `text_option`.
 
-    Raises CorpusError like read_corpus.
+    Raises CorpusError as a Table does.
     """
-    texts: list[str] = []
-    table = TableOptions(text_column, has_ids=False, text_option=text_option)
-    _read(path, table, lambda text, *others: texts.append(text), no_progress)
-    return texts
+    return Table(path, TableOptions(text_column, has_ids=False, text_option=text_option)).texts()
 
 
 @dataclass(slots=True)
 class _Found:
+    """What was found in the files of a table."""
+
+    is_csv: bool
     rows: int = 0
-    passages: int = 0
+    texts: int = 0
+    divided: int = 0  # texts that are several passages
     blank_ids: int = 0
     non_finite: int = 0
-    is_csv: bool = False
     unnamed: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows without an id
     numbers: "array[int]" = field(default_factory=lambda: array("Q"))  # ids that can be the number of a row
     has_ids: bool = False  # whether a row has an id
     left_out: dict[str, None] = field(default_factory=dict)  # columns whose values a bundle cannot keep
     kept: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows that have a text
-
-
-def _read(
-    path: Path,
-    table: TableOptions,
-    append: Append,
-    on_progress: OnProgress,
-    rows: TableReader | None = None,
-) -> tuple[_Found, int, tuple[Skipped, ...]]:
-    """Append the passages of a file, a folder or rows; return what was found, the number of files, and the skipped."""
-    files, skipped = list[Path](), tuple[Skipped, ...]()
-    if rows is None:
-        rules = WalkRules(path, ignore=table.ignore, has_pages=False, follow_symlinks=table.follow_symlinks)
-        files, skipped = find_files(path, rules)
-    found = _Found(is_csv=rows is None and all(map(is_csv, files)))
-    if rows is not None:
-        _read_table(path, rows, table, append, found, on_progress)
-    for number, file in enumerate(files):
-
-        def on_file(step: str, share: float, texts: int = 0, before: int = number) -> None:
-            on_progress(step, (before + share) / len(files))
-
-        with refusing_changes(file):
-            reader = rows_of(file, table.separator, table.decimal_comma)
-            _read_table(file, reader, table, append, found, on_file)
-    if not found.passages:
-        no_text, remedy = f"no text in any of {found.rows:,} rows", f"name another column with {table.text_option}"
-        raise corpus_error(path, None, no_text, "at least one", remedy)
-    both = np.intersect1d(np.array(found.unnamed), np.array(found.numbers))
-    if table.has_ids and len(both):
-        twice = f"a row without an id whose number, {both[0]}, is the id of another row"
-        remedy = "write an id in each row, or name another column with --id-column"
-        raise corpus_error(path, None, twice, "a different id for each", remedy)
-    return found, max(1, len(files)), skipped
-
-
-def _read_table(
-    path: Path,
-    reader: TableReader,
-    table: TableOptions,
-    append: Append,
-    found: _Found,
-    on_progress: OnProgress,
-) -> None:
-    if table.id_column is None and reader.id_column is not None:
-        table = replace(table, id_column=reader.id_column)
-    _require_kept(path, reader, table)
-    columns, identifier = _find_columns(path, reader.read(no_progress), table)
-    found.left_out.update(dict.fromkeys(reader.left_out))
-    left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
-    unnamed_before, has_ids, known = len(found.unnamed), False, set[str]()
-    for number, row in reader.read(on_progress):
-        where, row_number = reader.place.format(number), found.rows
-        found.rows += 1
-        if not row.keys() <= known:
-            require_names(path, where, row)
-            known |= row.keys()
-        has_ids = has_ids or identifier in row
-        parts = [(column, row[column]) for column in columns if row.get(column) is not None]
-        for column, part in parts:
-            is_missing = isinstance(part, float) and math.isnan(part)  # in a DataFrame
-            if not isinstance(part, str) and not is_missing:
-                raise _wrong_type(path, where, column, part, "a string")
-        passage = "\n".join(part for _, part in parts if isinstance(part, str) and part.strip())
-        if not passage:
-            continue
-        name = "" if identifier is None else _id_of_row(path, where, row, identifier)
-        if not name.strip():
-            name = str(row_number)
-            found.unnamed.append(row_number)
-        elif ROW_NUMBER.fullmatch(name):
-            found.numbers.append(int(name))
-        others = {key: _plain(row[key], found) for key in row if key not in left_out}
-        try:
-            metadata = compact_json({key: value for key, value in others.items() if value is not None})
-        except TypeError as error:
-            raise corpus_error(path, where, str(error), "values that JSON can hold", "leave the column out") from error
-        try:
-            f"{passage}{name}{metadata}".encode()
-        except UnicodeEncodeError:
-            require_unicode(path, where, row)
-            raise
-        append(passage, name, metadata)
-        found.kept.append(row_number)
-        found.passages += 1
-    found.has_ids = found.has_ids or has_ids
-    found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
 
 
 def _require_kept(path: Path, reader: TableReader, table: TableOptions) -> None:
@@ -285,6 +224,37 @@ def _find_columns(path: Path, rows: NumberedRows, table: TableOptions) -> tuple[
         raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
     texts = find_text_columns(path, columns, table)
     return texts, find_id_column(path, columns, texts, table)
+
+
+def _text_of_row(path: Path, place: str, row: dict[str, object], columns: list[str]) -> str:
+    """Return the text of a row, "" if it has none; raises CorpusError for other types."""
+    parts = [(column, row[column]) for column in columns if row.get(column) is not None]
+    for column, part in parts:
+        is_missing = isinstance(part, float) and math.isnan(part)  # in a DataFrame
+        if not isinstance(part, str) and not is_missing:
+            raise _wrong_type(path, place, column, part, "a string")
+    return "\n".join(part for _, part in parts if isinstance(part, str) and part.strip())
+
+
+def _metadata_of_row(
+    path: Path, place: str, row: dict[str, object], left_out: Collection[str | None], found: _Found, named: str
+) -> str:
+    """Return the other columns of a row as a JSON object.
+
+    Raises CorpusError for a value that JSON cannot hold, and for half of a surrogate pair in them or in `named`, the
+    text and the id.
+    """
+    others = {key: _plain(row[key], found) for key in row if key not in left_out}
+    try:
+        metadata = compact_json({key: value for key, value in others.items() if value is not None})
+    except TypeError as error:
+        raise corpus_error(path, place, str(error), "values that JSON can hold", "leave the column out") from error
+    try:
+        f"{named}{metadata}".encode()
+    except UnicodeEncodeError:
+        require_unicode(path, place, row)
+        raise
+    return metadata
 
 
 def _plain(value: object, found: _Found) -> object:

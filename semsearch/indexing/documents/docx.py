@@ -23,7 +23,9 @@ CORE = "docProps/core.xml"
 OUTLINE = "OutlineLevel"  # begins the names of the styles that outline levels become
 STYLE_MAP = "\n".join(
     [
-        *("br[type='page'] => br", "br[type='column'] => br"),  # mammoth would join the words around them
+        # mammoth would join the words around them
+        "br[type='page'] => br",
+        "br[type='column'] => br",
         *(f"p.{OUTLINE}{level} => h{level}:fresh" for level in range(1, len(HEADINGS) + 1)),
     ]
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.tensors import TensorsError
+from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.corpus.passages import stored_columns, stored_rows
 
 
@@ -17,7 +18,7 @@ class OlderPassages:
         """Take the older index, None if there is none."""
         self._bundle = bundle
 
-    def of(self, name: str) -> list[tuple[str, str, str, str]]:
+    def of(self, name: str) -> list[PassageRow]:
         """Return the text, id, metadata and source of each passage of a document, or of all documents of a folder."""
         rows = {row for row, path in enumerate(self._paths) if path == name or path.startswith(f"{name}/")}
         if self._bundle is None or not rows:

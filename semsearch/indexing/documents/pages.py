@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 CHROME = ", ".join(
     (
         # Docusaurus: the version, tables of contents, cards of other pages
-        *(".theme-doc-version-badge", ".theme-doc-version-banner", ".theme-edit-this-page", ".theme-last-updated"),
-        *(".theme-doc-toc-mobile", ".theme-doc-toc-desktop", ".table-of-contents", ".theme-doc-card-container"),
+        ".theme-doc-version-badge, .theme-doc-version-banner, .theme-edit-this-page, .theme-last-updated",
+        ".theme-doc-toc-mobile, .theme-doc-toc-desktop, .table-of-contents, .theme-doc-card-container",
         # Material: links to the source, tags, dates of changes
-        *(".md-content__button", ".md-tags", ".md-source-file", ".md-sidebar"),
+        ".md-content__button, .md-tags, .md-source-file, .md-sidebar",
         # Sphinx: lists of pages, and what is around an article
-        *(".toctree-wrapper", ".prev-next-area", ".bd-sidebar-secondary"),
+        ".toctree-wrapper, .prev-next-area, .bd-sidebar-secondary",
         # numbers of lines, and buttons
-        *(".linenos", ".lineno", ".copybtn"),
+        ".linenos, .lineno, .copybtn",
     )
 )
 LIST_CLASS = re.compile(  # classes of html, in Docusaurus
@@ -31,8 +31,8 @@ LIST_CLASS = re.compile(  # classes of html, in Docusaurus
 LIST_ELEMENTS = ", ".join(
     (
         "[class*=generatedIndexPage]",  # a category of Docusaurus
-        *(".md-post--excerpt", "h2 > .md-tag"),  # a blog and the tags of Material
-        *(".genindex-jumpbox", ".modindex-jumpbox", ".genindex-section", ".domainindex-section"),  # Sphinx
+        ".md-post--excerpt, h2 > .md-tag",  # a blog and the tags of Material
+        ".genindex-jumpbox, .modindex-jumpbox, .genindex-section, .domainindex-section",  # Sphinx
     )
 )
 PAGE_LANGUAGE = "meta[name='docsearch:language' i][content], meta[name=docusaurus_locale i][content]"

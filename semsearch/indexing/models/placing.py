@@ -1,11 +1,12 @@
 """Place the models of a bundle into its unfinished folder: from an older bundle, from the cache, or converted now."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
 
 from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
+from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import take_model, take_reranker, write_model
 from semsearch.indexing.errors import PackagesError, install_command
 from semsearch.indexing.models.cache import (
@@ -37,25 +38,34 @@ from semsearch.indexing.progress import OnProgress
 class ModelChoice:
     """Which model embeds, and how it is converted. The options of `index` of these names explain the fields."""
 
-    name: str | Path | None = None
-    revision: str | None = None
-    pooling: str | None = None
-    dimensions: int | None = None
-    query_prompt: str | None = None
-    document_prompt: str | None = None
-    similarity: str | None = None
-    calibration: Path | None = None
-    calibration_column: str | None = None
-    uses_cache: bool = True
+    model: str | Path | None
+    revision: str | None
+    pooling: str | None
+    dimensions: int | None
+    query_prompt: str | None
+    document_prompt: str | None
+    similarity: str | None
+    calibration: Path | None
+    calibration_column: str | None
+    cache: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but the model was chosen."""
+        others = (getattr(self, field.name) for field in fields(self) if field.name not in ("model", "cache"))
+        return self.cache and all(other is None for other in others)
 
 
 @dataclass(frozen=True, slots=True)
 class RerankerChoice:
-    """Which cross-encoder is added, None for the one of the older bundle, if any, and the weight of its score."""
+    """Which cross-encoder is added, None for the one of the older bundle, if any, and the weight of its score.
 
-    name: str | Path | None = None
-    revision: str | None = None
-    weight: float | None = None
+    The options of `index` of these names explain the fields.
+    """
+
+    rerank: str | Path | None
+    rerank_revision: str | None
+    rerank_weight: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,10 @@ class PlacedModels:
         """The prompts by role, also the one of another model for passages."""
         return self.manifest.model.prompts | self.documents.model.prompts
 
+    def open_embedder(self) -> Embedder:
+        """Open the model that embeds passages."""
+        return Embedder.open(self.documents_folder, self.documents.model)
+
     @property
     def is_default(self) -> bool:
         """Whether the model is all-MiniLM-L6-v2, which was trained with English."""
@@ -83,30 +97,30 @@ def place_models(
 ) -> PlacedModels:
     """Write the model and the reranker into the unfinished folder `fresh`, with a manifest that describes them.
 
-    Without a name in `choice`, the model of the bundle `older` is copied, if there is one.
+    Unless `choice` names a model, the one of the bundle `older` is copied, if there is one.
     Raises ModelError if a model cannot be converted, BundleError if the older bundle cannot be used, and PackagesError
     if the packages that convert a model are missing.
     """
-    if reranker.name is not None:  # read now, so that a wrong name is an error before the conversion
-        cross_encoder = read_cross_encoder(*find_model(str(reranker.name), reranker.revision))
+    if reranker.rerank is not None:  # read now, so that a wrong name is an error before the conversion
+        cross_encoder = read_cross_encoder(*find_model(str(reranker.rerank), reranker.rerank_revision))
     read_texts = cache(partial(read_calibration, choice.calibration, choice.calibration_column, on_progress))
     from_cache = None
-    if older is not None and choice.name is None:
+    if older is not None and choice.model is None:
         require_own_documents_model(older)
         manifest = take_model(older, fresh)
     else:
         manifest, from_cache = _take_or_convert(fresh, choice, read_texts, on_progress)
-        if older is not None and reranker.name is None:
+        if older is not None and reranker.rerank is None:
             manifest = take_reranker(older, fresh, manifest)
-    if reranker.name is not None:
+    if reranker.rerank is not None:
         info: RerankInfo = convert("rerank", cross_encoder, read_texts(), fresh, on_progress)
         if (fresh / RERANK_TOKENIZER).read_bytes() == (fresh / TOKENIZER).read_bytes():
             (fresh / RERANK_TOKENIZER).unlink()
         manifest = write_model(fresh, manifest.model, info)
-    if reranker.weight is not None:
+    if reranker.rerank_weight is not None:
         if manifest.rerank is None:
             raise BundleError(f"{older}: rerank_weight found no reranker; add one with the option rerank")
-        manifest = write_model(fresh, manifest.model, replace(manifest.rerank, weight=reranker.weight))
+        manifest = write_model(fresh, manifest.model, replace(manifest.rerank, weight=reranker.rerank_weight))
     return PlacedModels(manifest, *find_documents_model(fresh, manifest), from_cache)
 
 
@@ -117,23 +131,37 @@ def _take_or_convert(
 
     A model that the user's own texts calibrate is kept in the unfinished folder instead of the cache, for the next try.
     """
-    is_own = choice.calibration is not None or not choice.uses_cache
+    is_own = choice.calibration is not None or not choice.cache
     prompts = {"query": choice.query_prompt, "document": choice.document_prompt}
-    name = None if choice.name is None else str(choice.name)
+    name = None if choice.model is None else str(choice.model)
     folders = []
     if not is_own:
         folders += packaged_models()
         if not can_convert():
             folders += cached_models()
-    folder = find_converted(folders, name, choice.revision, choice.pooling, choice.dimensions, prompts)
+    folder = find_converted(
+        folders,
+        name=name,
+        revision=choice.revision,
+        pooling=choice.pooling,
+        dimensions=choice.dimensions,
+        prompts=prompts,
+    )
     manifest = take_cached(folder, fresh)
     if manifest is not None:
         _require_cosine(manifest.model.name, manifest.model.similarity, choice)
         return manifest, folder
     if not can_convert():
         raise _no_model(choice, name)
-    found = find_model(name, choice.revision)
-    source = read_source(*found, choice.pooling, choice.dimensions, prompts)
+    model_folder, recorded_name, commit = find_model(name, choice.revision)
+    source = read_source(
+        model_folder,
+        recorded_name,
+        commit,
+        pooling=choice.pooling,
+        dimensions=choice.dimensions,
+        prompts=prompts,
+    )
     _require_cosine(source.name, source.similarity, choice)
     folder = cached_folder(source, fresh, read_texts() if is_own else None)
     manifest = take_cached(folder, fresh)
@@ -152,8 +180,10 @@ def find_float_model(models: PlacedModels, name: str | Path | None) -> Source:
     stated = str(name or model.name)
     remedy = "name its folder with --model, or embed the passages with --device cpu"
     try:
-        found = find_model(stated, model.revision if name is None else None)
-        source = read_source(*found, model.pooling, model.full_dim and model.dim)
+        folder, recorded_name, commit = find_model(stated, model.revision if name is None else None)
+        source = read_source(
+            folder, recorded_name, commit, pooling=model.pooling, dimensions=model.full_dim and model.dim
+        )
     except ModelError as error:
         error.add_note(f"a GPU runs the float32 model, which an index does not hold; {remedy}")
         raise
@@ -171,7 +201,7 @@ def _no_model(choice: ModelChoice, name: str | None) -> PackagesError:
     """Return the error of a machine that cannot convert models, and does not have the one that was chosen."""
     remedy = f"install the extra `export`, which converts it: {install_command('export')}"
     expected = "a model converted on this machine"
-    if name in (None, DEFAULT_MODEL) and replace(choice, name=None) == ModelChoice():
+    if name in (None, DEFAULT_MODEL) and choice.is_plain:
         expected = "the package semsearch-model of this version"
         remedy = f"install the wheel dist/semsearch_model-*.whl that `make wheels` writes in a clone, or {remedy}"
     return PackagesError(

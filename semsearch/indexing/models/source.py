@@ -56,8 +56,18 @@ POOLING_KEYS = {
 LENGTH_OF_MEAN = "pooling_mode_mean_sqrt_len_tokens"
 # model_type in config.json; each is exported and compared with transformers in tests/conversion/test_graph.py
 FAMILIES = (
-    *("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mobilebert", "modernbert", "mpnet"),
-    *("roberta", "roformer", "xlm-roberta"),
+    "albert",
+    "bert",
+    "camembert",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "mobilebert",
+    "modernbert",
+    "mpnet",
+    "roberta",
+    "roformer",
+    "xlm-roberta",
 )
 # These families count positions from the padding id + 1 instead of from 0.
 OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")

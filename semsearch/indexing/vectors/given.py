@@ -81,16 +81,17 @@ def embedding_column(path: Path) -> str:
     return found[0]
 
 
-def known_embeddings(embeddings: AnyArray, corpus: Corpus, embedder: Embedder) -> KnownRows:
+def known_embeddings(embeddings: AnyArray, corpus: Corpus, empty_texts: int, embedder: Embedder) -> KnownRows:
     """Return the rows of a corpus whose embeddings are given, one for each row of its source, also for blank texts.
 
     They are scaled to unit length, and may have the values that the option `dimensions` leaves out. Equal texts get the
-    embedding of the first one. embedder is the bundle's own model; it embeds a sample again.
+    embedding of the first one. embedder is the bundle's own model; it embeds a sample again. empty_texts is the number
+    of rows without a text.
     Raises OptionError if their number or length is another one, if a value is not finite, if an embedding is zero, or
     if they are not embeddings of this model.
     """
     model = embedder.model
-    rows, values = len(corpus.texts) + corpus.empty_texts, embeddings.shape[1]
+    rows, values = len(corpus.texts) + empty_texts, embeddings.shape[1]
     if len(embeddings) != rows:
         raise _refused(f"found {len(embeddings):,} rows, expected {rows:,}, one for each row of the texts")
     if values not in (model.dim, model.full_dim):

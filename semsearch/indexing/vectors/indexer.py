@@ -1,10 +1,11 @@
 """Write the files of a bundle into a folder: first the model, then the corpus, and the manifest last."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choo
 from semsearch.indexing.vectors.shards import Truncated
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
+NO_OPTIONS: Mapping[str, Any] = {}
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
 
 
@@ -42,13 +44,15 @@ def write_index(
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
     embedded_by: Sequence[str] = (BY_CORES,),
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     rows are codes (rows, dim) int8 and scales (rows,) float32 in the corpus's order, and can be memory-mapped. spans,
     (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured. keywords is None for a
-    bundle without them. embedded_by says what has embedded the rows, as in the manifest.
+    bundle without them. embedded_by says what has embedded the rows, and options are those of `index` that an update
+    uses again; both are as in the manifest.
     """
     exact = search_samples(spans, *rows)
     stages, recalls = write_index_file(folder / layout.INDEX, *rows, exact)
@@ -62,7 +66,7 @@ def write_index(
             tensors[SECTIONS] = section_tensor(corpus)
         save_tensors(folder / layout.COLUMNS, tensors)
         written.append(layout.COLUMNS)
-    read_boosts(corpus.options.get("boost", {}), columns)  # refuses wrong ones
+    read_boosts(options.get("boost", {}), columns)  # refuses wrong ones
     described = None
     if keywords is not None:
         titles, languages = None, None
@@ -91,10 +95,10 @@ def write_index(
         keywords=described,
         untyped=[column for column in corpus.mixed if column not in columns],
         heading_prefix=corpus.heading_prefix,
-        title=corpus.options.get("title", ""),
-        description=corpus.options.get("description", ""),
-        boost=corpus.options.get("boost", {}),
-        options=corpus.options,
+        title=options.get("title", ""),
+        description=options.get("description", ""),
+        boost=options.get("boost", {}),
+        options=dict(options),
         embedded_by=list(embedded_by),
     )
     files = {file: describe_file(folder / file) for file in written}

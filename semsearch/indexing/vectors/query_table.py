@@ -13,12 +13,21 @@ the model's ten best.
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from semsearch.engine.bundle import INDEX, PASSAGES, QUERY_TABLE, Manifest, QueriesInfo, describe_file, read_manifest
+from semsearch.engine.bundle import (
+    BY_TABLE,
+    INDEX,
+    PASSAGES,
+    QUERY_TABLE,
+    Manifest,
+    QueriesInfo,
+    describe_file,
+    read_manifest,
+)
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import VECTORS, Embedder, QueryTable, TokenIds
 from semsearch.engine.keyword.analyzer import WORD
@@ -28,6 +37,7 @@ from semsearch.engine.semantic.index import Index
 from semsearch.indexing.bundles import take, write_manifest
 from semsearch.indexing.corpus.corpus import heading_prefix
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.questions import read_questions
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.recall import TOP_K
 
@@ -48,6 +58,40 @@ STEPS_PER_DEVIATION = 1.2
 SEED = 7
 EMBEDDED_AT_ONCE = 2_048  # texts that are embedded between two reports of the progress
 LEARNING = "learn the queries"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """What embeds queries. The options of `index` of these names explain the fields."""
+
+    queries: str
+    questions: Path | None
+    learn: bool
+
+
+def learn_queries(
+    folder: Path,
+    manifest: Manifest,
+    options: QueryOptions,
+    *,
+    older: Path | None,
+    new_rows: int,
+    on_progress: OnProgress,
+) -> Manifest:
+    """Write the query table if one is wanted, that of the older bundle if it is new enough, and return the manifest.
+
+    new_rows is the number of passages that the older bundle lacks.
+    """
+    if options.queries != BY_TABLE:
+        return manifest
+    if older is not None and options.questions is None and not options.learn:
+        kept = keep_table(older, folder, manifest, new_rows)
+        if kept is not None:
+            return kept
+    asked = []
+    if options.questions is not None:
+        asked = [question.text for question in read_questions(options.questions)[0]]
+    return write_table(folder, manifest, Embedder.open(folder, manifest.model), asked, on_progress)
 
 
 def write_table(

@@ -69,7 +69,7 @@ def make_texts(tenants: str) -> Corpus:
         ids.append(f"both-{(row + 1) // 3}" if row % 9 in (2, 3) else f"{name}-{row}")  # both tenants have both-1
         extra = {"kind": f"{name}-{row % 4}", "year": row, "told": f"2024-01-{1 + row % 28:02}", "tags": [name, "x"]}
         metadata.append(json.dumps({"tenant": tenant, "path": f"{name}/{row // 9}.md"} | extra))
-    return Corpus(texts, ids, metadata, empty_texts=0, columns=COLUMNS)
+    return Corpus(texts, ids, metadata, columns=COLUMNS)
 
 
 @pytest.fixture(scope="module")

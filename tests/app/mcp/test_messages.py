@@ -228,7 +228,7 @@ def test_values_that_the_description_does_not_list_are_stated_by_an_ellipsis(
 ) -> None:
     metadata = [json.dumps({"kind": f"k{row % 9}"}) for row in range(18)]
     ids = [str(row) for row in range(18)]
-    corpus = Corpus(["The goose"] * 18, ids, metadata, empty_texts=0, columns={"kind": "string"})
+    corpus = Corpus(["The goose"] * 18, ids, metadata, columns={"kind": "string"})
     tool = tools_of(connect(bundle=write_bundle(tmp_path / "bundle", corpus)))[0]
     assert "kind (string: k0, k1, k2, k3, k4, k5, k6, k7, …)." in tool["description"]
 
@@ -236,7 +236,7 @@ def test_values_that_the_description_does_not_list_are_stated_by_an_ellipsis(
 def test_a_corpus_without_columns_and_keywords_offers_neither(
     connect: Callable[..., httpx.Client], tmp_path: Path
 ) -> None:
-    corpus = Corpus(["The baker", "The goose"], ["a", "b"], ["{}"] * 2, empty_texts=0)
+    corpus = Corpus(["The baker", "The goose"], ["a", "b"], ["{}"] * 2)
     client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
     tool, search, fetch = tools_of(client)
     assert "columns" not in tool["description"]
@@ -258,7 +258,6 @@ DOCUMENTS = Corpus(
         json.dumps({"path": "a", "passage": 1, "headings": ["Top", "Apples"], "url": "https://example.org/a#2"}),
         "{}",
     ],
-    empty_texts=0,
     columns={"passage": "number", "path": "string", "title": "string", "url": "string"},
 )
 
@@ -343,7 +342,7 @@ def guide(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPat
         fields = {"path": path, "url": f"{path}#{anchor}", "title": "Birds", "headings": ["Birds", anchor.title()]}
         metadata.append(json.dumps(fields | {"passage": number}))
     columns = {"path": "string", "url": "string", "title": "string", "headings": "list", "passage": "number"}
-    corpus = Corpus([*SECTIONS.values()], [*SECTIONS], metadata, 0, columns=columns, heading_prefix=True)
+    corpus = Corpus([*SECTIONS.values()], [*SECTIONS], metadata, columns=columns, heading_prefix=True)
     return connect(bundle=write_bundle(tmp_path_factory.mktemp("guide") / "bundle", corpus))
 
 

@@ -52,7 +52,6 @@ def page_corpus(corpus: Corpus) -> Corpus:
         [*corpus.texts, f"The retired judge {ATTACK} sold forty apples at the market.", LONG, ducks],
         [*corpus.ids, ATTACK, "long", "ducks"],
         [*corpus.metadata, json.dumps({"who": ATTACK}), "{}", "{}"],
-        empty_texts=0,
         columns=STORY_COLUMNS,
     )
 
@@ -99,7 +98,7 @@ def document_corpus() -> Corpus:
     texts = [f"{who.capitalize()} {what}." for who in WHO[:4] for what in WHAT]
     ids = [f"passage {row}" for row in range(len(texts))]
     metadata = [json.dumps(passage(row)) for row in range(len(texts))]
-    return Corpus(texts, ids, metadata, empty_texts=0, columns=DOCUMENT_COLUMNS)
+    return Corpus(texts, ids, metadata, columns=DOCUMENT_COLUMNS)
 
 
 @pytest.fixture(scope="session")

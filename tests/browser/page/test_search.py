@@ -177,8 +177,9 @@ def test_the_title_of_the_texts_is_that_of_the_page(
     open_page: Open, serve: Serve, make_app: Callable[..., App], tmp_path: Path
 ) -> None:
     title = f"{ATTACK} Donaudampfschifffahrtsgesellschaftskapitän"
-    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, options={"title": title})
-    server = serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus)))
+    corpus = Corpus(["A lost key."], ["7"], ["{}"])
+    bundle = write_bundle(tmp_path / "bundle", corpus, options={"title": title})
+    server = serve(make_app(bundle=bundle))
     page = open_page(server=server, viewport={"width": 320, "height": 700})
     assert (page.title(), page.locator("h1").text_content()) == (title, title)
     assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -19,8 +19,12 @@ from semsearch.engine.bundle import ModelInfo, check_bundle
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import Reading, read_documents
+from semsearch.indexing.documents.reading import DocumentOptions, Reading
+from semsearch.indexing.make import index
+from semsearch.indexing.options import gather, new_options
+from semsearch.indexing.texts import write_corpus
 from semsearch.site.site import write_site
 
 # ruff: noqa: RUF001 # the texts are in several scripts
@@ -55,7 +59,7 @@ def many_scripts(corpus: Corpus) -> Corpus:
     ids = [f"script-{number}" for number in range(len(SCRIPTS))]
     metadata = [json.dumps(story_metadata(3 + 7 * number)) for number in range(len(SCRIPTS))]
     texts = [*corpus.texts, *SCRIPTS]
-    return Corpus(texts, [*corpus.ids, *ids], [*corpus.metadata, *metadata], empty_texts=0, columns=STORY_COLUMNS)
+    return Corpus(texts, [*corpus.ids, *ids], [*corpus.metadata, *metadata], columns=STORY_COLUMNS)
 
 
 @pytest.fixture(scope="session")
@@ -87,8 +91,9 @@ def make_site_of_pages(pages: dict[str, str], folder: Path, anchors: str = "gith
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(content)
     model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
-    reading = Reading(Splitter(make_wordpiece(), model, 20, 0), anchors=anchors)
-    corpus = read_documents(project, folder / "passages", reading)
+    options = gather(DocumentOptions, new_options(index, {"anchors": anchors}))
+    reading = Reading(Splitter(make_wordpiece(), model, 20, 0), options)
+    corpus, _ = write_corpus(Documents(project, reading), folder / "passages")
     bundle = write_site_bundle(folder / "bundle", replace(corpus, columns=choose_types(corpus, {}, project)))
     return make_site(bundle, folder)
 

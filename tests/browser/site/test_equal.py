@@ -290,7 +290,7 @@ def test_odd_names_and_values_are_compared_sorted_and_counted_as_by_the_function
     texts = [f"{WHO[row % 20]} {WHAT[row // 6]}." for row in range(60)]
     metadata = [json.dumps(odd_metadata(row)) for row in range(60)]
     columns = dict(sorted(ODD_COLUMNS.items()))
-    corpus = Corpus(texts, [f"row-{row}" for row in range(60)], metadata, empty_texts=0, columns=columns)
+    corpus = Corpus(texts, [f"row-{row}" for row in range(60)], metadata, columns=columns)
     bundle = write_site_bundle(tmp_path / "bundle", corpus)
     compare(make_site(bundle, tmp_path), function_over(bundle), list(odd_requests()))
 
@@ -304,7 +304,7 @@ def test_whole_numbers_that_a_browser_rounds_are_refused_and_as_strings_compared
     columns = {**dict.fromkeys(LARGEST, "number"), "string": "string"}
     rows = [{name: sign * number for name, number in LARGEST.items()} for sign in (1, 0)]
     metadata = [json.dumps(row | {"string": row["unsigned"]}) for row in rows]
-    corpus = Corpus(WHAT[:2], ["a", "b"], metadata, empty_texts=0, columns=dict(sorted(columns.items())))
+    corpus = Corpus(WHAT[:2], ["a", "b"], metadata, columns=dict(sorted(columns.items())))
     bundle = write_site_bundle(tmp_path / "bundle", corpus)
     site = make_site(bundle, tmp_path)
     whole = {"$lte": 2**53 + 1}
@@ -355,7 +355,7 @@ def test_ranges_of_facets_are_those_of_the_function(tmp_path: Path, function_ove
     columns = {name: "date" if isinstance(value, str) else "number" for name, value in sorted(metadata[0].items())}
     lines = [json.dumps({name: value for name, value in row.items() if generator.random() < 0.9}) for row in metadata]
     texts = [f"{WHO[row % 20]} {WHAT[row % 10]}." for row in range(len(lines))]
-    corpus = Corpus(texts, [f"row-{row}" for row in range(len(lines))], lines, empty_texts=0, columns=columns)
+    corpus = Corpus(texts, [f"row-{row}" for row in range(len(lines))], lines, columns=columns)
     bundle = write_site_bundle(tmp_path / "bundle", corpus)
     function = function_over(bundle)
     filters: list[dict[str, Any]] = [{}, {"whole": {"$gt": -200}}]
@@ -370,7 +370,7 @@ def test_other_keywords_rank_as_in_the_function(
 ) -> None:
     """Texts in ASCII alone have terms of version 1."""
     texts = [text.encode("ascii", "ignore").decode() for text in corpus.texts]
-    plain = Corpus(texts, corpus.ids, corpus.metadata, empty_texts=0, columns=STORY_COLUMNS)
+    plain = Corpus(texts, corpus.ids, corpus.metadata, columns=STORY_COLUMNS)
     bundle = write_site_bundle(tmp_path / "bundle", plain, options)
     modes = ("semantic", "keyword", "hybrid") if options else ("semantic",)
     asked = [{"text": text, "mode": mode, "num_results": 10} for text in QUERIES for mode in modes]
@@ -406,7 +406,7 @@ def test_stages_keep_the_rows_that_the_function_keeps(
     words = sorted({word for text in [*WHO, *WHAT] for word in text.split()})
     texts = [" ".join(generator.choices(words, k=8)) for _ in range(9_000)]
     metadata = [json.dumps({"chapter": row % 100}) for row in range(len(texts))]
-    corpus = Corpus(texts, [str(row) for row in range(len(texts))], metadata, 0, columns={"chapter": "number"})
+    corpus = Corpus(texts, [str(row) for row in range(len(texts))], metadata, columns={"chapter": "number"})
     bundle = write_site_bundle(tmp_path / "bundle", corpus)
     index = check_bundle(bundle).index
     assert index is not None

@@ -47,7 +47,7 @@ def build(folder: Path, theme: str, builder: str, *options: str) -> subprocess.C
     bundle = folder / "docs" / ".cache" / "semantic-search"
     bundle.parent.mkdir()
     # so that the tests' model embeds the pages
-    write_site_bundle(bundle, Corpus(["The ferry"], ["a"], ["{}"], empty_texts=0))
+    write_site_bundle(bundle, Corpus(["The ferry"], ["a"], ["{}"]))
     return run_sphinx(folder, "-W", "-b", builder, "-D", f"html_theme={theme}", *options)
 
 

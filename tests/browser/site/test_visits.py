@@ -167,7 +167,8 @@ def test_links_lead_to_the_documents_around_the_site_also_from_a_frame(
 
 
 def test_the_title_of_the_texts_is_that_of_the_page(tmp_path: Path) -> None:
-    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, options={"title": "Doors & <b>keys"})
-    site = make_site(write_site_bundle(tmp_path / "bundle", corpus), tmp_path)
+    corpus = Corpus(["A lost key."], ["7"], ["{}"])
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, options={"title": "Doors & <b>keys"})
+    site = make_site(bundle, tmp_path)
     found = re.findall(r"<(title|h1)>(.*)</\1>", (site / "index.html").read_text())
     assert found == [("title", "Doors &amp; &lt;b&gt;keys"), ("h1", "Doors &amp; &lt;b&gt;keys")]

@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tokenizers.processors import TemplateProcessing
 
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT
+from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT, NO_OPTIONS
 from tests.project import ROOT
 from tests.world import SPECIAL_TOKENS, WHAT, WHO, add_table, write_bundle
 
@@ -47,9 +47,14 @@ def make_wordpiece() -> Tokenizer:
     return tokenizer
 
 
-def write_site_bundle(folder: Path, corpus: Corpus, keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT) -> Path:
+def write_site_bundle(
+    folder: Path,
+    corpus: Corpus,
+    keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+    options: Mapping[str, Any] = NO_OPTIONS,
+) -> Path:
     """Write a bundle that a browser can search, with a query table."""
-    return add_table(write_bundle(folder, corpus, keywords, make_wordpiece()))
+    return add_table(write_bundle(folder, corpus, keywords, make_wordpiece(), options))
 
 
 def answers(site: Path, questions: Sequence[tuple[str, object]]) -> list[Any]:

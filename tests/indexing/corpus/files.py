@@ -8,9 +8,10 @@ from tempfile import TemporaryDirectory
 import polars as pl
 import pytest
 
-import semsearch.indexing.corpus
-from semsearch.indexing.corpus import Corpus, CorpusError
+from semsearch.indexing.corpus import Corpus, CorpusError, Table
 from semsearch.indexing.corpus.columns import TableOptions
+from semsearch.indexing.corpus.report import ReadReport
+from semsearch.indexing.texts import write_corpus
 
 
 def write(folder: Path, name: str, content: bytes | str) -> Path:
@@ -33,14 +34,19 @@ def write_each_format(folder: Path, rows: list[dict[str, str | None]]) -> list[P
     return [folder / "a.csv", write(folder, "a.jsonl", lines), folder / "a.parquet"]
 
 
-def read_corpus(
+def read_table(
     path: Path, text_column: str | None = None, id_column: str | None = None, *, follow_symlinks: bool = False
-) -> Corpus:
-    """Return a corpus whose texts, ids and metadata are lists."""
-    table = TableOptions(text_column, id_column, follow_symlinks=follow_symlinks)
+) -> tuple[Corpus, ReadReport]:
+    """Return a corpus whose texts, ids and metadata are lists, and what was counted."""
+    table = Table(path, TableOptions(text_column, id_column, follow_symlinks=follow_symlinks))
     with TemporaryDirectory() as folder:
-        corpus = semsearch.indexing.corpus.read_corpus(path, Path(folder) / "passages.safetensors", table)
-        return replace(corpus, texts=list(corpus.texts), ids=list(corpus.ids), metadata=list(corpus.metadata))
+        corpus, report = write_corpus(table, Path(folder) / "passages.safetensors")
+        lists = replace(corpus, texts=list(corpus.texts), ids=list(corpus.ids), metadata=list(corpus.metadata))
+        return lists, report
+
+
+def read_corpus(path: Path, text_column: str | None = None, id_column: str | None = None) -> Corpus:
+    return read_table(path, text_column, id_column)[0]
 
 
 def complaint(path: Path, text_column: str | None = None, id_column: str | None = None) -> str:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.indexing.corpus.corpus import Skipped
+from semsearch.indexing.corpus.report import Skipped
 from semsearch.indexing.walking import DOTTED, LINKED_OUT, REPEATED, UNDERSCORED
-from tests.indexing.corpus.files import complaint, read_corpus, write, write_parquet
+from tests.indexing.corpus.files import complaint, read_corpus, read_table, write, write_parquet
 
 
 def test_the_files_of_a_folder_are_one_corpus_in_the_order_of_their_paths(tmp_path: Path) -> None:
@@ -14,10 +14,10 @@ def test_the_files_of_a_folder_are_one_corpus_in_the_order_of_their_paths(tmp_pa
     write(tmp_path, "a.csv", b"text,year\none,1999\ntwo,\n")
     (tmp_path / "c").mkdir()
     write_parquet(tmp_path / "c", {"text": ["five", "six"], "id": ["x", None]})
-    corpus = read_corpus(tmp_path)
+    corpus, report = read_table(tmp_path)
     assert corpus.texts == ["one", "two", "three", "four", "five", "six"]
     assert corpus.ids == ["0", "1", "2", "4", "x", "6"]  # row numbers go on from file to file
-    assert (corpus.empty_texts, corpus.blank_ids) == (1, 1)
+    assert (report.empty_texts, report.blank_ids) == (1, 1)
     assert corpus.metadata[0] == '{"year":"1999"}'
 
 
@@ -26,8 +26,8 @@ def test_hidden_files_and_those_of_other_programs_are_skipped_and_counted(tmp_pa
     (tmp_path / "_temporary").mkdir()
     for name in (".a.csv.crc", "_SUCCESS", "_temporary/b.csv"):
         write(tmp_path, name, b"x")
-    corpus = read_corpus(tmp_path)
-    assert (corpus.texts, corpus.files, corpus.skipped) == (
+    corpus, report = read_table(tmp_path)
+    assert (corpus.texts, report.files, report.skipped) == (
         ["one"],
         1,
         (Skipped(DOTTED, 1, ".a.csv.crc"), Skipped(UNDERSCORED, 2, "_SUCCESS")),
@@ -49,8 +49,8 @@ def linked(tmp_path: Path) -> Path:
 
 def test_links_that_lead_out_of_the_folder_are_followed_if_that_is_wanted(linked: Path) -> None:
     for path in (linked, linked.parent / "link"):
-        corpus = read_corpus(path, follow_symlinks=True)
-        assert (corpus.texts, corpus.files, corpus.skipped) == (["one", "two"], 2, ())
+        corpus, report = read_table(path, follow_symlinks=True)
+        assert (corpus.texts, report.files, report.skipped) == (["one", "two"], 2, ())
 
 
 def test_links_that_lead_out_of_the_folder_are_counted_and_not_followed(linked: Path) -> None:
@@ -63,8 +63,8 @@ def test_links_that_lead_out_of_the_folder_are_counted_and_not_followed(linked: 
     (linked / "folder").mkdir()
     (linked / "folder" / "out.csv").symlink_to("../../corpus-private/part-0")
     (linked / "out").symlink_to("folder")  # leads out in two steps
-    corpus = read_corpus(linked)
-    assert (corpus.texts, corpus.skipped) == (["three"], (Skipped(REPEATED, 1, "out"), Skipped(LINKED_OUT, 4, "a.csv")))
+    corpus, report = read_table(linked)
+    assert (corpus.texts, report.skipped) == (["three"], (Skipped(REPEATED, 1, "out"), Skipped(LINKED_OUT, 4, "a.csv")))
 
 
 @pytest.mark.parametrize("target", [".", ".."])
@@ -75,17 +75,17 @@ def test_a_folder_that_links_lead_to_again_is_read_once(tmp_path: Path, target: 
     write(folder / "inner", "b.csv", b"text\nb\n")
     (folder / "inner" / "a").symlink_to(folder / target)
     (folder / "inner" / "c").symlink_to(folder / "inner" / "a")
-    corpus = read_corpus(folder, follow_symlinks=True)
+    corpus, report = read_table(folder, follow_symlinks=True)
     assert corpus.texts == ["b", "z"]
     again = "inner/a/corpus" if target == ".." else "inner/a"
-    assert [(each.reason, each.example) for each in corpus.skipped] == [(REPEATED, again)]
+    assert [(each.reason, each.example) for each in report.skipped] == [(REPEATED, again)]
 
 
 def test_a_file_that_several_paths_lead_to_is_read_once_under_its_own(tmp_path: Path) -> None:
     write(tmp_path, "b-2024-05.csv", b"text\none\n")
     (tmp_path / "a-latest.csv").symlink_to("b-2024-05.csv")
-    corpus = read_corpus(tmp_path)
-    assert (corpus.texts, corpus.skipped) == (["one"], (Skipped(REPEATED, 1, "a-latest.csv"),))
+    corpus, report = read_table(tmp_path)
+    assert (corpus.texts, report.skipped) == (["one"], (Skipped(REPEATED, 1, "a-latest.csv"),))
 
 
 @pytest.mark.parametrize("target", ["gone.csv", "b.csv"])

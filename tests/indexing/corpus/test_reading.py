@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from semsearch.indexing.corpus import Corpus, CorpusError, read_texts
 from semsearch.indexing.corpus.rows import ROWS_PER_READ
-from tests.indexing.corpus.files import complaint, read_corpus, write, write_each_format, write_parquet
+from tests.indexing.corpus.files import complaint, read_corpus, read_table, write, write_each_format, write_parquet
 
 Rows = list[dict[str, str | None]]
 
@@ -34,25 +34,25 @@ def test_the_same_rows_read_the_same_from_each_format(tmp_path: Path, name: str,
     parquet = write_parquet(tmp_path, {"id": [7, 8], "text": ["one", "two"], "year": ["1999", None]})
     zipped = write(tmp_path, f"{name}.gz", gzip.compress(content))
     for path in (write(tmp_path, name, content), zipped, parquet):
-        assert read_corpus(path) == Corpus(["one", "two"], ["7", "8"], ['{"year":"1999"}', "{}"], 0)
+        assert read_corpus(path) == Corpus(["one", "two"], ["7", "8"], ['{"year":"1999"}', "{}"])
 
 
 @pytest.mark.parametrize("blank", [None, "", "\x1c", "\x85\xa0\u3000", "\t\n\x0b\x0c\r "], ids=repr)
 def test_rows_without_text_are_skipped_counted_and_keep_their_number(tmp_path: Path, blank: str | None) -> None:
     rows: Rows = [{"text": text, "n": "1"} for text in ("one", blank, "  two  spaces ", blank)]
     for path in write_each_format(tmp_path, rows):
-        found = read_corpus(path)
-        assert (found.texts, found.ids, found.empty_texts) == (["one", "  two  spaces "], ["0", "2"], 2), path.name
+        found, report = read_table(path)
+        assert (found.texts, found.ids, report.empty_texts) == (["one", "  two  spaces "], ["0", "2"], 2), path.name
 
 
 def test_a_single_column_is_the_text_whatever_its_name(tmp_path: Path) -> None:
     for path in write_each_format(tmp_path, [{"id": "one"}, {"id": "two"}]):
-        assert read_corpus(path) == Corpus(["one", "two"], ["0", "1"], ["{}", "{}"], 0)
+        assert read_corpus(path) == Corpus(["one", "two"], ["0", "1"], ["{}", "{}"])
 
 
 def test_columns_can_be_named(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", b"key,title,text\nk1,one,long\n")
-    assert read_corpus(path, "title", "key") == Corpus(["one"], ["k1"], ['{"text":"long"}'], 0)
+    assert read_corpus(path, "title", "key") == Corpus(["one"], ["k1"], ['{"text":"long"}'])
 
 
 def test_json_values_keep_their_type_and_digits_from_row_to_row(tmp_path: Path) -> None:
@@ -84,12 +84,12 @@ def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str, str]], sepa
     rows = [("i", "always some text", "n"), *rows]
     buffer = io.StringIO(newline="")
     csv.writer(buffer, delimiter=separator).writerows([("id", "text", "note"), *rows])
-    corpus = read_corpus(write(tmp_path, "a.csv" if separator == "," else "a.tsv", buffer.getvalue()))
+    corpus, report = read_table(write(tmp_path, "a.csv" if separator == "," else "a.tsv", buffer.getvalue()))
     kept = [(number, *row) for number, row in enumerate(rows) if row[1].strip()]
     assert corpus.texts == [text for _, _, text, _ in kept]
     assert corpus.ids == [name if name.strip() else str(number) for number, name, _, _ in kept]
     assert [json.loads(entry) for entry in corpus.metadata] == [{"note": n} if n else {} for *_, n in kept]
-    assert corpus.empty_texts == len(rows) - len(kept)
+    assert report.empty_texts == len(rows) - len(kept)
 
 
 @in_one_folder
@@ -159,8 +159,8 @@ def test_ids_that_repeat_are_kept_and_counted(tmp_path: Path) -> None:
 def test_a_blank_id_becomes_the_row_number_and_is_counted(tmp_path: Path, blank: str | None) -> None:
     rows: Rows = [{"id": name, "text": "t"} for name in ("x", blank, blank, "0")]
     for path in write_each_format(tmp_path, rows):
-        corpus = read_corpus(path)
-        assert (corpus.ids, corpus.blank_ids) == (["x", "1", "2", "0"], 2), path.name
+        corpus, report = read_table(path)
+        assert (corpus.ids, report.blank_ids) == (["x", "1", "2", "0"], 2), path.name
 
 
 def test_a_blank_id_whose_row_number_is_the_id_of_another_row_is_refused(tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ def test_a_whole_number_is_one_id_however_json_writes_it(tmp_path: Path) -> None
 
 def test_whole_numbers_that_parquet_holds_as_floats_are_ids_without_a_point(tmp_path: Path) -> None:
     ids = [7.0, None, float("nan"), 0.5, 2.0**60]
-    corpus = read_corpus(write_parquet(tmp_path, {"id": ids, "text": ["t"] * 5}))
-    assert (corpus.ids, corpus.blank_ids) == (["7", "1", "2", "0.5", "1.152921504606847e+18"], 2)
+    corpus, report = read_table(write_parquet(tmp_path, {"id": ids, "text": ["t"] * 5}))
+    assert (corpus.ids, report.blank_ids) == (["7", "1", "2", "0.5", "1.152921504606847e+18"], 2)
 
 
 def test_texts_alone_are_read_whatever_their_ids_are(tmp_path: Path) -> None:
@@ -281,11 +281,11 @@ def test_nan_and_infinity_are_left_out_like_null_and_counted(tmp_path: Path) -> 
     score = [0.5, NAN, INFINITY, None]
     structs: list[object] = [{"a": [NAN, 2.0]}, None, {"a": []}, {"a": [1.0]}]
     table = write_parquet(tmp_path, {"text": ["t"] * 4, "id": [NAN, 1.0, 2.0, 3.0], "score": score, "s": structs})
-    corpus = read_corpus(table)
+    corpus, report = read_table(table)
     assert corpus.metadata == ['{"score":0.5,"s":{"a":[null,2.0]}}', "{}", '{"s":{"a":[]}}', '{"s":{"a":[1.0]}}']
-    assert (corpus.ids, corpus.non_finite, corpus.blank_ids) == (["0", "1", "2", "3"], 3, 1)
-    lines = read_corpus(write(tmp_path, "a.jsonl", '{"text": "t", "n": NaN, "m": 1e999, "k": 1}\n'))
-    assert (lines.metadata, lines.non_finite) == (['{"k":1}'], 2)
+    assert (corpus.ids, report.non_finite, report.blank_ids) == (["0", "1", "2", "3"], 3, 1)
+    lines, report = read_table(write(tmp_path, "a.jsonl", '{"text": "t", "n": NaN, "m": 1e999, "k": 1}\n'))
+    assert (lines.metadata, report.non_finite) == (['{"k":1}'], 2)
 
 
 def test_texts_of_parquet_must_be_strings(tmp_path: Path) -> None:
@@ -295,8 +295,8 @@ def test_texts_of_parquet_must_be_strings(tmp_path: Path) -> None:
 
 def test_columns_of_parquet_that_json_cannot_hold_are_left_out_and_named(tmp_path: Path) -> None:
     columns = {"text": ["a"], "b": [[{"raw": b"x"}]], "wait": [timedelta(seconds=1)], "kept": [1]}
-    corpus = read_corpus(write_parquet(tmp_path, columns))
-    assert (list(corpus.metadata), corpus.left_out) == (['{"kept":1}'], ("b", "wait"))
+    corpus, report = read_table(write_parquet(tmp_path, columns))
+    assert (list(corpus.metadata), report.left_out) == (['{"kept":1}'], ("b", "wait"))
 
 
 def test_nanoseconds_of_parquet_are_refused(tmp_path: Path) -> None:

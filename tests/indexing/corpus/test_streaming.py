@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semsearch.indexing.corpus import CorpusError, read_corpus
+from semsearch.indexing.corpus import CorpusError, Table
 from semsearch.indexing.corpus.passages import STRINGS_AT_ONCE, stored_columns
 from semsearch.indexing.digests import count_distinct, digest_texts, find_digests, mark_first
+from semsearch.indexing.texts import write_corpus
 from tests.bundle_files import write_passages
 from tests.indexing.corpus.files import write
 from tests.indexing.memory import peak_of
@@ -38,7 +39,7 @@ def test_reading_takes_much_less_memory_than_the_texts(tmp_path: Path) -> None:
     del content
 
     def read_all() -> None:
-        corpus = read_corpus(path, tmp_path / "passages.safetensors")
+        corpus, _ = write_corpus(Table(path), tmp_path / "passages.safetensors")
         assert list(corpus.ids) == [str(row) for row in range(400)]
 
     assert peak_of(read_all) < size / 4
@@ -66,7 +67,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(change: Callable[[Path
         steps.append(step)
 
     with pytest.raises(CorpusError) as caught:
-        read_corpus(path, tmp_path / "passages.safetensors", on_progress=change_once)
+        write_corpus(Table(path), tmp_path / "passages.safetensors", change_once)
     assert str(caught.value).startswith(f"{path}: found another file than at the start, expected the same until it is")
     assert not (tmp_path / "passages.safetensors").exists()
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import read_manifest
+from semsearch.indexing.documents.folder import copied_page
 from semsearch.indexing.documents.html import read_html_text
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import copied_page
 from tests.command_line import run, summary
 from tests.indexing.documents.files import ReadPassages
 from tests.indexing.documents.test_reading import open_passages

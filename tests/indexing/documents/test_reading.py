@@ -16,14 +16,18 @@ from semsearch.engine.bundle import PASSAGES, read_manifest
 from semsearch.engine.passages import Passage, Passages
 from semsearch.indexing import processes as subprocess_call
 from semsearch.indexing.bundles import take_model, write_model
-from semsearch.indexing.corpus import Corpus, CorpusError
-from semsearch.indexing.documents import reading
+from semsearch.indexing.corpus import CorpusError
+from semsearch.indexing.corpus.report import ReadReport
+from semsearch.indexing.documents import folder as document_folder
 from semsearch.indexing.documents.document import Document
+from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import FORMATS, Reading, read_documents
+from semsearch.indexing.documents.reading import FORMATS, DocumentOptions, Reading
 from semsearch.indexing.models import placing
 from semsearch.indexing.models.cache import models_folder
 from semsearch.indexing.models.source import RECIPE
+from semsearch.indexing.options import gather, new_options
+from semsearch.indexing.texts import write_corpus
 from tests.command_line import Run, contents, error_line, run, summary, write_csv
 from tests.indexing.documents.files import paragraph, write_docx, write_pdf
 
@@ -338,8 +342,8 @@ def test_documents_that_cannot_be_read_keep_their_older_passages_and_others_arri
     for name in ("a.md", "broken.md", "emptied.md"):
         (folder / name).write_text(f"# {name}\n\nAn older text\n")
 
-    def update() -> Corpus:
-        return index(folder, bundle_copy, mode="replace", follow_symlinks=True, progress=False).corpus
+    def update() -> ReadReport:
+        return index(folder, bundle_copy, mode="replace", follow_symlinks=True, progress=False).report
 
     assert update().outdated == ()
     (tmp_path / "outside.md").unlink()
@@ -347,14 +351,14 @@ def test_documents_that_cannot_be_read_keep_their_older_passages_and_others_arri
     (folder / "emptied.md").write_bytes(b"")
     (folder / "a.md").write_text("# A\n\nA new text\n")
     for _ in range(2):
-        corpus = update()
-        assert corpus.unreadable == (
+        report = update()
+        assert report.unreadable == (
             "broken.md: not UTF-8: unexpected end of data at byte 3; its 1 older passages stay",
             "emptied.md: empty",
             f"link.md: a link to {tmp_path}/outside.md: No such file or directory; its 1 older passages stay",
         )
-        assert corpus.outdated == (corpus.unreadable[0], corpus.unreadable[2])
-        assert corpus.refused == ("link.md",)
+        assert report.outdated == (report.unreadable[0], report.unreadable[2])
+        assert report.refused == ("link.md",)
         assert paths_of(bundle_copy) == ["a.md", "broken.md", "link.md"]
         texts = [each.text for each in open_passages(bundle_copy)]
         assert ["new" in text for text in texts] == [True, False, False]
@@ -374,8 +378,8 @@ def test_documents_of_a_folder_that_cannot_be_read_keep_their_older_passages(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    corpus = index(folder, bundle_copy, mode="replace", progress=False).corpus
-    assert corpus.outdated == ("guide: Permission denied; its 3 older passages stay",)
+    report = index(folder, bundle_copy, mode="replace", progress=False).report
+    assert report.outdated == ("guide: Permission denied; its 3 older passages stay",)
     assert paths_of(bundle_copy) == before
 
 
@@ -392,20 +396,21 @@ def test_a_document_keeps_no_passages_of_another_folder(tmp_path: Path, bundle_c
 
 LAST_WORDS = "some words of a text"
 
-Read = Callable[..., Corpus]
+Read = Callable[..., ReadReport]
 
 
 @pytest.fixture
 def read(tmp_path: Path, make_splitter: Callable[..., Splitter], monkeypatch: pytest.MonkeyPatch) -> Read:
     """Return what reads the folder of the test in processes of their own, with these limits."""
-    monkeypatch.setattr(reading, "in_workers", subprocess_call.in_workers)
+    monkeypatch.setattr(document_folder, "in_workers", subprocess_call.in_workers)
     (tmp_path / "z.md").write_text(LAST_WORDS)
 
-    def read(seconds: int = 60, memory: int = 10**9) -> Corpus:
-        limited = Reading(make_splitter(40), seconds=seconds, memory=memory)
-        corpus = read_documents(tmp_path, tmp_path / PASSAGES, limited)
+    def read(seconds: int = 60, memory: int = 10**9) -> ReadReport:
+        options = gather(DocumentOptions, new_options(index, {}))
+        limited = Reading(make_splitter(40), options, seconds=seconds, memory=memory)
+        corpus, report = write_corpus(Documents(tmp_path, limited), tmp_path / PASSAGES)
         assert LAST_WORDS in corpus.texts  # the last document was read
-        return corpus
+        return report
 
     return read
 

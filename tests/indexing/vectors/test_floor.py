@@ -8,7 +8,7 @@ import pytest
 
 from semsearch import Search, index
 from semsearch.engine.bundle import FloorInfo, read_manifest
-from semsearch.indexing import make
+from semsearch.indexing import steps
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors.floor import BestScores, find_floor, measure_floor, read_fields
 from semsearch.indexing.vectors.recall import sample_spans
@@ -22,7 +22,7 @@ OTHERS = np.linspace(0.01, 0.2, 20).reshape(5, 4).T  # the best scores of five q
 @pytest.fixture(autouse=True)
 def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let indexes measure their floor, which they do not in other tests."""
-    monkeypatch.setattr(make, "measure_floor", measure_floor)
+    monkeypatch.setattr(steps, "measure_floor", measure_floor)
 
 
 def test_95_of_100_questions_about_other_fields_do_not_reach_the_floor() -> None:

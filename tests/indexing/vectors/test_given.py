@@ -83,7 +83,7 @@ def test_rows_have_their_embeddings_in_each_form(
 ) -> None:
     data, given = form(rows, embeddings, tmp_path)
     made = index(data, out, embeddings=given, progress=False)
-    assert (made.rows.embedded, made.rows.given, made.corpus.empty_texts) == (0, 39, 1)
+    assert (made.rows.embedded, made.rows.given, made.report.empty_texts) == (0, 39, 1)
     assert made.manifest.corpus.embedded_by == [GIVEN]
     assert made.manifest.corpus.columns == {"day": "number"}
     expected = np.delete(embeddings, 7, axis=0)

@@ -60,7 +60,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
 def test_signs_are_stored_if_they_find_neighbours(bundle: Path, tmp_path: Path, offset: float, has_bits: bool) -> None:
     rows = EXHAUSTIVE_ROWS + 1_000
     codes, scales = quantize(clustered_rows(rows, offset))
-    corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows, 0)
+    corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows)
     write_passages(tmp_path / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
     spans = sample_rows(codes, scales)
     manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, (codes, scales), spans, "x.csv")

@@ -1,0 +1,41 @@
+"""Which types the columns of a corpus have, as its values say and the options of `index` choose."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semsearch.engine.bundle import NO_STEMS
+from semsearch.indexing.columns import choose_types, describe_mixed, numeric_strings
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.corpus.columns import require_column
+from semsearch.indexing.keywords import row_languages
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOptions:
+    """Which types columns have, and which ones exist. The options of `index` of these names explain the fields."""
+
+    column: Mapping[str, str]
+    title_column: str | None
+    language_column: str | None
+
+
+def choose_columns(corpus: Corpus, path: Path, options: ColumnOptions) -> Corpus:
+    """Return the corpus with the types of its columns; path is for messages.
+
+    Raises CorpusError if an option names a column that is not there, or one with other values.
+    """
+    columns = choose_types(corpus, options.column, path)
+    others = {column: kind for column, kind in columns.items() if column not in options.column}
+    numeric = tuple(numeric_strings(corpus, others))
+    if corpus.is_csv:
+        columns |= dict.fromkeys(numeric, "number")
+    if options.title_column is not None:
+        require_column(path, columns, options.title_column, "--title-column")
+    if options.language_column not in (None, NO_STEMS):
+        require_column(path, columns, options.language_column, "--language-column")
+        # a wrong language is an error now
+        deque(row_languages(corpus, options.language_column, None, path), maxlen=0)
+    mixed = describe_mixed(corpus, others)
+    return replace(corpus, numeric_strings=numeric, columns=columns, mixed=mixed)
