@@ -217,17 +217,21 @@ def test_the_pointer_has_the_rows_of_removed_ids_and_only_ids_are_read(
 ) -> None:
     publish(bundle)
     assert store.pointer().removed == {}
-    lengths = []
+    parts = []
     read_part = Bucket.read_part
 
     def count(bucket: Bucket, name: str, begin: int, length: int) -> bytes:
-        lengths.append(length)
+        parts.append((name.rpartition("/")[2], begin, length))
         return read_part(bucket, name, begin, length)
 
     monkeypatch.setattr(Bucket, "read_part", count)
     store.remove(["story-017", "story-003"])
     assert store.pointer().removed == {"story-017": (17,), "story-003": (3,)}
     ids = sum(len(f"story-{row:03}") for row in range(200)) + 201 * 8
+    lengths = [length for _, _, length in parts]
+    begins = [(begin, length) for name, begin, length in parts if name == "passages.safetensors"]
+    header = int.from_bytes((bundle / "passages.safetensors").read_bytes()[:8], "little")
+    assert begins[:2] == [(0, 8), (8, header)]
     assert sum(lengths) < ids + 1_000 < (bundle / "passages.safetensors").stat().st_size / 3
 
 

@@ -353,6 +353,19 @@ def test_search_returns_sections_with_the_path_of_their_headings(guide: httpx.Cl
     assert (found[0]["title"], found[0]["headings"]) == ("Goose", ["Birds", "Goose"])
 
 
+def test_a_section_that_several_documents_have_is_returned_once_with_its_places(
+    connect: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    section = {"title": "Birds", "headings": ["Birds", "A"], "passage": 1}
+    fields = [{"path": f"{name}.md", "url": f"{name}.md#a"} | section for name in "xy"]
+    columns = {"path": "string", "url": "string", "title": "string", "headings": "list", "passage": "number"}
+    texts, ids = ["an angry goose"] * 2, ["x.md#a:1", "y.md#a:1"]
+    corpus = Corpus(texts, ids, [json.dumps(each) for each in fields], columns=columns, heading_prefix=True)
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus))
+    (found,) = content_of(call(client, "search", query="angry goose"))["results"]
+    assert (found["id"], found["also_in"]) == ("x.md#a", [{"path": "y.md", "url": "y.md#a"}])
+
+
 @pytest.mark.promise("FetchArguments.max_characters")
 def test_fetch_returns_a_section_or_a_document_and_says_what_was_cut(guide: httpx.Client) -> None:
     first, second, third, _ = SECTIONS.values()

@@ -41,7 +41,7 @@ def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> N
 
 
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(
-    make_app: Callable[..., App],
+    make_app: Callable[..., App], bundle: Path
 ) -> None:
     document = make_app().fastapi.openapi()
     schemas = document["components"]["schemas"]
@@ -53,6 +53,10 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert schemas["ListOperators"]["properties"]["$startsWith"] == STRING_SCHEMA
     assert schemas["SimilarRequest"]["properties"]["filter"]["anyOf"][0] == {"$ref": "#/components/schemas/Filter"}
     assert schemas["FacetRange"]["properties"].keys() == {"from", "to", "count"}
+    dimensions = [
+        each["properties"]["dimensions"] for each in schemas.values() if "dimensions" in each.get("properties", {})
+    ]
+    assert {each["anyOf"][0]["maximum"] for each in dimensions} == {load(bundle).manifest.model.dim}
     always = set(schemas["Result"]["required"])
     assert schemas["Result"]["properties"].keys() - always == {
         *("scores", "text", "metadata", "source", "highlights", "snippet")

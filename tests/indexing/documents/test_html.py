@@ -8,6 +8,7 @@ import pytest
 from semsearch.engine.bundle import read_manifest
 from semsearch.indexing.documents.folder import copied_page
 from semsearch.indexing.documents.html import read_html_text
+from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter
 from tests.command_line import run, summary
 from tests.indexing.documents.files import ReadPassages
@@ -179,6 +180,12 @@ def test_a_list_of_pages_is_known_by_its_elements(case: str) -> None:
 def test_a_page_that_names_another_one_as_canonical_is_a_copy(path: str, canonical: str, copied: str) -> None:
     names = {"a/index.html", "a.html", "next/a.html", "next/caf\u00e9.html", "1.0/a.html", path}
     assert copied_page(path, canonical, names) == copied
+
+
+@pytest.mark.parametrize("content", ["{", '{"version": "1.2"}', "[1]", '[{"title": "1.2"}]'])
+def test_a_list_of_versions_that_another_program_wrote_is_ignored(content: str, tmp_path: Path) -> None:
+    (tmp_path / "versions.json").write_text(content)
+    assert "version" not in path_columns(tmp_path, "1.2/a.html")
 
 
 def test_pages_in_languages_and_versions_have_them_as_columns(tmp_path: Path, bundle_copy: Path) -> None:
