@@ -46,7 +46,7 @@ FINDING, SEARCHING, ORDERING, SHOWING = (
 )
 PANELS = {"id": FINDING, "mode": SEARCHING, "sort": ORDERING, "include": SHOWING}  # by the first option of each
 # what a command line cannot have in the form that Python has, and limits: nothing else checks them before the search
-FORMS: dict[str, Any] = {
+OPTION_FORMS: dict[str, Any] = {
     "id": Annotated[str | None, Parameter(name="--like")],
     "top_k": Annotated[int, Parameter(name="--num-results", validator=Number(gte=1, lte=MOST_HITS))],
     "offset": Annotated[int, Parameter(validator=Number(gte=0, lte=MOST_OFFSET))],
@@ -65,16 +65,16 @@ SENTENCES = {  # of options that mean something else on a command line
     "include": "with --json: the fields of each result; source is the text with its Markdown.",
     "highlights": "with --json: a snippet of each text, and the parts of it that answer the query.",
 }
-NO_OPTIONS = ("self", "text")  # parameters of `Search.search` that are no options
+NOT_OPTIONS = ("self", "text")  # parameters of `Search.search` that are no options
 
 
 def options_of_search() -> Iterator[inspect.Parameter]:
     """Yield the arguments of `Search.search` as options: with their sentences, in groups."""
-    hints = get_type_hints(Search.search) | FORMS
+    hints = get_type_hints(Search.search) | OPTION_FORMS
     sentences = {each.arg_name: each.description or "" for each in parse(Search.search.__doc__ or "").params}
     group = FINDING
     for name, parameter in inspect.signature(Search.search).parameters.items():
-        if name in NO_OPTIONS:
+        if name in NOT_OPTIONS:
             continue
         group = PANELS.get(name, group)
         sentence = SENTENCES.get(name, sentences[name])

@@ -14,7 +14,7 @@ from botocore import auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
 
-from semsearch.aws import requests as aws
+from semsearch.aws import credentials as aws
 from semsearch.aws.credentials import CredentialsError, CredentialSource
 from semsearch.aws.signature import Credentials, sign
 from tests.stand_ins.http import Handler, listening

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.aws import requests as aws
+from semsearch.aws import endpoint as aws
 from semsearch.aws.s3 import objects as objects_module
 from semsearch.aws.s3.objects import Objects, RemoteError
 from tests.stand_ins.faults import Fault, Proxy, change, crawl, cut_in_s3, dawdle, refuse
