@@ -43,7 +43,6 @@ def test_a_rare_word_is_divided_and_its_own_texts_come_first(file: Path) -> None
         ("frontmatter", {2}),  # the stem of the whole is "frontmatt"
         ("1284", set()),  # digits alone are one number
         ("abc", set()),  # too short
-        ('"128gb"', set()),
     ],
 )
 def test_these_words_are_divided(file: Path, query: str, rows: set[int]) -> None:
@@ -55,3 +54,9 @@ def test_a_query_with_both_parts_of_a_word_is_not_divided(file: Path) -> None:
     keywords = write_keywords(file, ["rain and a coat", "rain"], KeywordOptions())
     scores = keywords.match("rain coat raincoat", correct=False).scores
     np.testing.assert_array_equal(scores, keywords.match("rain coat").scores)
+
+
+def test_a_word_between_quotation_marks_is_not_divided(file: Path) -> None:
+    keywords = write_keywords(file, ["128gb", "128 gb"], KeywordOptions())
+    assert keywords.match("128gb").completed == {"128", "gb"}
+    assert keywords.match('"128gb"').completed == frozenset()
