@@ -40,8 +40,8 @@ from semsearch.engine.keyword.analyzer import (
     split_terms,
     stop_words_of,
 )
-from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Matches, Postings, Term, damaged_row
-from semsearch.engine.keyword.rewritings import REWRITINGS, RewrittenQuery
+from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Matches, Postings, damaged_row
+from semsearch.engine.keyword.rewritings import REWRITINGS, Rewriting, RewrittenQuery
 from semsearch.engine.tensors import DAMAGED, AnyArray, TensorsError, check_ascending, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
@@ -49,7 +49,7 @@ B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by i
 UNKNOWN = 1.5  # what a word that no text has would add to a score, in idf, for the score that a query can attain
 SHORTEST_BEGINNING = 2  # letters of an unfinished word; nearly every text has a word that begins with a given letter
 MOST_COMPLETIONS = 32  # terms that can complete a word
-FEW_ROWS = 4  # a word that fewer texts have is divided too
+RARE_ROWS = 4  # a word that fewer texts have is divided too
 MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
 KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
 LONGEST_KNOWN = 64  # bytes of a term whose number is kept; without a limit, long ones could take a gigabyte
@@ -60,7 +60,7 @@ SYNONYM_WEIGHT = 0.7  # weight of a synonym: its texts come after those with the
 class Keywords:
     """The corpus's terms and their postings, memory-mapped."""
 
-    rewritings = REWRITINGS
+    rewritings: Sequence[Rewriting] = REWRITINGS
 
     def __init__(
         self, path: Path, info: KeywordsInfo, rows: int, split_word: Callable[[str], Sequence[str]] = list
@@ -131,37 +131,23 @@ class Keywords:
     def _read(self, text: str, required: Set[str], is_unfinished: bool, is_corrected: bool) -> RewrittenQuery:
         """Return a query with its own terms and their synonyms."""
         languages = [Counter(self._split_by(stem, text)) for stem in self._stems]
-        counts = reduce(or_, languages)
-        terms, rare, unknown, bounds = [], set[str](), set[str](), dict[str, float]()
-        added = set[str]()
-        for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with quoted parts is too short for more
-            postings = self.postings(term, repeats)
-            choices = [] if postings is None else [postings]
-            if postings is not None and len(postings.rows) < FEW_ROWS:
-                rare.add(term)
+        query = RewrittenQuery(text, reduce(or_, languages), required, is_unfinished, is_corrected)
+        bounds: dict[str, float] = {}
+        # a text with quoted parts is too short for more terms
+        for term, repeats in islice(query.counts.items(), MOST_TERMS):
+            postings, others = self.postings(term, repeats), dict[str, Postings]()
             if term in self.info.synonyms and term not in required:
-                others = self._synonyms(term, repeats, counts)
-                choices += others.values()
-                added |= others.keys()
-            if choices:
-                terms.append(Term(choices))
-                bounds[term] = terms[-1].bound
+                others = self._synonyms(term, repeats, query.counts)
+            found = [*others.values()] if postings is None else [postings, *others.values()]
+            if found:
+                bounds[term] = query.add(found, others.keys(), frozenset())
             else:
-                unknown.add(term)
+                query.unknown.add(term)
+            if postings is not None and len(postings.rows) < RARE_ROWS:
+                query.rare.add(term)
         # a row has one language
-        attainable = max(sum(bounds.get(term, 0.0) for term in own) for own in languages)
-        return RewrittenQuery(
-            text=text,
-            counts=counts,
-            required=required,
-            is_unfinished=is_unfinished,
-            is_corrected=is_corrected,
-            terms=terms,
-            rare=rare,
-            unknown=unknown,
-            attainable=attainable,
-            added=added,
-        )
+        query.attainable = max(sum(bounds.get(term, 0.0) for term in own) for own in languages)
+        return query
 
     def attainable(self, query: RewrittenQuery) -> float:
         """Return what a text with all words of a query could score: a word that no text has counts as if one had it."""

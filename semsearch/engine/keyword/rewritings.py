@@ -1,6 +1,8 @@
 """What a query also finds: each rewriting adds words to a query, or the texts that have it as a name.
 
-`Keywords.match` applies REWRITINGS in their order, each to what the ones before it have left.
+`Keywords.match` applies REWRITINGS in their order, each to what the ones before it have left. `bench/rewritings.py`
+leaves out each one in turn. A docstring has the losses of nDCG@10 then, by words and in hybrid search, with questions
+about this project's documentation, an invented shop, and names. SciFact and CISI lose 0.004 at most.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -44,19 +46,19 @@ class RewrittenQuery:
     required: Set[str]  # terms between quotation marks, which are searched as they are
     is_unfinished: bool  # whether its last word can be the beginning of one
     is_corrected: bool  # whether misspelled words are replaced
-    terms: list[Term]
-    rare: Set[str]  # its terms that few texts have
-    unknown: set[str]  # its terms that nothing was found for
-    attainable: float  # score of a text in which each of the words that were found adds the most that it can
+    terms: list[Term] = field(default_factory=list)
+    rare: set[str] = field(default_factory=set)  # its terms that few texts have
+    unknown: set[str] = field(default_factory=set)  # its terms that nothing was found for
     added: set[str] = field(default_factory=set)  # terms beside its own, which highlights mark
     corrected: dict[str, Correction] = field(default_factory=dict)
+    attainable: float = 0.0  # score of a text in which each of the words that were found adds the most that it can
 
     def words(self) -> Iterator[str]:
         """Yield its words, those of its codes one by one."""
         return (word for _, words in find_codes(self.text) for word in words)
 
     def add(self, found: Iterable[Postings], added: Set[str], replaced: Set[str]) -> float:
-        """Add a term with these alternatives for terms that are then known; return the most that it adds to a score."""
+        """Add a term with these alternatives, for terms that are then known; return the most that it can add."""
         self.terms.append(Term([*found]))
         self.added |= added
         self.unknown -= replaced
@@ -67,7 +69,10 @@ Rewriting = Callable[["Keywords", RewrittenQuery], None]
 
 
 def join(keywords: "Keywords", query: RewrittenQuery) -> None:
-    """Add "wifi" for "wi fi" and "Wi-Fi", to find texts that have not the two words."""
+    """Add "wifi" for "wi fi" and "Wi-Fi", to find texts that lack one of the two words.
+
+    Worth 0.078 and 0.051 in the shop, 0.028 and 0.021 in the documentation.
+    """
     weighted = [(HYPHENATED_WEIGHT, *each) for each in joined_codes(query.text)]
     weighted += [(JOINED_WEIGHT, *each) for each in joined_neighbours(query.text, keywords.stop_words)]
     for weight, parts, whole in weighted:
@@ -82,7 +87,10 @@ def join(keywords: "Keywords", query: RewrittenQuery) -> None:
 
 
 def complete(keywords: "Keywords", query: RewrittenQuery) -> None:
-    """Add the words that the last word of a query begins, if that can be unfinished."""
+    """Add the words that the last word of a query begins, if that can be unfinished.
+
+    Worth 0.042 and 0.038 in the shop, where 6 of 99 questions are unfinished.
+    """
     for beginning in unfinished_words(query.text) if query.is_unfinished else ():
         own = {beginning, *keywords.stems_of(beginning)}
         is_known = not own.isdisjoint(query.counts.keys() - query.unknown)
@@ -92,7 +100,10 @@ def complete(keywords: "Keywords", query: RewrittenQuery) -> None:
 
 
 def divide(keywords: "Keywords", query: RewrittenQuery) -> None:
-    """Add the texts with "128" and "GB" for "128gb", or "rain" and "coat" for "raincoat", if few have the word."""
+    """Add the texts with "128" and "GB" for "128gb", or "rain" and "coat" for "raincoat", if few have the word.
+
+    Worth 0.075 and 0.031 in the shop, 0.018 and 0.017 in the documentation. SciFact loses 0.002 by words.
+    """
     few = query.unknown | query.rare
     words = dict.fromkeys(query.words()) if few else ()
     candidates = (word for word in words if can_be_divided(word) and keywords.has_terms(word, few - query.required))
@@ -137,7 +148,10 @@ def most_frequent_parts(keywords: "Keywords", word: str, counts: Mapping[str, in
 
 
 def correct(keywords: "Keywords", query: RewrittenQuery) -> None:
-    """Replace misspelled words by those of the texts that are most like them, and by the synonyms of these."""
+    """Replace misspelled words by those of the texts that are most like them, and by the synonyms of these.
+
+    Worth 0.037 and 0.031 in the documentation, 0.029 and 0.020 in the shop.
+    """
     if not query.is_corrected or not query.unknown - query.required:
         return
     for word, repeats, correction in keywords.misspelled(query):
@@ -147,7 +161,10 @@ def correct(keywords: "Keywords", query: RewrittenQuery) -> None:
 
 
 def find_named(keywords: "Keywords", query: RewrittenQuery) -> None:
-    """Add the texts whose heading the query is or names, and those that have it as a name in their text."""
+    """Add the texts whose heading the query is or names, and those that have it as a name in their text.
+
+    Worth 0.158 and 0.136 for names, nothing for other questions.
+    """
     name = find_name(query.text)
     heading = find_heading(query.text) if name is None else name
     found = []

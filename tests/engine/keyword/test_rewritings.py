@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsearch.engine.keyword.keywords import FEW_ROWS, Keywords
+from semsearch.engine.keyword.keywords import RARE_ROWS, Keywords
 from semsearch.indexing.keywords import KeywordOptions
 from tests.bundle_files import write_keywords
 
@@ -30,7 +30,7 @@ def test_a_joined_word_finds_other_texts_and_adds_nothing_to_those_with_its_word
 
 
 def test_a_rare_word_is_divided_and_its_own_texts_come_first(file: Path) -> None:
-    texts = ["a coat for rain", *["a raincoat"] * (FEW_ROWS - 1), "a rain hat", "a red coat"]
+    texts = ["a coat for rain", *["a raincoat"] * (RARE_ROWS - 1), "a rain hat", "a red coat"]
     assert [hit.row for hit in write_keywords(file, texts, KeywordOptions()).match("raincoat").best(9)] == [1, 2, 3, 0]
     assert found(write_keywords(file, [*texts, "raincoats"], KeywordOptions()), "raincoat") == {1, 2, 3, 6}
 

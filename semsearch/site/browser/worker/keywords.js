@@ -10,7 +10,7 @@ const UNKNOWN = 1.5; // what a word that no text has would add to a score, in id
 const [SHORTEST_BEGINNING, MOST_COMPLETIONS] = [2, 32]; // letters, and terms
 const CODE_MARKS = /[-_./:@&+#]/;
 const SYNONYM_WEIGHT = 0.7;
-const FEW_ROWS = 4; // a word that fewer texts have is divided too
+const RARE_ROWS = 4; // a word that fewer texts have is divided too
 
 /** The BM25 score of every row for one query: 0 where no term occurs, or where `allowed` is 0. */
 export class Matches {
@@ -96,7 +96,7 @@ export class Keywords {
     for (const [term, repeats] of [...counts].slice(0, MOST_TERMS)) {
       const own = this.postings(term, repeats);
       const others = required.has(term) ? new Map() : this.synonymsOf(term, repeats, counts);
-      if (own && own.rows.length < FEW_ROWS) rare.add(term);
+      if (own && own.rows.length < RARE_ROWS) rare.add(term);
       if (own || others.size)
         query.attainable += query.add([...(own ? [own] : []), ...others.values()], others.keys(), []);
       else unknown.add(term);
