@@ -145,15 +145,16 @@ class Keywords:
                 query.unknown.add(term)
             if postings is not None and len(postings.rows) < RARE_ROWS:
                 query.rare.add(term)
+        if few := query.unknown | query.rare:
+            words = (word for _, words in find_codes(text) for word in words)
+            query.rare_words = [word for word in words if self.has_terms(word, few)]
         # a row has one language
         query.attainable = max(sum(bounds.get(term, 0.0) for term in own) for own in languages)
         return query
 
     def attainable(self, query: RewrittenQuery) -> float:
         """Return what a text with all words of a query could score: a word that no text has counts as if one had it."""
-        missing = 0
-        if query.unknown:
-            missing = sum(self.has_terms(word, query.unknown) for word in query.words())
+        missing = sum(self.has_terms(word, query.unknown) for word in query.rare_words)
         return query.attainable + missing * UNKNOWN * _idf(self._count, 0)
 
     def misspelled(self, query: RewrittenQuery) -> list[tuple[str, int, Correction]]:

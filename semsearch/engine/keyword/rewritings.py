@@ -5,7 +5,7 @@ leaves out each one in turn. A docstring has the losses of nDCG@10 then, by word
 about this project's documentation, an invented shop, and names. SciFact and CISI lose 0.004 at most.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ import numpy as np
 from semsearch.engine.keyword.analyzer import (
     IN_HEADING,
     IN_TEXT,
-    find_codes,
     find_heading,
     find_name,
     joined_codes,
@@ -49,13 +48,10 @@ class RewrittenQuery:
     terms: list[Term] = field(default_factory=list)
     rare: set[str] = field(default_factory=set)  # its terms that few texts have
     unknown: set[str] = field(default_factory=set)  # its terms that nothing was found for
+    rare_words: Sequence[str] = ()  # its words of which few texts have a term, or none; some are there twice
     added: set[str] = field(default_factory=set)  # terms beside its own, which highlights mark
     corrected: dict[str, Correction] = field(default_factory=dict)
     attainable: float = 0.0  # score of a text in which each of the words that were found adds the most that it can
-
-    def words(self) -> Iterator[str]:
-        """Yield its words, those of its codes one by one."""
-        return (word for _, words in find_codes(self.text) for word in words)
 
     def add(self, found: Iterable[Postings], added: Set[str], replaced: Set[str]) -> float:
         """Add a term with these alternatives, for terms that are then known; return the most that it can add."""
@@ -76,14 +72,13 @@ def join(keywords: "Keywords", query: RewrittenQuery) -> None:
     weighted = [(HYPHENATED_WEIGHT, *each) for each in joined_codes(query.text)]
     weighted += [(JOINED_WEIGHT, *each) for each in joined_neighbours(query.text, keywords.stop_words)]
     for weight, parts, whole in weighted:
-        found = {}
-        for term in keywords.terms_of(whole):
-            postings = keywords.postings(term, weight)
-            if postings is not None and term not in query.counts:
-                found[term] = keywords.without(postings, " ".join(parts))
+        apart, found = " ".join(parts), {}
+        for term in {term for terms in keywords.terms_by_language(whole) for term in terms}.difference(query.counts):
+            if (postings := keywords.postings(term, weight)) is not None:
+                found[term] = keywords.without(postings, apart)
         found = {term: postings for term, postings in found.items() if len(postings.rows)}
         if found:
-            query.add(found.values(), found.keys(), {*keywords.terms_of(" ".join(parts))})
+            query.add(found.values(), found.keys(), keywords.terms_of(apart).keys())
 
 
 def complete(keywords: "Keywords", query: RewrittenQuery) -> None:
@@ -104,10 +99,9 @@ def divide(keywords: "Keywords", query: RewrittenQuery) -> None:
 
     Worth 0.075 and 0.031 in the shop, 0.018 and 0.017 in the documentation. SciFact loses 0.002 by words.
     """
-    few = query.unknown | query.rare
-    words = dict.fromkeys(query.words()) if few else ()
-    candidates = (word for word in words if can_be_divided(word) and keywords.has_terms(word, few - query.required))
-    for word in [*islice(candidates, MOST_DIVIDED)]:
+    few = (query.unknown | query.rare) - query.required
+    candidates = (word for word in dict.fromkeys(query.rare_words) if can_be_divided(word))
+    for word in [*islice((word for word in candidates if keywords.has_terms(word, few)), MOST_DIVIDED)]:
         own, parts = keywords.terms_of(word), most_frequent_parts(keywords, word, query.counts)
         if not parts:
             continue
