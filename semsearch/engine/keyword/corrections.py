@@ -54,6 +54,10 @@ class Vocabulary(Protocol):
     def words(self) -> AnyArray:
         """The words as NearestWords takes them."""
 
+    @property
+    def word_ends(self) -> Places:
+        """Where the line feed behind each word is."""
+
     def terms_of(self, text: str) -> Mapping[str, int]:
         """Return the terms of a text, and how often each occurs."""
 
@@ -81,7 +85,7 @@ def find_corrections(
     misspelled = [word for word in words if not _is_correct(word, keywords)][:MOST_CORRECTED]
     if not misspelled:
         return
-    nearest = NearestWords(keywords.words)
+    nearest = NearestWords(keywords.words, keywords.word_ends)
     for word in misspelled:
         if correction := _correct(word, nearest, keywords):
             yield word, words[word], correction
@@ -110,10 +114,9 @@ def _correct(word: str, nearest: "NearestWords", keywords: Vocabulary) -> Correc
 class NearestWords:
     """The words of a corpus, and how many more of them a query is compared with."""
 
-    def __init__(self, content: AnyArray) -> None:
-        """Take the words in UTF-8, (n,) uint8: each has three letters or more, and a line feed follows it."""
-        self._content = content
-        self._ends = np.flatnonzero(content == ord("\n"))
+    def __init__(self, content: AnyArray, ends: Places) -> None:
+        """Take the words in UTF-8, (n,) uint8: each has three letters or more, and a line feed at `ends` follows it."""
+        self._content, self._ends = content, ends
         self._begins = np.concatenate([[0], self._ends + 1])[:-1]
         self._remaining = MOST_COMPARED
 
