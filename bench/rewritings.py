@@ -1,6 +1,6 @@
 """What each rewriting of a query is worth: the ranking with all of them, and without each one in turn.
 
-Next to no question of SciFact and CISI is changed by a rewriting, so three more sets have such questions. bench/judged/
+A rewriting changes few questions of SciFact and CISI, so three more sets have questions that it changes. bench/judged/
 has 60 questions about this documentation, which its sections answer, and 99 about the products of an invented shop. The
 ids of both begin with the kind of the question. They were written before any search was run with them. The third set,
 `names`, is made from this documentation: each heading, and each name that one section alone has in its text.
