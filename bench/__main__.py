@@ -20,6 +20,7 @@ MEASUREMENTS = {
     "modes": "relevance",
     "floor": "relevance",
     "documents": "relevance",
+    "rewritings": "rewritings",
     "throughput": "accuracy",
     "browser": "browser",
     "box": "browser",

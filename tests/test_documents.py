@@ -1,6 +1,7 @@
 """README.md and docs/ agree with the code: figures are the measured ones, commands, links and settings exist."""
 
 import asyncio
+import json
 import re
 import shlex
 from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -116,6 +117,18 @@ def test_each_link_leads_somewhere() -> None:
 
 ROOMS = ("function", "export", "semsearch", "deploy", "docs", "tests")  # pages also name benches of earlier commits
 TOP_FILES = r"[A-Za-z][\w.-]*\.(?:py|md|yaml|toml|txt)|Dockerfile|Makefile"
+
+
+def judged(name: str) -> list[dict[str, Any]]:
+    lines = (ROOT / "bench" / "judged" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_each_judged_question_has_an_answer_that_is_there() -> None:
+    products = {product["id"] for product in judged("products")}
+    assert [entry for entry in judged("shop") if not products.issuperset(entry["relevant"])] == []
+    sections = [section for entry in judged("docs") for section in entry["relevant"]]
+    assert [section for section in sections if not leads_somewhere("docs/index.md", section)] == []
 
 
 def paths(text: str) -> list[str]:

@@ -18,7 +18,7 @@ NOT_MEASURED = {
     "constants of the code and of the tests": (
         "- If the index has [`--synonyms`](bundle.md#keywords), a word also finds",
         "| cannot look: what arrives crawls |",
-        "  has. A word made of two words of the query counts 0.7",
+        "  counts 0.7 times as much, and only in texts that lack one",
         "| `--semantic-search-mark`, `--semantic-search-on-mark` |",
         "The image runs as an ordinary user with a read-only file system",
         "  takes more than 10 s of processor time plus 10 s per MB",

@@ -22,15 +22,13 @@ from semsearch.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
 from semsearch.engine.keyword.analyzer import (
     IN_HEADING,
     IN_TEXT,
-    PUNCTUATION,
     Stem,
     find_heading,
     find_name,
     find_stemmer,
-    joined_neighbours,
+    joined_codes,
     names_in,
     split_terms,
-    stop_words_of,
 )
 from semsearch.engine.keyword.keywords import K1, B
 from semsearch.engine.keyword.matches import LARGEST_IMPACT
@@ -134,7 +132,7 @@ def keyword_tensors(
     A title counts as if its text began with it TITLE_WEIGHT times; titles has one for each text. languages has the
     language of each text's stemmer, None for no stems; without them it is that of the options. names has the terms of
     `heading_names` for each text.
-    The texts are read twice, and only one of them is in memory. Each of a text's words takes 9 bytes, each different
+    Only one of the texts is in memory. Each of a text's words takes 9 bytes, each different
     term some 200.
     """
     stemmers = repeat(options.stemming) if languages is None else languages
@@ -223,20 +221,17 @@ def _read_terms(
         return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
 
     readers: dict[str | None, Callable[[str], tuple[int, ...]]] = {}
-    stop_words: dict[str | None, frozenset[str]] = {}
-    written = {word.strip(PUNCTUATION) for text in texts for word in text.casefold().split()}
     columns = zip(texts, titles or repeat(""), languages, names or repeat(()), strict=False)
     for text, title, language, own_names in columns:
         before = len(occurrences)
         if language not in readers:
             readers[language] = lru_cache(REMEMBERED_WORDS)(partial(number, find_stemmer(language)))
-            stop_words[language] = stop_words_of([language])
         for word in title.split():
             occurrences.extend(readers[language](word) * TITLE_WEIGHT)
         occurrences.extend(chain.from_iterable(map(readers[language], text.split())))
         lengths.append(len(occurrences) - before)
-        for _, _, whole in joined_neighbours(text, stop_words[language]):
-            if whole in written:
+        for word in chain(title.split(), text.split()):
+            for _, whole in joined_codes(word):
                 occurrences.extend(readers[language](whole))
         marked = [IN_HEADING + name for name in sorted(own_names)] + [IN_TEXT + name for name in names_in(text)]
         occurrences.extend(numbers.setdefault(term, len(numbers)) for term in marked)

@@ -1,13 +1,16 @@
 """What an export's options make of the keywords; tests/engine/keyword tests the postings."""
 
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import Stemmer
+from hypothesis import example, given
+from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle
@@ -218,6 +221,29 @@ def test_tensors_do_not_depend_on_block_size(block: int, stemming: str | None, m
     assert (info, found.keys()) == (described, expected.keys())
     for name, tensor in expected.items():
         assert (found[name].dtype, found[name].tobytes()) == (tensor.dtype, tensor.tobytes()), name
+
+
+def terms_by_row(texts: Sequence[str]) -> list[set[str]]:
+    """Return the terms whose postings have each row."""
+    tensors, info = keyword_tensors(texts, KeywordOptions())
+    assert info is not None
+    terms = [
+        tensors["terms"][begin:end].tobytes().decode() for begin, end in pairwise(tensors["terms.offsets"].tolist())
+    ]
+    found: list[set[str]] = [set() for _ in texts]
+    for term, (begin, end) in zip(terms, pairwise(tensors["postings.offsets"].tolist()), strict=True):
+        for row in tensors["rows"][begin:end].tolist():
+            found[row].add(term)
+    return found
+
+
+PARTS = ["t shirt", "T-shirt", "tshirt", "wi fi", "Wi-Fi", "wifi", "128 GB", "128GB", "--no-cache", "foo_bar", "foobar"]
+
+
+@given(st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=3).map(" ".join), min_size=2, max_size=4))
+@example(["a t shirt", "a tshirt"])
+def test_the_terms_of_a_text_are_the_same_whatever_other_texts_there_are(texts: list[str]) -> None:
+    assert terms_by_row(texts) == [terms_by_row([text])[0] for text in texts]
 
 
 @pytest.mark.slow  # traces each allocation

@@ -8,18 +8,18 @@ quadratic in the length of a run of combining marks, so only the first MOST_MARK
   their characters and each pair of neighbours, and a query has the pairs, or the character if it stands alone.
 - each code as a whole: words joined by a hyphen, an underscore, a point, a slash, a colon, an at sign or an ampersand,
   with the plus or number signs after them. "AB-1234" has the terms "ab", "1234" and "ab-1234", "C++" has "c" and "c++".
-  Two or three words with hyphens or underscores between them are also one word: "T-shirt" has the term "tshirt" too.
 
 Words of letters alone may be stemmed, which brings "searches" and "searching" to "search". A code never is.
 Left out: stop words (frequent words count little in BM25 anyway).
 
-A corpus has terms that no text has, for queries that are a name or a heading and nothing else: IN_HEADING and a name or
-a heading, or IN_TEXT and a name, such as "=get_default", "=create a page" and "~multiple=true". `find_name` and
-`names_in` say what a name is.
+An index has further terms, which do not count towards the length of a text. A code of two or three words with hyphens
+or underscores is also one word: "T-shirt" is found by "tshirt" (`joined_codes`). For queries that are a name or a
+heading and nothing else, there are IN_HEADING and a name or a heading, or IN_TEXT and a name, such as "=get_default",
+"=create a page" and "~multiple=true". `find_name` and `names_in` say what a name is.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache
 from itertools import pairwise
 from string import punctuation, whitespace
@@ -112,8 +112,6 @@ def split_terms(text: str, stem: Stem | None = None, *, is_query: bool = False) 
     for code, words in find_codes(text):
         if words != [code]:
             terms += _spellings(code, None)
-            if (whole := join_code(code, words)) is not None:
-                terms += _spellings(whole, stem)
         if code.isascii():
             terms += words if stem is None else [_stem(word, stem) for word in words]
             continue
@@ -141,18 +139,18 @@ def find_codes(text: str) -> Iterator[tuple[str, list[str]]]:
         yield code, re.findall(_WORD_OR_RUN, code)
 
 
-def join_code(code: str, words: Sequence[str]) -> str | None:
-    """Return the word that the words of a code make without their hyphens or underscores, None for other codes."""
-    if len(words) not in JOINED or len(code) != sum(map(len, words)) + len(words) - 1:
-        return None
-    whole = "".join(words)
-    has_other_marks = code.replace("-", "").replace("_", "") != whole
-    if has_other_marks or whole.isdecimal() or (not whole.isascii() and re.search(_RUN, whole)):
-        return None
-    return whole
+def joined_codes(text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the words of each code of two or three with hyphens or underscores, and the word that they make without."""
+    if "-" not in text and "_" not in text:
+        return
+    for code, words in find_codes(text):
+        whole = "".join(words)
+        is_joined = len(words) in JOINED and re.split("[-_]", code) == words
+        if is_joined and not whole.isdecimal() and (whole.isascii() or not re.search(_RUN, whole)):
+            yield words, whole
 
 
-def joined_neighbours(text: str, stop_words: Set[str]) -> Iterator[tuple[str, str, str]]:
+def joined_neighbours(text: str, stop_words: Set[str]) -> Iterator[tuple[list[str], str]]:
     """Yield two words of a text and the word that they make without the blank between them; no stop word is one.
 
     "a red t shirt" has "redt" and "tshirt". Neighbours with a punctuation mark between them make no word.
@@ -160,9 +158,9 @@ def joined_neighbours(text: str, stop_words: Set[str]) -> Iterator[tuple[str, st
     for left, right in pairwise(text.casefold().split()):
         whole = (left + right).strip(PUNCTUATION)
         if whole.isalnum() and not whole.isdecimal():
-            left, right = left.strip(PUNCTUATION), right.strip(PUNCTUATION)
-            if left not in stop_words and right not in stop_words:
-                yield left, right, whole
+            words = [left.strip(PUNCTUATION), right.strip(PUNCTUATION)]
+            if stop_words.isdisjoint(words):
+                yield words, whole
 
 
 def find_name(text: str) -> str | None:

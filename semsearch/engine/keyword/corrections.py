@@ -8,19 +8,17 @@ A word is compared with the words that have its first letter, and with those tha
 leaves the first letter or the last two as they are, so every word at distance 1 is found. A word at distance 2 must
 have the first letter, which people seldom get wrong.
 
-A word that no text has can be a correct one. The model's tokenizer knows most of these: it has a frequent word, or what
-its ending is added to, as one token, and divides a misspelled word into many. Such a word is replaced only by its
-other spelling, -ise by -ize. In texts of another language than the tokenizer's this says nothing, so there a word is
-corrected only if the other words of the query find next to nothing.
+A word that no text has can be a correct one, which is not replaced. The model's tokenizer knows most of these: it has
+a frequent word, or what its ending is added to, as one token, and divides a misspelled word into many. In texts of
+another language than the tokenizer's this says nothing, so there a word is corrected only if the other words of the
+query find next to nothing.
 
 Left out: codes and words between quotation marks, and how frequent an error is. Imported by the first query with a term
 that the corpus does not have. `python -m bench modes` measures the constants.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -43,16 +41,6 @@ LAST_CODE = (1 << 16) - 1  # code points from here on are taken for the same let
 LEAST_KNOWN = 0.5
 POSTINGS_PER_WORD = 10  # rows that the other words of a query find, counted for each word
 
-SPELLINGS = [  # patterns of a British spelling and the American one; each pair is at distance 1
-    (re.compile(pattern), other)
-    for pattern, other in (
-        ("(?<=..[iy])s(?=(e|ed|er|ers|es|ing|ation|ations)$)", "z"),
-        ("(?<=..)our", "or"),
-        ("(?<=[bt])re(?=s?$)", "er"),
-        ("(?<=en)c(?=es?$)", "s"),
-    )
-]
-
 Places = Array[np.intp]  # (n,)
 
 
@@ -65,6 +53,10 @@ class Vocabulary(Protocol):
     @property
     def words(self) -> AnyArray:
         """The words as NearestWords takes them."""
+
+    @property
+    def word_ends(self) -> Places:
+        """Where the line feed behind each word is."""
 
     def terms_of(self, text: str) -> Mapping[str, int]:
         """Return the terms of a text, and how often each occurs."""
@@ -90,19 +82,26 @@ def find_corrections(
         for code, _ in find_codes(text)
         if code.isalpha() and SHORTEST <= len(code) <= LONGEST and unknown.issuperset(keywords.terms_of(code))
     )
-    nearest = NearestWords(keywords.words)
-    for word, repeats in islice(words.items(), MOST_CORRECTED):
+    misspelled = [word for word in words if not _is_correct(word, keywords)][:MOST_CORRECTED]
+    if not misspelled:
+        return
+    nearest = NearestWords(keywords.words, keywords.word_ends)
+    for word in misspelled:
         if correction := _correct(word, nearest, keywords):
-            yield word, repeats, correction
+            yield word, words[word], correction
+
+
+def _is_correct(word: str, keywords: Vocabulary) -> bool:
+    """Return whether the tokenizer has a word, or what its ending is added to, as one token."""
+    first = keywords.split_word(word)[0]
+    return list(keywords.terms_of(first)) == list(keywords.terms_of(word))
 
 
 def _correct(word: str, nearest: "NearestWords", keywords: Vocabulary) -> Correction:
-    terms_of, parts = keywords.terms_of, keywords.split_word(word)
-    one, two = ([near for near in each if keywords.has_word(near)] for each in nearest.find(word))
-    spelling = _american(word)
-    candidates = [near for near in one if _american(near) == spelling]
-    if not candidates and list(terms_of(parts[0])) != list(terms_of(word)):
-        candidates = one or (two if len(word) >= TWO_ERRORS and len(parts) >= MANY_TOKENS else [])
+    terms_of = keywords.terms_of
+    candidates, two = ([near for near in each if keywords.has_word(near)] for each in nearest.find(word))
+    if not candidates and len(word) >= TWO_ERRORS and len(keywords.split_word(word)) >= MANY_TOKENS:
+        candidates = two
     # the last term is the stem of the word without accents: words that differ in these or in the ending are one word
     by_stem = {(terms := tuple(terms_of(near)))[-1]: (near, terms) for near in candidates}
     counts = {stem: max(len(keywords.rows_of(term)) for term in terms) for stem, (_, terms) in by_stem.items()}
@@ -112,19 +111,12 @@ def _correct(word: str, nearest: "NearestWords", keywords: Vocabulary) -> Correc
     return dict(by_stem[stem] for stem in order[:MOST_NEAREST])
 
 
-def _american(word: str) -> str:
-    for pattern, other in SPELLINGS:
-        word = pattern.sub(other, word)
-    return word
-
-
 class NearestWords:
     """The words of a corpus, and how many more of them a query is compared with."""
 
-    def __init__(self, content: AnyArray) -> None:
-        """Take the words in UTF-8, (n,) uint8: each has three letters or more, and a line feed follows it."""
-        self._content = content
-        self._ends = np.flatnonzero(content == ord("\n"))
+    def __init__(self, content: AnyArray, ends: Places) -> None:
+        """Take the words in UTF-8, (n,) uint8: each has three letters or more, and a line feed at `ends` follows it."""
+        self._content, self._ends = content, ends
         self._begins = np.concatenate([[0], self._ends + 1])[:-1]
         self._remaining = MOST_COMPARED
 

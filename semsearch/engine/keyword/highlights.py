@@ -15,9 +15,8 @@ from semsearch.engine.keyword.analyzer import (
     LETTER,
     PAIR,
     WORD,
-    find_codes,
     find_stemmer,
-    join_code,
+    joined_codes,
     split_terms,
     stop_words_of,
 )
@@ -128,8 +127,7 @@ class TermsOfWords(dict[str, frozenset[str]]):
             lowered = word.lower()
             found = self._terms.intersection([stem(lowered) if stem else lowered for stem in self._stems])
         elif HYPHENATED.fullmatch(word):
-            wholes = [whole for code in find_codes(word) if (whole := join_code(*code)) is not None]
-            found = self._terms & self._split(" ".join(wholes))
+            found = self._terms & self._split(" ".join(whole for _, whole in joined_codes(word)))
         else:
             found = self._terms & self._split(word)
         self[word] = found

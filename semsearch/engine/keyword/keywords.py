@@ -22,7 +22,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from copy import copy
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import islice
 from operator import or_
 from pathlib import Path
@@ -32,43 +32,35 @@ import numpy as np
 from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.hits import Mask, largest
 from semsearch.engine.keyword.analyzer import (
-    IN_HEADING,
-    IN_TEXT,
     MARKS_OF_CODES,
     Stem,
     find_codes,
-    find_heading,
-    find_name,
     find_stemmer,
-    joined_neighbours,
     quoted_parts,
     split_terms,
     stop_words_of,
-    unfinished_words,
 )
-from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Matches, Postings, Term, damaged_row
-from semsearch.engine.tensors import DAMAGED, AnyArray, TensorsError, check_ascending, map_tensors
+from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Matches, Postings, damaged_row
+from semsearch.engine.keyword.rewritings import REWRITINGS, Rewriting, RewrittenQuery
+from semsearch.engine.tensors import DAMAGED, AnyArray, Array, TensorsError, check_ascending, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
 UNKNOWN = 1.5  # what a word that no text has would add to a score, in idf, for the score that a query can attain
 SHORTEST_BEGINNING = 2  # letters of an unfinished word; nearly every text has a word that begins with a given letter
 MOST_COMPLETIONS = 32  # terms that can complete a word
-COMPLETION = 0.5  # weight of a term that completes a word
+RARE_ROWS = 4  # a word that fewer texts have is divided too
 MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
 KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
 LONGEST_KNOWN = 64  # bytes of a term whose number is kept; without a limit, long ones could take a gigabyte
 MOST_CHECKED = 100  # texts of a view that are searched for a word before it replaces a misspelled one
-CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
-JOINED_WEIGHT = 0.7  # weight of the word that two words of the query make: of 0.2 to 1, best on SciFact and CISI
-SHORTEST_DIVIDED, MOST_DIVIDED = 4, 16  # characters of an unknown word that is divided, and words of a query
-# What a text with the name that a query is adds to its score, as a multiple of the score of a text with all words.
-NAME_IN_HEADING, NAME_IN_TEXT = 2.0, 0.7
 SYNONYM_WEIGHT = 0.7  # weight of a synonym: its texts come after those with the word itself
 
 
 class Keywords:
     """The corpus's terms and their postings, memory-mapped."""
+
+    rewritings: Sequence[Rewriting] = REWRITINGS
 
     def __init__(
         self, path: Path, info: KeywordsInfo, rows: int, split_word: Callable[[str], Sequence[str]] = list
@@ -92,7 +84,7 @@ class Keywords:
         self._rows = self._count = rows  # texts of the corpus, and texts that can be found
         self._view: tuple[Mask, Callable[[int], str]] | None = None
         self._stems = [find_stemmer(language) for language in info.stemmers]
-        self._stop_words = stop_words_of(info.stemmers)
+        self.stop_words = stop_words_of(info.stemmers)
         # not a method of `self`, or the mapped file would stay open until the garbage collector runs
         self._find = lru_cache(KNOWN_TERMS)(self._terms.find)
 
@@ -104,6 +96,11 @@ class Keywords:
         found = copy(self)
         found._view, found._count = (allowed, text_of), int(np.count_nonzero(allowed))
         return found
+
+    @cached_property
+    def word_ends(self) -> Array[np.intp]:
+        """Where the line feed behind each of `words` is. Finding them takes a quarter of a query's first correction."""
+        return np.flatnonzero(self.words == ord("\n"))
 
     def match(
         self,
@@ -125,137 +122,75 @@ class Keywords:
         rows with words that begin with it are found too.
         """
         quoted = " ".join(quoted_parts(text))
-        required = set(self.terms_of(quoted))
-        languages = [Counter(self._split_by(stem, text)) for stem in self._stems]
-        counts = reduce(or_, languages)
-        terms, unknown, most, synonyms = [], set[str](), dict[str, float](), self.info.synonyms
-        completed = set[str]()
-        for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with quoted parts is too short for more
-            postings = self._postings(term, repeats)
-            choices = [] if postings is None else [postings]
-            if term in synonyms and term not in required:
-                others = self._synonyms(term, repeats, counts)
-                choices += others.values()
-                completed |= others.keys()
-            if choices:
-                terms.append(Term(choices))
-                most[term] = terms[-1].bound
-            else:
-                unknown.add(term)
-        if required:
-            holds = self._rows_with_words(quoted)
-            allowed = holds if allowed is None else allowed & holds
+        if quoted:
+            allowed = _both(allowed, self.rows_with_words(quoted))
         for words in without:
-            lacks = ~self._rows_with_words(words)
-            allowed = lacks if allowed is None else allowed & lacks
+            allowed = _both(allowed, ~self.rows_with_words(words))
+        query = self._read(text, set(self.terms_of(quoted)), prefix, correct)
+        for rewrite in self.rewritings:
+            rewrite(self, query)
+        is_truncated = len(query.counts) > MOST_TERMS
+        added, attainable = frozenset(query.added), self.attainable(query)
+        return Matches(query.terms, self._rows, allowed, is_truncated, query.corrected, added, attainable)
+
+    def _read(self, text: str, required: Set[str], is_unfinished: bool, is_corrected: bool) -> RewrittenQuery:
+        """Return a query with its own terms and their synonyms."""
+        languages = [Counter(self._split_by(stem, text)) for stem in self._stems]
+        query = RewrittenQuery(text, reduce(or_, languages), required, is_unfinished, is_corrected)
+        bounds: dict[str, float] = {}
+        # a text with quoted parts is too short for more terms
+        for term, repeats in islice(query.counts.items(), MOST_TERMS):
+            postings, others = self.postings(term, repeats), dict[str, Postings]()
+            if term in self.info.synonyms and term not in required:
+                others = self._synonyms(term, repeats, query.counts)
+            found = [*others.values()] if postings is None else [postings, *others.values()]
+            if found:
+                bounds[term] = query.add(found, others.keys(), frozenset())
+            else:
+                query.unknown.add(term)
+            if postings is not None and len(postings.rows) < RARE_ROWS:
+                query.rare.add(term)
+        if few := query.unknown | query.rare:
+            words = (word for _, words in find_codes(text) for word in words)
+            query.rare_words = [word for word in words if self.has_terms(word, few)]
         # a row has one language
-        attainable = max(sum(most.get(term, 0.0) for term in own) for own in languages)
-        for joined, parts in self._joined(text, counts):
-            terms.append(Term(list(joined.values())))
-            completed |= joined.keys()
-            unknown -= parts
-        for beginning in unfinished_words(text) if prefix else ():
-            whole_terms = {beginning}.union(*(self._split_by(stem, beginning)[:1] for stem in self._stems))
-            if completions := self._completions(beginning, whole_terms):
-                terms.append(Term(list(completions.values())))
-                attainable += terms[-1].bound if whole_terms.isdisjoint(most) else 0
-                completed |= completions.keys()
-                unknown -= whole_terms
-        undivided = (term for term in counts if term in unknown and term not in required)
-        for word in [*islice(undivided, MOST_DIVIDED)]:
-            if divided := self._divide(word, counts):
-                terms.append(Term([divided[1]]))
-                attainable += terms[-1].bound
-                completed |= divided[0]
-                unknown.remove(word)
-        corrected = {}
-        if correct and unknown - required:
-            from semsearch.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
+        query.attainable = max(sum(bounds.get(term, 0.0) for term in own) for own in languages)
+        return query
 
-            try:
-                misspelled = [*find_corrections(text, unknown - required, sum(map(len, terms)), self)]
-            except UnicodeDecodeError as error:
-                raise TensorsError(f"{self._path}: words: {error}, expected UTF-8; {DAMAGED}") from error
-            for word, repeats, corrected[word] in misspelled:
-                replacing, replacing_synonyms = self._replacing(corrected[word], repeats * CORRECTED_WEIGHT)
-                if not replacing:
-                    found = f"one of the words {', '.join(corrected[word])} that no text has"
-                    raise TensorsError(f"{self._path}: words: {found}, expected words of the texts; {DAMAGED}")
-                terms.append(Term(replacing))
-                completed |= replacing_synonyms
-                attainable += terms[-1].bound
-        attainable += self._missing(text, unknown, corrected) * UNKNOWN * _idf(self._count, 0)
-        if named := self._named(text, attainable):
-            terms.append(Term(named))
-        return Matches(
-            terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected, frozenset(completed), attainable
-        )
+    def attainable(self, query: RewrittenQuery) -> float:
+        """Return what a text with all words of a query could score: a word that no text has counts as if one had it."""
+        missing = sum(self.has_terms(word, query.unknown) for word in query.rare_words)
+        return query.attainable + missing * UNKNOWN * _idf(self._count, 0)
 
-    def _joined(self, text: str, counts: Collection[str]) -> Iterator[tuple[dict[str, Postings], Set[str]]]:
-        """Yield the postings of each word that two neighbours in a query make, and the terms of the two.
+    def misspelled(self, query: RewrittenQuery) -> list[tuple[str, int, Correction]]:
+        """Return each misspelled word of a query, how often it occurs, and the words of the texts that replace it.
 
-        counts are the terms of the query.
+        Raises TensorsError if the words of the texts are damaged.
         """
-        for left, right, whole in joined_neighbours(text, self._stop_words):
-            found = {term: self._postings(term, JOINED_WEIGHT) for term in self.terms_of(whole) if term not in counts}
-            known = {term: postings for term, postings in found.items() if postings is not None}
-            if known:
-                yield known, self.terms_of(left).keys() | self.terms_of(right).keys()
+        from semsearch.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
-    def _divide(self, word: str, counts: Collection[str]) -> tuple[Set[str], Postings] | None:
-        """Return the terms of two known words that make an unknown one, and the rows that have both; None without any.
+        try:
+            return [*find_corrections(query.text, query.unknown - query.required, sum(map(len, query.terms)), self)]
+        except UnicodeDecodeError as error:
+            raise TensorsError(f"{self._path}: words: {error}, expected UTF-8; {DAMAGED}") from error
 
-        "128gb" is divided between "128" and "gb", "wifi" between "wi" and "fi". Of several, the two words that the
-        most rows have are taken, unless the query, whose terms are `counts`, has them already.
-        """
-        if not word.isalnum() or not SHORTEST_DIVIDED <= len(word) <= LONGEST_KNOWN:
-            return None
-        best: tuple[Set[str], Postings] | None = None
-        for place in range(1, len(word)):
-            left, right = word[:place], word[place:]
-            if left in self._stop_words or right in self._stop_words:
-                continue
-            for stem in self._stems:
-                terms = {*self._split_by(stem, left), *self._split_by(stem, right)}
-                own = [self._postings(term, 1) for term in terms]
-                known = [postings for postings in own if postings is not None]
-                if len(known) < len(terms) or terms.issubset(counts):
-                    continue
-                rows = self._common_rows(terms)
-                if len(rows) > (0 if best is None else len(best[1].rows)):
-                    weight = max(postings.weight for postings in known)
-                    best = terms, Postings(rows, np.full(len(rows), LARGEST_IMPACT, np.uint8), weight)
-        return best
-
-    def _replacing(self, correction: Correction, weight: float) -> tuple[list[Postings], set[str]]:
+    def replacing(self, correction: Correction, weight: float) -> tuple[list[Postings], set[str]]:
         """Return the postings of the words that replace a misspelled one and of their synonyms, and these synonyms."""
         found, synonyms = [], set[str]()
         for term in [term for terms in correction.values() for term in terms]:
-            own = self._postings(term, weight)
+            own = self.postings(term, weight)
             if own is not None:
                 found.append(own)
             if term in self.info.synonyms:
                 others = self._synonyms(term, weight, ())
                 found += others.values()
                 synonyms |= others.keys()
+        if not found:
+            words = f"one of the words {', '.join(correction)} that no text has"
+            raise TensorsError(f"{self._path}: words: found {words}, expected words of the texts; {DAMAGED}")
         return found, synonyms
 
-    def _named(self, text: str, attainable: float) -> list[Postings]:
-        """Return the rows whose heading a text is or names, and the rows that have it as a name in their text."""
-        name, found = find_name(text), []
-        for mark, sought, factor in (
-            (IN_HEADING, find_heading(text) if name is None else name, NAME_IN_HEADING),
-            (IN_TEXT, name, NAME_IN_TEXT),
-        ):
-            if sought is None:
-                continue
-            rows = self.rows_of(mark + sought)
-            if len(rows):
-                impacts = np.full(len(rows), LARGEST_IMPACT, np.uint8)
-                found.append(Postings(rows, impacts, np.float32(factor * attainable / LARGEST_IMPACT)))
-        return found
-
-    def _rows_with_words(self, text: str) -> Mask:
+    def rows_with_words(self, text: str) -> Mask:
         """Return the rows that have all words of a text."""
         holds = np.zeros(self._rows, np.bool_)
         for stem in self._stems:
@@ -264,7 +199,7 @@ class Keywords:
                 holds[:] = True
                 continue
             try:
-                holds[self._common_rows(terms)] = True
+                holds[self.common_rows(terms)] = True
             except IndexError as error:
                 raise damaged_row(error) from error
         return holds
@@ -274,17 +209,17 @@ class Keywords:
 
         None weighs more than SYNONYM_WEIGHT of the term, or, if no text has that, of itself.
         """
-        own = self._postings(term, 1)
+        own = self.postings(term, 1)
         most = math.inf if own is None else float(own.weight)
         others = (other for other in self.info.synonyms[term] if other not in counts)
-        found = {other: self._postings(other, repeats * SYNONYM_WEIGHT, most) for other in others}
+        found = {other: self.postings(other, repeats * SYNONYM_WEIGHT, most) for other in others}
         return {other: postings for other, postings in found.items() if postings is not None}
 
-    def _completions(self, beginning: str, whole: Set[str]) -> dict[str, Postings]:
+    def completions(self, beginning: str, whole: Set[str], factor: float) -> dict[str, Postings]:
         """Return the postings of the most frequent terms that begin with a word, without `whole`, the word's own terms.
 
-        They count half as much as the word, or, if no text has it, as the most frequent completion. Rare ones are
-        never first. Codes complete codes only: most are rare, and their texts have the words in them too.
+        They count `factor` times as much as the word, or, if no text has it, as the most frequent completion. Rare ones
+        are never first. Codes complete codes only: most are rare, and their texts have the words in them too.
         """
         if len(beginning) < SHORTEST_BEGINNING:
             return {}
@@ -307,7 +242,7 @@ class Keywords:
             return {}
         most = max(float(self._postings_at(place).weight) for place in own or [first + int(uses.argmax())])
         places = [first + place for place in largest(uses, MOST_COMPLETIONS).tolist() if uses[place]]
-        return {terms.text(place): self._postings_at(place, COMPLETION, most) for place in places}
+        return {terms.text(place): self._postings_at(place, factor, most) for place in places}
 
     def has_word(self, word: str) -> bool:
         """Return whether a word of `words` is in a text that can be found, as far as the first texts with it show."""
@@ -316,36 +251,65 @@ class Keywords:
         rows = (row for term in self.terms_of(word) for row in self.rows_of(term)[:MOST_CHECKED].tolist())
         return any(word in (part for _, words in find_codes(self._view[1](row)) for part in words) for row in rows)
 
-    def _missing(self, text: str, unknown: set[str], corrected: Collection[str]) -> int:
-        """Return how many words of a text have only unknown terms and are not corrected."""
-        codes = find_codes(text) if unknown else ()
-        words = [word for _, parts in codes for word in parts if word not in corrected]
-        return sum(all(unknown.issuperset(self._split_by(stem, word)) for stem in self._stems) for word in words)
-
     def terms_of(self, text: str) -> Mapping[str, int]:
         """Return the terms of a text in each language of the corpus, and how often the text has each."""
         return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
 
+    def terms_by_language(self, *words: str) -> Iterator[list[str]]:
+        """Yield the terms of some words in each language of the corpus."""
+        return ([term for word in words for term in self._split_by(stem, word)] for stem in self._stems)
+
+    def has_terms(self, word: str, terms: set[str]) -> bool:
+        """Return whether a word has only terms that are among these."""
+        return all(terms.issuperset(self._split_by(stem, word)) for stem in self._stems)
+
+    def knows(self, word: str) -> bool:
+        """Return whether the index has all terms of a word in one language of the corpus."""
+        return any(all(self._number(term) is not None for term in own) for own in self.terms_by_language(word))
+
+    def stems_of(self, word: str) -> Iterator[str]:
+        """Yield the first term of a word in each language of the corpus."""
+        return (term for stem in self._stems for term in self._split_by(stem, word)[:1])
+
     def _split_by(self, stem: Stem | None, text: str) -> list[str]:
         return split_terms(text, stem, is_query=True)
 
-    def _common_rows(self, terms: Collection[str]) -> AnyArray:
+    def common_rows(self, terms: Collection[str]) -> AnyArray:
         """Return the rows that have all of these terms, ascending: (n,) uint32. There is at least one term."""
-        rows, *others = sorted((self.rows_of(term) for term in dict.fromkeys(terms)), key=len)
+        held = []
+        for term in dict.fromkeys(terms):
+            held.append(self.rows_of(term))
+            if not len(held[-1]):
+                return held[-1]
+        rows, *others = sorted(held, key=len)
         for more in others:
-            if not len(rows):
-                break
-            rows = rows[more.take(more.searchsorted(rows), mode="clip") == rows]
+            rows = rows[_is_in(more, rows)]
         return rows
+
+    def without(self, postings: Postings, text: str) -> Postings:
+        """Return postings without those of the rows that have all words of a text."""
+        lacks = np.ones(len(postings.rows), np.bool_)
+        for terms in self.terms_by_language(text):
+            has_all = np.ones(len(postings.rows), np.bool_)
+            for term in terms:
+                has_all &= _is_in(self.rows_of(term), postings.rows)
+            lacks &= ~has_all
+        return Postings(postings.rows[lacks], postings.impacts[lacks], postings.weight)
+
+    def weight_of(self, term: str) -> np.float32:
+        """Return the weight of a term, 0 if no text has it."""
+        postings = self.postings(term)
+        return np.float32(0) if postings is None else postings.weight
 
     def rows_of(self, term: str) -> AnyArray:
         """Return the rows that have a term, ascending: (n,) uint32."""
-        postings = self._postings(term, 1)
+        postings = self.postings(term)
         if postings is None:
             return np.empty(0, np.uint32)
         return postings.rows
 
-    def _postings(self, term: str, repeats: float, most: float = math.inf) -> Postings | None:
+    def postings(self, term: str, repeats: float = 1, most: float = math.inf) -> Postings | None:
+        """Return the postings of a term that is repeated, None if no text has it; its scale is at most `most`."""
         place = self._number(term)
         if place is None:
             return None
@@ -376,6 +340,18 @@ class Keywords:
             impacts /= share or 1.0
             scale *= share * _idf(self._count, len(rows))
         return Postings(rows, impacts, np.float32(min(scale, most) * factor))
+
+
+def _both(allowed: Mask | None, others: Mask) -> Mask:
+    return others if allowed is None else allowed & others
+
+
+def _is_in(rows: AnyArray, sought: AnyArray) -> Mask:
+    """Return which of the sought rows (n,) are among others; both ascend."""
+    if not len(rows):
+        return np.zeros(len(sought), np.bool_)
+    found: Mask = rows.take(rows.searchsorted(sought), mode="clip") == sought
+    return found
 
 
 def _among(allowed: Mask, rows: AnyArray) -> Mask:

@@ -92,7 +92,8 @@ WORDS = (
     '"cherry trees" river|paintd the kitchn|c++|ab-1234|Łodz|xyzzy|ไทย|of the|ΟΔΥΣΣΕΥΣ|told the same joke|first prize!|'
     "planed cherrry|İstanbul|हिन्दी|Πδυσσεύς|Łoddź in Zürixh|éailor|organise the joke|baker-y|xailor|sailorz bakers|"
     "emergensies|sil ver key|cherrytrees|goose-ferry|some one@example.com|same_joke|AB1234|CAFÉ()|3km|3 km|"
-    "path_to.file#x|oldsailor joke|to.file|e mail|Zürich.|key|--key|ﬁnance Ⅷ|sailorbaker"
+    "path_to.file#x|oldsailor joke|to.file|e mail|Zürich.|key|--key|ﬁnance Ⅷ|sailorbaker|"
+    "wifi|wi fi|a Wi-Fi key|raincoat|rain coat|4K|1234"
 )
 QUERIES = [
     *WORDS.split("|"),

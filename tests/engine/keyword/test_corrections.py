@@ -101,16 +101,6 @@ def test_a_word_that_the_tokenizer_knows_is_no_misspelling(make: Make, word: str
     assert corrected(make(texts, "english", ["house"]), word) == found
 
 
-SPELLINGS = [("organise", "organize"), ("colour", "color"), ("centres", "centers"), ("licence", "license")]
-OTHERS = [("wise", "wize"), ("four", "for"), ("device", "devise")]
-
-
-@pytest.mark.parametrize(("word", "other"), SPELLINGS + OTHERS)
-def test_only_another_spelling_replaces_a_word_that_the_tokenizer_knows(make: Make, word: str, other: str) -> None:
-    keywords = make([f"to {other}", "goose", f"{word}x {word}x", f"{word}x"], "english", [word])
-    assert corrected(keywords, word) == ({word: [other]} if (word, other) in SPELLINGS else {})
-
-
 def test_in_another_language_words_are_corrected_if_the_rest_of_the_query_finds_little(make: Make) -> None:
     keywords = make(["der Rasen", *["mit der Ente"] * 9], known_words=0.2)
     assert corrected(keywords, "Rasn") == {"rasn": ["rasen"]}

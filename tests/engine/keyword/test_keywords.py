@@ -85,6 +85,13 @@ def test_the_scores_are_those_of_the_formula_to_a_step_of_8_bit(file: Path) -> N
         assert [score > 0 for score in found] == [score > 0 for score in exact]
 
 
+def test_a_word_that_a_code_makes_does_not_count_towards_the_length_of_a_text(file: Path) -> None:
+    texts = ["a T-shirt by Wi-Fi", "shirt and a coat", "a red well-known shirt"]
+    found = make(file, texts).match("shirt").scores
+    terms = [split_terms(text) for text in texts]
+    np.testing.assert_allclose(found, exact_scores(terms, ["shirt"]), atol=steps(terms, ["shirt"]))
+
+
 def test_the_ten_best_are_bm25s_ten_best_but_for_rows_nearer_than_a_step(file: Path) -> None:
     texts = random_texts(1, 500)
     keywords = make(file, [" ".join(text) for text in texts])

@@ -60,20 +60,9 @@ export const quotedParts = (text) =>
 /** @type {(text: string) => boolean} */
 export const isAlphanumeric = (text) => /^[\p{L}\p{N}]+$/u.test(text);
 /** @type {(text: string) => boolean} */
-const isDecimal = (text) => /^\p{Nd}+$/u.test(text);
+export const isDecimal = (text) => /^\p{Nd}+$/u.test(text);
 /** @type {(name: string) => string} */
 const withoutCall = (name) => name.replace(/\(\)$/, "");
-
-/**
- * Return the word that two or three words of a code make without their hyphens or underscores, null for other codes.
- * @type {(code: string, words: string[]) => string | null}
- */
-function joinCode(code, words) {
-  const whole = words.join("");
-  const isJoined = (words.length === 2 || words.length === 3) && code.length === whole.length + words.length - 1;
-  if (!isJoined || code.replace(/[-_]/g, "") !== whole || isDecimal(whole)) return null;
-  return words.some((word) => RUN.test(word)) ? null : whole;
-}
 
 export class Analyzer {
   /**
@@ -92,15 +81,26 @@ export class Analyzer {
     return this.codes(text).flatMap(({ code, words }) => {
       const isCode = words.length !== 1 || words[0] !== code;
       const terms = words.flatMap((word) => this.termsOf(word, isQuery));
-      const whole = joinCode(code, words);
-      if (whole) terms.unshift(...this.spellings(whole, (term) => this.stem(term)));
       return isCode ? [...this.spellings(code, (term) => term), ...terms] : terms;
     });
   }
 
-  /** Return the terms of the word that the words of a code make without their hyphens. @param {string} text */
-  joinedTerms(text) {
-    return this.codes(text).flatMap(({ code, words }) => this.terms(joinCode(code, words) ?? ""));
+  /**
+   * Return the words of each code of two or three with hyphens or underscores, and the word that they make without.
+   * @param {string} text
+   */
+  joinedCodes(text) {
+    return this.codes(/[-_]/.test(text) ? text : "").flatMap(({ code, words: parts }) => {
+      const whole = parts.join("");
+      const isShort = parts.length === 2 || parts.length === 3;
+      const isJoined = isShort && code.split(/[-_]/).join(" ") === parts.join(" ") && !isDecimal(whole);
+      return isJoined && !parts.some((part) => RUN.test(part)) ? [{ parts, whole }] : [];
+    });
+  }
+
+  /** Return the words of a text, those of its codes one by one. @param {string} text */
+  words(text) {
+    return this.codes(text).flatMap(({ words }) => words);
   }
 
   /** Return a text in lower case, as Python's casefold makes it. @param {string} text */
@@ -120,7 +120,8 @@ export class Analyzer {
       const whole = (words[i] + right).replace(EDGES, "");
       const [left, last] = [words[i], right].map((word) => word.replace(EDGES, ""));
       const isWord = isAlphanumeric(whole) && !isDecimal(whole);
-      return isWord && !this.stopWords.has(left) && !this.stopWords.has(last) ? [{ left, right: last, whole }] : [];
+      const parts = [left, last];
+      return isWord && !parts.some((part) => this.stopWords.has(part)) ? [{ parts, whole }] : [];
     });
   }
 

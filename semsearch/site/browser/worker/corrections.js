@@ -10,14 +10,6 @@ const [SHORTEST, LONGEST] = [4, 60]; // letters
 const [TWO_ERRORS, MANY_TOKENS] = [8, 4]; // letters and tokens from which a word can have two errors
 const [MOST_NEAREST, MOST_CORRECTED] = [2, 16]; // words that replace a word, and words of a query
 const [LEAST_KNOWN, FEW_POSTINGS] = [0.5, 10];
-/** @type {[RegExp, string][]} British spellings and the American ones */
-const SPELLINGS = [
-  [/(?<=..[iy])s(?=(e|ed|er|ers|es|ing|ation|ations)$)/u, "z"],
-  [/(?<=..)our/gu, "or"],
-  [/(?<=[bt])re(?=s?$)/u, "er"],
-  [/(?<=en)c(?=es?$)/u, "s"],
-];
-
 /**
  * Return each word of a text whose terms are all unknown, how often it occurs, and the words that replace it if there
  * are any. found is how many postings the other terms have.
@@ -33,7 +25,8 @@ export function findCorrections(text, unknown, found, keywords, lexicon) {
     if (!isAlphabetic(code) || length < SHORTEST || length > LONGEST) continue;
     if (keywords.analyzer.terms(code).every((term) => unknown.has(term))) countOne(misspelled, code);
   }
-  const all = [...misspelled].slice(0, MOST_CORRECTED).map(([word, repeats]) => {
+  const wrong = [...misspelled].filter(([word]) => !isCorrect(word, keywords, lexicon)).slice(0, MOST_CORRECTED);
+  const all = wrong.map(([word, repeats]) => {
     return /** @type {[string, number, Correction]} */ ([word, repeats, correct(word, keywords, lexicon)]);
   });
   return all.filter(([, , correction]) => correction.size);
@@ -46,12 +39,9 @@ function correct(word, keywords, { words, tokenizer }) {
   const near = words.filter((each) => each.startsWith(letters[0]) || endOf(each) === last);
   const distances = near.map((each) => distance(letters, [...each]));
   const at = (/** @type {number} */ errors) => near.filter((each, i) => distances[i] === errors);
-  let candidates = at(1).filter((each) => american(each) === american(word));
-  if (!candidates.length && String(analyzer.terms(parts[0])) !== String(analyzer.terms(word))) {
-    candidates = at(1);
-    const canBeTwo = !candidates.length && letters.length >= TWO_ERRORS && parts.length >= MANY_TOKENS;
-    if (canBeTwo) candidates = at(2).filter((each) => each.startsWith(letters[0]));
-  }
+  let candidates = at(1);
+  const canBeTwo = !candidates.length && letters.length >= TWO_ERRORS && parts.length >= MANY_TOKENS;
+  if (canBeTwo) candidates = at(2).filter((each) => each.startsWith(letters[0]));
   const terms = candidates.map((each) => analyzer.terms(each));
   const byStem = new Map(candidates.map((each, i) => [terms[i].at(-1), { each, terms: terms[i] }]));
   let found = Array.from(byStem.values(), (one) => ({
@@ -63,8 +53,9 @@ function correct(word, keywords, { words, tokenizer }) {
   return new Map(found.slice(0, MOST_NEAREST).map(({ each, terms }) => [each, terms]));
 }
 
-/** @type {(word: string) => string} */
-const american = (word) => SPELLINGS.reduce((spelling, [pattern, other]) => spelling.replace(pattern, other), word);
+/** Return whether the tokenizer has a word, or what its ending is added to, as one token. @type {(word: string, keywords: Keywords, lexicon: Lexicon) => boolean} */
+const isCorrect = (word, { analyzer }, { tokenizer }) =>
+  String(analyzer.terms(tokenizer.split(word)[0])) === String(analyzer.terms(word));
 
 /** Return the last two bytes of a word in UTF-8. @type {(word: string) => string} */
 function endOf(word) {

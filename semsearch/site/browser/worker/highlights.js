@@ -35,8 +35,12 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
   /** @type {Map<string, string[]>} */
   const known = new Map();
   const termsOf = (/** @type {string} */ word) => {
-    const own = () => (HYPHENS.test(word) ? analyzer.joinedTerms(word) : analyzer.terms(word));
-    const terms = known.get(word) ?? own().filter((term) => wanted.has(term));
+    const own = () => (HYPHENS.test(word) ? analyzer.joinedCodes(word).map(({ whole }) => whole) : [word]);
+    const terms =
+      known.get(word) ??
+      own()
+        .flatMap((each) => analyzer.terms(each))
+        .filter((term) => wanted.has(term));
     known.set(word, terms);
     return terms;
   };

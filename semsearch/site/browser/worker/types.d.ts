@@ -15,6 +15,13 @@ export type Test = (value: Value) => boolean;
 export type Stem = (word: string) => string;
 /** The words that replace a misspelled word, each with its terms */
 export type Correction = Map<string, string[]>;
+/** The rows of a term and their impacts; a row's part of the score is its impact times the weight */
+export type Postings = { rows: Uint32Array | Int32Array; impacts: Uint8Array; weight: number };
+/** Adds to a query what it also finds */
+export type Rewriting = (
+  keywords: import("./keywords.js").Keywords,
+  query: import("./rewritings.js").RewrittenQuery,
+) => void | Promise<void>;
 /** The words of the corpus, the tokenizer, and the share of the words that it has as one token */
 export type Lexicon = { words: string[]; tokenizer: import("./wordpiece.js").WordPiece; known: number };
 export type Range = [start: number, end: number];
