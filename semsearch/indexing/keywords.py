@@ -30,8 +30,8 @@ from semsearch.engine.keyword.analyzer import (
     names_in,
     split_terms,
 )
-from semsearch.engine.keyword.keywords import K1, B
 from semsearch.engine.keyword.matches import LARGEST_IMPACT
+from semsearch.engine.keyword.terms import K1, B
 from semsearch.engine.tensors import AnyArray, Array
 from semsearch.engine.tokenizer import split_word
 from semsearch.indexing.corpus import Corpus

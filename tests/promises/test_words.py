@@ -183,6 +183,7 @@ def test_a_longer_word_counts_half(words: Search, mode: Any) -> None:
         (["young baker"], ""),  # not all words
         (["zebra"], ""),
         (["zebra", "calm"], "calm"),
+        (["?!", "calm"], "calm"),  # no word
     ],
     ids=str,
 )

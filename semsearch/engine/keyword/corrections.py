@@ -18,14 +18,13 @@ that the corpus does not have. `python -m bench modes` measures the constants.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from typing import Protocol
+from collections.abc import Iterator
 
 import numpy as np
 
-from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.keyword.analyzer import find_codes
 from semsearch.engine.keyword.matches import Correction
+from semsearch.engine.keyword.terms import Terms
 from semsearch.engine.tensors import AnyArray, Array
 
 SHORTEST = 4  # letters of a word that is corrected
@@ -44,32 +43,8 @@ POSTINGS_PER_WORD = 10  # rows that the other words of a query find, counted for
 Places = Array[np.intp]  # (n,)
 
 
-class Vocabulary(Protocol):
-    """What corrections need of the keywords of a corpus: `Keywords` has it."""
-
-    info: KeywordsInfo
-    split_word: Callable[[str], Sequence[str]]
-
-    @property
-    def words(self) -> AnyArray:
-        """The words as NearestWords takes them."""
-
-    @property
-    def word_ends(self) -> Places:
-        """Where the line feed behind each word is."""
-
-    def terms_of(self, text: str) -> Mapping[str, int]:
-        """Return the terms of a text, and how often each occurs."""
-
-    def has_word(self, word: str) -> bool:
-        """Return whether the corpus has a word."""
-
-    def rows_of(self, term: str) -> Sized:
-        """Return the rows with a term."""
-
-
 def find_corrections(
-    text: str, unknown: set[str], found: int, keywords: Vocabulary
+    text: str, unknown: set[str], found: int, keywords: Terms
 ) -> Iterator[tuple[str, int, Correction]]:
     """Yield each misspelled word of a text, how often it occurs, and the words of the corpus that replace it.
 
@@ -91,13 +66,13 @@ def find_corrections(
             yield word, words[word], correction
 
 
-def _is_correct(word: str, keywords: Vocabulary) -> bool:
+def _is_correct(word: str, keywords: Terms) -> bool:
     """Return whether the tokenizer has a word, or what its ending is added to, as one token."""
     first = keywords.split_word(word)[0]
     return list(keywords.terms_of(first)) == list(keywords.terms_of(word))
 
 
-def _correct(word: str, nearest: "NearestWords", keywords: Vocabulary) -> Correction:
+def _correct(word: str, nearest: "NearestWords", keywords: Terms) -> Correction:
     terms_of = keywords.terms_of
     candidates, two = ([near for near in each if keywords.has_word(near)] for each in nearest.find(word))
     if not candidates and len(word) >= TWO_ERRORS and len(keywords.split_word(word)) >= MANY_TOKENS:

@@ -7,14 +7,16 @@ about this project's documentation, an invented shop, and names. SciFact and CIS
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING
+from operator import or_
 
 import numpy as np
 
 from semsearch.engine.keyword.analyzer import (
     IN_HEADING,
     IN_TEXT,
+    find_codes,
     find_heading,
     find_name,
     joined_codes,
@@ -22,10 +24,11 @@ from semsearch.engine.keyword.analyzer import (
     unfinished_words,
 )
 from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Postings, Term
+from semsearch.engine.keyword.terms import Terms
+from semsearch.engine.tensors import DAMAGED, TensorsError
 
-if TYPE_CHECKING:
-    from semsearch.engine.keyword.keywords import Keywords
-
+MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
+RARE_ROWS = 4  # a word that fewer texts have is divided too
 COMPLETION = 0.5  # weight of a term that completes a word
 JOINED_WEIGHT = 0.7  # weight of the word that two words of the query make: of 0.2 to 1, best on SciFact and CISI
 HYPHENATED_WEIGHT = 1.0  # weight of the word that a code makes without its hyphens: they are seldom two words
@@ -61,10 +64,43 @@ class RewrittenQuery:
         return self.terms[-1].bound
 
 
-Rewriting = Callable[["Keywords", RewrittenQuery], None]
+Rewriting = Callable[[Terms, RewrittenQuery], None]
 
 
-def join(keywords: "Keywords", query: RewrittenQuery) -> None:
+def read_query(
+    keywords: Terms, text: str, *, required: Set[str], is_unfinished: bool, is_corrected: bool
+) -> RewrittenQuery:
+    """Return a query with its own terms and their synonyms."""
+    languages = keywords.counts_by_language(text)
+    query = RewrittenQuery(text, reduce(or_, languages), required, is_unfinished, is_corrected)
+    bounds: dict[str, float] = {}
+    # a text with quoted parts is too short for more terms
+    for term, repeats in islice(query.counts.items(), MOST_TERMS):
+        postings, others = keywords.postings(term, repeats), dict[str, Postings]()
+        if term in keywords.info.synonyms and term not in required:
+            others = keywords.synonyms_of(term, repeats, query.counts)
+        found = [*others.values()] if postings is None else [postings, *others.values()]
+        if found:
+            bounds[term] = query.add(found, others.keys(), frozenset())
+        else:
+            query.unknown.add(term)
+        if postings is not None and len(postings.rows) < RARE_ROWS:
+            query.rare.add(term)
+    if few := query.unknown | query.rare:
+        words = (word for _, words in find_codes(text) for word in words)
+        query.rare_words = [word for word in words if keywords.has_terms(word, few)]
+    # a row has one language
+    query.attainable = max(sum(bounds.get(term, 0.0) for term in own) for own in languages)
+    return query
+
+
+def attainable_score(keywords: Terms, query: RewrittenQuery) -> float:
+    """Return what a text with all words of a query could score: a word that no text has counts as if one had it."""
+    missing = sum(keywords.has_terms(word, query.unknown) for word in query.rare_words)
+    return query.attainable + missing * keywords.weight_of_unknown
+
+
+def join(keywords: Terms, query: RewrittenQuery) -> None:
     """Add "wifi" for "wi fi" and "Wi-Fi", to find texts that lack one of the two words.
 
     Worth 0.078 and 0.051 in the shop, 0.028 and 0.021 in the documentation.
@@ -81,7 +117,7 @@ def join(keywords: "Keywords", query: RewrittenQuery) -> None:
             query.add(found.values(), found.keys(), keywords.terms_of(apart).keys())
 
 
-def complete(keywords: "Keywords", query: RewrittenQuery) -> None:
+def complete(keywords: Terms, query: RewrittenQuery) -> None:
     """Add the words that the last word of a query begins, if that can be unfinished.
 
     Worth 0.042 and 0.038 in the shop, where 6 of 99 questions are unfinished.
@@ -94,7 +130,7 @@ def complete(keywords: "Keywords", query: RewrittenQuery) -> None:
             query.attainable += 0 if is_known else bound
 
 
-def divide(keywords: "Keywords", query: RewrittenQuery) -> None:
+def divide(keywords: Terms, query: RewrittenQuery) -> None:
     """Add the texts with "128" and "GB" for "128gb", or "rain" and "coat" for "raincoat", if few have the word.
 
     Worth 0.075 and 0.031 in the shop, 0.018 and 0.017 in the documentation. SciFact loses 0.002 by words.
@@ -124,7 +160,7 @@ def can_be_divided(word: str) -> bool:
     return shortest <= len(word) <= LONGEST_DIVIDED and word.isalnum() and not word.isdecimal()
 
 
-def most_frequent_parts(keywords: "Keywords", word: str, counts: Mapping[str, int]) -> Sequence[str]:
+def most_frequent_parts(keywords: Terms, word: str, counts: Mapping[str, int]) -> Sequence[str]:
     """Return the terms of the two words that make a word and that the most texts have; none if no text has two such.
 
     A stop word is no part, and a query that has both parts needs no division.
@@ -141,20 +177,34 @@ def most_frequent_parts(keywords: "Keywords", word: str, counts: Mapping[str, in
     return best
 
 
-def correct(keywords: "Keywords", query: RewrittenQuery) -> None:
+def correct(keywords: Terms, query: RewrittenQuery) -> None:
     """Replace misspelled words by those of the texts that are most like them, and by the synonyms of these.
 
     Worth 0.037 and 0.031 in the documentation, 0.029 and 0.020 in the shop.
     """
     if not query.is_corrected or not query.unknown - query.required:
         return
-    for word, repeats, correction in keywords.misspelled(query):
+    for word, repeats, correction in misspelled_words(keywords, query):
         postings, synonyms = keywords.replacing(correction, repeats * CORRECTED_WEIGHT)
         query.corrected[word] = correction
         query.attainable += query.add(postings, synonyms, keywords.terms_of(word).keys())
 
 
-def find_named(keywords: "Keywords", query: RewrittenQuery) -> None:
+def misspelled_words(keywords: Terms, query: RewrittenQuery) -> list[tuple[str, int, Correction]]:
+    """Return each misspelled word of a query, how often it occurs, and the words of the texts that replace it.
+
+    Raises TensorsError if the words of the texts are damaged.
+    """
+    from semsearch.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
+
+    unknown, known = query.unknown - query.required, sum(map(len, query.terms))
+    try:
+        return [*find_corrections(query.text, unknown, known, keywords)]
+    except UnicodeDecodeError as error:
+        raise TensorsError(f"{keywords.path}: words: {error}, expected UTF-8; {DAMAGED}") from error
+
+
+def find_named(keywords: Terms, query: RewrittenQuery) -> None:
     """Add the texts whose heading the query is or names, and those that have it as a name in their text.
 
     Worth 0.158 and 0.136 for names, nothing for other questions.
@@ -165,7 +215,7 @@ def find_named(keywords: "Keywords", query: RewrittenQuery) -> None:
     for mark, sought, factor in ((IN_HEADING, heading, NAME_IN_HEADING), (IN_TEXT, name, NAME_IN_TEXT)):
         rows = keywords.rows_of(f"{mark}{sought}")
         if sought is not None and len(rows):
-            weight = np.float32(factor * keywords.attainable(query) / LARGEST_IMPACT)
+            weight = np.float32(factor * attainable_score(keywords, query) / LARGEST_IMPACT)
             found.append(Postings(rows, np.full(len(rows), LARGEST_IMPACT, np.uint8), weight))
     if found:
         query.add(found, frozenset(), frozenset())

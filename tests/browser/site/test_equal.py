@@ -144,7 +144,7 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
             request |= {"text": text} | ({"mode": mode} if mode else {})
             request["correct"] = number % 11 > 0
             if number % 4 in (1, 2) and number % 3 == 0:
-                request["without"] = generator.choice([["snow"], ["old baker", "sailors"], ["東京"], ["xyzzy"]])
+                request["without"] = generator.choice([["snow"], ["old baker", "sailors"], ["東京"], ["xyzzy"], ["?!"]])
             if number % 5 < 2:  # as while it is typed
                 request |= {"text": text[: generator.randint(1, len(text))], "prefix": True}
         if what in (1, 4, 7):

@@ -17,7 +17,9 @@ from safetensors.numpy import load_file, save_file
 
 from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.keyword.analyzer import LONGEST_QUERY, split_terms
-from semsearch.engine.keyword.keywords import MOST_COMPLETIONS, MOST_TERMS, SYNONYM_WEIGHT, Keywords
+from semsearch.engine.keyword.keywords import Keywords
+from semsearch.engine.keyword.rewritings import MOST_TERMS
+from semsearch.engine.keyword.terms import MOST_COMPLETIONS, SYNONYM_WEIGHT
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
 from tests.bundle_files import write_keywords
 

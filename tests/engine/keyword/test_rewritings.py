@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsearch.engine.keyword.keywords import RARE_ROWS, Keywords
+from semsearch.engine.keyword.keywords import Keywords
+from semsearch.engine.keyword.rewritings import RARE_ROWS
 from semsearch.indexing.keywords import KeywordOptions
 from tests.bundle_files import write_keywords
 

@@ -75,8 +75,9 @@ export class Keywords {
   async match(text, allowed, isPrefix, openLexicon, without = []) {
     const required = quotedParts(text).flatMap((part) => this.analyzer.terms(part));
     if (required.length) allowed = both(this.rowsWith(required), allowed);
-    for (const words of without) {
-      const holds = this.rowsWith(this.analyzer.terms(words));
+    const excluded = without.map((words) => this.analyzer.terms(words)).filter((terms) => terms.length);
+    for (const terms of excluded) {
+      const holds = this.rowsWith(terms);
       const lacks = maskOf(this.rows, (row) => !holds[row]);
       allowed = both(lacks, allowed);
     }
