@@ -51,11 +51,11 @@ def nearest(*, rows: int = SIZES[-1], work: Path = WORK, data: Path = DATA) -> N
     if not bundle.exists():
         raise Missing(f"{bundle}: there is no such bundle; run `python -m bench scale` first")
     manifest = check_bundle(bundle)
-    if manifest.index is None or manifest.index.stages is None:
+    if manifest.corpus_or_none is None or manifest.corpus_or_none.stages is None:
         raise Missing(f"{bundle}: has no stages, so every search is exact; choose more rows")
     claims = list(read_scifact(data).queries.values())
     queries = np.concatenate(list(make_queries(bundle, claims)[1].values()))
-    index = Index.open(bundle / INDEX, manifest.index.stages)
+    index = Index.open(bundle / INDEX, manifest.corpus_or_none.stages)
     exact = search_exactly(queries, *index.codes_of(np.arange(len(index))))
     own = Index.open(bundle / INDEX, choose_stages(bundle / INDEX, {"queries": exact}, Recall(RECALL, 0)))
     searches: dict[str, Find] = {OURS: lambda query: own.best(query, TOP_K)[0]}

@@ -140,7 +140,7 @@ def search_in_turn(bundle: Path, claims: Sequence[str]) -> dict[str, dict[str, f
     command: list[str | Path] = [sys.executable, "-m", "bench.scale", bundle, queries]
     done = subprocess.run(command, cwd=PROJECT, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, check=True)
     seen: dict[str, dict[str, float]] = json.loads(done.stdout)
-    described = check_bundle(bundle).index
+    described = check_bundle(bundle).corpus_or_none
     assert described is not None  # check_bundle checked it
     index = Index.open(bundle / INDEX, described.stages)
     for kind, each in embeddings.items():

@@ -130,8 +130,8 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., App]:
         executor: Executor | None = None,
     ) -> App:
         manifest = check_bundle(bundle)
-        assert manifest.index is not None
-        index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
+        assert manifest.corpus_or_none is not None
+        index, passages = Index.open(bundle / INDEX, manifest.corpus_or_none.stages), Passages(bundle / PASSAGES)
         logger = logging.getLogger("tests")
         if cold_start is None:
             cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
@@ -225,7 +225,7 @@ def add_floor(bundle: Path, scores: Mapping[str, float | None]) -> Path:
     """State floors in the manifest of a bundle of `write_bundle`, and return its folder."""
     manifest = check_bundle(bundle)
     floor = {mode: FloorInfo(score, kept=1.0) for mode, score in scores.items()}
-    write_manifest(bundle, replace(manifest, index=replace(manifest.corpus, floor=floor)))
+    write_manifest(bundle, replace(manifest, corpus_or_none=replace(manifest.corpus, floor=floor)))
     return bundle
 
 

@@ -151,11 +151,11 @@ class FloorInfo:
     kept: float  # share of the questions made from the texts, 0 to 1, whose best hit reaches the score
 
 
-JSON_NAMES = {"source": "corpus"}  # fields of IndexInfo that the JSON calls something else
+JSON_NAMES = {"source": "corpus"}  # fields of CorpusInfo that the JSON calls something else
 
 
 @dataclass(frozen=True, slots=True)
-class IndexInfo:
+class CorpusInfo:
     """The embedded corpus: its size, its layout and the model that embedded it."""
 
     rows: int
@@ -181,10 +181,10 @@ class IndexInfo:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """manifest.json. `index` is None in a bundle that holds a model and no corpus yet."""
+    """manifest.json. `corpus_or_none`, "index" in the JSON, is None in a bundle that holds only a model so far."""
 
     model: ModelInfo
-    index: IndexInfo | None
+    corpus_or_none: CorpusInfo | None
     files: dict[str, FileInfo]
     format_version: int = FORMAT_VERSION
     rerank: RerankInfo | None = None
@@ -196,19 +196,19 @@ class Manifest:
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of manifest.json."""
-        content = asdict(self)
-        if self.index is not None:
+        content = {"index" if name == "corpus_or_none" else name: value for name, value in asdict(self).items()}
+        if self.corpus_or_none is not None:
             content["index"] = {JSON_NAMES.get(name, name): value for name, value in content["index"].items()}
         return content
 
     @property
-    def corpus(self) -> IndexInfo:
-        """Return `index`. Raises BundleError if the bundle holds no corpus yet; `check_bundle` has checked that."""
-        if self.index is None:
+    def corpus(self) -> CorpusInfo:
+        """The corpus. Raises BundleError if the bundle holds none yet, which `check_bundle` has checked."""
+        if self.corpus_or_none is None:
             raise BundleError(
                 "the bundle holds a model and no texts; add texts with `semsearch index PATH --out BUNDLE`"
             )
-        return self.index
+        return self.corpus_or_none
 
     def has_model_of(self, other: "Manifest") -> bool:
         """Return whether both embed with the same files in the same way, so that one can take the other's place."""
@@ -236,10 +236,10 @@ def read_manifest(bundle: Path) -> Manifest:
     return parse_manifest(content, str(path))
 
 
-def find_corpus(bundle: Path) -> IndexInfo | None:
+def find_corpus(bundle: Path) -> CorpusInfo | None:
     """Return what a folder's manifest says of its texts, None if it holds none or the folder is no bundle."""
     try:
-        return read_manifest(bundle).index
+        return read_manifest(bundle).corpus_or_none
     except BundleError:
         return None
 
@@ -262,7 +262,7 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
     try:
         return Manifest(
             model=ModelInfo(**found["model"]),
-            index=_read_index(found["index"], where),
+            corpus_or_none=_read_corpus(found["index"], where),
             files={name: FileInfo(**entry) for name, entry in found["files"].items()},
             rerank=_read_info(RerankInfo, found.get("rerank")),
             queries=_read_info(QueriesInfo, found.get("queries")),
@@ -277,7 +277,7 @@ def _read_info(kind: Callable[..., Info], fields: dict[str, Any] | None) -> Info
     return kind(**fields)
 
 
-def _read_index(fields: dict[str, Any] | None, where: str) -> IndexInfo | None:
+def _read_corpus(fields: dict[str, Any] | None, where: str) -> CorpusInfo | None:
     if fields is None:
         return None
     vectors = fields.get("vectors") or {}
@@ -290,7 +290,7 @@ def _read_index(fields: dict[str, Any] | None, where: str) -> IndexInfo | None:
     values["floor"] = {mode: FloorInfo(**measured) for mode, measured in fields.get("floor", {}).items()}
     for name, stored in JSON_NAMES.items():
         values[name] = values.pop(stored)
-    return IndexInfo(**values)
+    return CorpusInfo(**values)
 
 
 def check_bundle(bundle: Path) -> Manifest:
@@ -300,9 +300,9 @@ def check_bundle(bundle: Path) -> Manifest:
     by a model or a tokenizer that differs from the bundle's.
     """
     manifest, remedy = read_manifest(bundle), f"run `semsearch index PATH --out {bundle}`"
-    if manifest.index is None:
+    if manifest.corpus_or_none is None:
         raise BundleError(f"{bundle}: holds a model and no texts; {remedy}")
-    keywords, vectors = manifest.index.keywords, manifest.index.vectors
+    keywords, vectors = manifest.corpus.keywords, manifest.corpus.vectors
     if keywords is not None and keywords.fusion != CONVEX:
         raise BundleError(f"{bundle / MANIFEST}: fusion is {keywords.fusion}, this code reads {CONVEX}; {remedy}")
     has_texts = vectors is None
@@ -314,12 +314,15 @@ def check_bundle(bundle: Path) -> Manifest:
         RERANK_TOKENIZER: RERANK_TOKENIZER in manifest.files,
         INDEX: has_texts,
         PASSAGES: has_texts,
-        COLUMNS: has_texts and bool(manifest.index.columns),
+        COLUMNS: has_texts and bool(manifest.corpus.columns),
         KEYWORDS: has_texts and keywords is not None,
     }
     for name in (name for name, is_needed in needed.items() if is_needed):
         check_size(bundle, name, manifest)
-    for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
+    for name, embedded_by in (
+        (MODEL, manifest.corpus.model_sha256),
+        (TOKENIZER, manifest.corpus.tokenizer_sha256),
+    ):
         if manifest.files[name].sha256 != embedded_by:
             raise BundleError(
                 f"{bundle / INDEX}: was embedded by {name} {embedded_by[:12]}, the bundle holds "

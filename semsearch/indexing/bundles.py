@@ -13,7 +13,7 @@ def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None
     if rerank is not None:
         names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
     files = {name: describe_file(folder / name) for name in names}
-    manifest = Manifest(model=model, index=None, files=files, rerank=rerank)
+    manifest = Manifest(model=model, corpus_or_none=None, files=files, rerank=rerank)
     write_manifest(folder, manifest)
     return manifest
 

@@ -106,7 +106,7 @@ def older_rows(
     If the older bundle is the one in `out`, it can be damaged or have another model.
     Raises BundleError or TensorsError if it is another one that cannot be used.
     """
-    if older is None or read_manifest(older).index is None:
+    if older is None or read_manifest(older).corpus_or_none is None:
         return None, None
     if older == out and name_model(read_manifest(out)) != name_model(models.manifest):
         return None, None

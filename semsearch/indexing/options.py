@@ -142,7 +142,7 @@ def _recalled(stated: Arguments, options: Mapping[str, Option]) -> dict[str, Any
     if stated["update"] is None:
         return {}
     try:
-        index = read_manifest(Path(stated["update"])).index
+        index = read_manifest(Path(stated["update"])).corpus_or_none
     except BundleError as error:
         error.add_note("without this folder, the texts are indexed anew; state all options then")
         raise

@@ -66,7 +66,7 @@ def verify(
     own = Embedder.open(bundle, manifest.model)
     if manifest.rerank is not None:
         Reranker.open(bundle, manifest)
-    info = manifest.index
+    info = manifest.corpus_or_none
     if info is None or info.vectors is not None:
         return
     check_bundle(bundle)

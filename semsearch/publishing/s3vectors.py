@@ -258,7 +258,7 @@ def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo
     with replacing(out) as fresh:
         for name in files:
             shutil.copyfile(bundle / name, fresh / name)
-        write_manifest(fresh, replace(manifest, index=index, files=files, rerank=None))
+        write_manifest(fresh, replace(manifest, corpus_or_none=index, files=files, rerank=None))
 
 
 def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:

@@ -28,8 +28,8 @@ from semsearch.engine.bundle import (
     MANIFEST,
     PASSAGES,
     BundleError,
+    CorpusInfo,
     FileInfo,
-    IndexInfo,
     Manifest,
     check_bundle,
     check_file,
@@ -416,11 +416,11 @@ def first_ids(ids: Sequence[str]) -> str:
     return shown
 
 
-def _read_corpus(bucket: Bucket, version: str) -> IndexInfo | None:
+def _read_corpus(bucket: Bucket, version: str) -> CorpusInfo | None:
     found = bucket.read(_key(version, MANIFEST))
     if found is None:
         raise PublishError(f"{bucket.url}/{_key(version, MANIFEST)}: is missing; publish its bundle again")
-    return parse_manifest(found[0], f"{bucket.url}/{_key(version, MANIFEST)}").index
+    return parse_manifest(found[0], f"{bucket.url}/{_key(version, MANIFEST)}").corpus_or_none
 
 
 def _read_ids(bucket: Bucket, version: str) -> tuple[Array[np.uint8], Array[np.uint64]]:

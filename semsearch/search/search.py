@@ -10,7 +10,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from semsearch.engine.bundle import BY_MODEL, BY_TABLE, EmbeddedBy, IndexInfo, KeywordsInfo
+from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CorpusInfo, EmbeddedBy, KeywordsInfo
 from semsearch.engine.hits import Mask
 from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.quantization import Embeddings
@@ -261,7 +261,7 @@ async def embed_text(text: str, query: Query, bundle: AnyBundle, executor: Execu
     return Embedded(embedding, tokens.is_truncated, by)
 
 
-def floor_of(query: Query, mode: str, corpus: IndexInfo) -> float:
+def floor_of(query: Query, mode: str, corpus: CorpusInfo) -> float:
     """Return the floor of a mode. Raises SearchError if the index has none for this query."""
     if query.fusion_weight is not None:
         found = f"{FLOOR!r} with fusion_weight, which changes the scores"

@@ -8,7 +8,7 @@ from tempfile import NamedTemporaryFile
 
 import numpy as np
 
-from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, IndexInfo
+from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, CorpusInfo
 from semsearch.engine.metadata.columns import PARTS, SECTIONS
 from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
@@ -64,7 +64,7 @@ def _is_offset(name: str, tensor: AnyArray) -> bool:
 SHARD = 1 << 18  # bytes of passages from which on a shard ends, before it is gzipped
 
 
-def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
+def add_corpus(files: DataFiles, bundle: Path, index: CorpusInfo) -> list[int]:
     """Write the data files of the corpus, and return the first row of each shard of passages."""
     tensors = map_tensors(bundle / INDEX)
     files.add_tensors("index", {name: tensor for name, tensor in tensors.items() if name != "bits"})

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from semsearch.engine.bundle import COLUMNS, PASSAGES, QUERY_TABLE, BundleError, IndexInfo, Manifest, check_bundle
+from semsearch.engine.bundle import COLUMNS, PASSAGES, QUERY_TABLE, BundleError, CorpusInfo, Manifest, check_bundle
 from semsearch.engine.embedder import VECTORS, Embedder, QueryTable
 from semsearch.engine.keyword.analyzer import stop_words_of
 from semsearch.engine.loading import load_bundle
@@ -98,7 +98,7 @@ def write_site(
         stems: dict[str, str] = {}
         if stemming is not None:
             stems = _different_stems(bundle, vocabulary, modules)
-        shown = replace(manifest, index=index).as_json()
+        shown = replace(manifest, corpus_or_none=index).as_json()
         described: dict[str, object] = {
             "info": {name: shown[name] for name in ("model", "index")} | {"scopes": _scopes(bundle, index)},
             "columns": list(index.columns),  # a list, because JavaScript sorts keys of an object that are whole numbers
@@ -119,7 +119,7 @@ def write_site(
     return {name: files.bytes_of(name) for name in files.listed}
 
 
-def _scopes(bundle: Path, index: IndexInfo) -> dict[str, list[str]]:
+def _scopes(bundle: Path, index: CorpusInfo) -> dict[str, list[str]]:
     """Return the values of the columns by which the box searches only the version and the language of its page."""
     columns = Columns(bundle / COLUMNS, index.columns, index.rows)
     found = {}
@@ -181,7 +181,7 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
             raise BundleError(f"{out}: holds {names[0]}, expected a new folder or an older site; name another --out")
 
 
-def _stemming(index: IndexInfo) -> str | None:
+def _stemming(index: CorpusInfo) -> str | None:
     if index.keywords is None:
         return None
     return index.keywords.stemming

@@ -138,7 +138,7 @@ def test_a_bundle_of_1_0_0_in_s3_vectors_opens_unless_it_kept_its_texts(bundle_c
 
 def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle_copy: Path) -> None:
     rewrite(bundle_copy, lambda found: found.update(index=None))
-    assert read_manifest(bundle_copy).index is None
+    assert read_manifest(bundle_copy).corpus_or_none is None
     expected = f"holds a model and no texts; run `semsearch index PATH --out {bundle_copy}`"
     assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"
 

@@ -84,7 +84,7 @@ def recorded(bundle_copy: Path) -> Callable[..., Path]:
     def record(**options: Any) -> Path:
         content = content_options(index, stated("f", "none", **options))
         manifest = read_manifest(bundle_copy)
-        described = replace(manifest, index=replace(manifest.corpus, options=content)).to_json()
+        described = replace(manifest, corpus_or_none=replace(manifest.corpus, options=content)).to_json()
         (bundle_copy / MANIFEST).write_text(described)
         return bundle_copy
 

@@ -92,7 +92,7 @@ def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
     out, done = model_alone
     assert done.code == 0
     assert names(out) == sorted([MANIFEST, MODEL, TOKENIZER])
-    assert read_manifest(out).index is None
+    assert read_manifest(out).corpus_or_none is None
     assert f"Next: {suggested('index', 'PATH', '--out', out)}\n" in done.out
     both = Path(shutil.copytree(out, tmp_path / "bundle"))
     export_texts(stories, both, *STORY_COLUMNS)

@@ -198,7 +198,7 @@ def test_the_place_of_a_corpus_is_its_address_or_its_path_from_the_root(
 
 def test_rows_in_memory_are_never_the_place_that_an_index_of_older_code_was_made_from(bundle_copy: Path) -> None:
     manifest = read_manifest(bundle_copy)
-    write_manifest(bundle_copy, replace(manifest, index=replace(manifest.corpus, source="rows")))
+    write_manifest(bundle_copy, replace(manifest, corpus_or_none=replace(manifest.corpus, source="rows")))
     assert not (bundle_copy / "source.txt").exists()
     with pytest.raises(BundleError, match="200 are not among the new ones"):
         index(["a goose"], out=bundle_copy)

@@ -44,7 +44,7 @@ def describe_again(bundle: Path) -> None:
     manifest = read_manifest(bundle)
     files = {name: describe_file(bundle / name) for name in manifest.files}
     index = replace(manifest.corpus, model_sha256=files[MODEL].sha256, tokenizer_sha256=files[TOKENIZER].sha256)
-    (bundle / MANIFEST).write_text(replace(manifest, files=files, index=index).to_json())
+    (bundle / MANIFEST).write_text(replace(manifest, files=files, corpus_or_none=index).to_json())
 
 
 def change_tensors(path: Path, change: Callable[[Tensors], object]) -> None:

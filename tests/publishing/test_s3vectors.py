@@ -186,4 +186,4 @@ def test_a_bundle_of_a_service_is_neither_published_nor_updated(published: Path,
     from semsearch.indexing.vectors.embed import open_older_rows
 
     with pytest.raises(BundleError, match="its texts are in S3 Vectors"):
-        open_older_rows(published, dataclasses.replace(read_manifest(published), index=None))
+        open_older_rows(published, dataclasses.replace(read_manifest(published), corpus_or_none=None))

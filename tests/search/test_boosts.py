@@ -129,7 +129,10 @@ def test_a_list_has_the_largest_boosts_first_and_a_sort_comes_before_them(catalo
 def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: LoadedBundle) -> None:
     boost = {"sold": {"log": True, "weight": 0.05}}
     index = replace(catalogue.manifest.corpus, boost=boost)
-    default, query = replace(catalogue, manifest=replace(catalogue.manifest, index=index)), Query("wooden door", 30)
+    default, query = (
+        replace(catalogue, manifest=replace(catalogue.manifest, corpus_or_none=index)),
+        Query("wooden door", 30),
+    )
     # they compare the manifest when opened
     vars(default).update(columns=catalogue.columns, keywords=catalogue.keywords)
     assert find(default, query).results == find(catalogue, replace(query, boost=boost)).results

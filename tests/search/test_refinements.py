@@ -273,7 +273,7 @@ def test_an_unknown_id_is_an_error_of_its_own() -> None:
 
 def test_a_mode_that_the_bundle_cannot_use_is_refused_where_it_has_no_effect(bundle: Path, embedder: Embedder) -> None:
     loaded = load(bundle, embedder)
-    manifest = replace(loaded.manifest, index=replace(loaded.manifest.corpus, keywords=None))
+    manifest = replace(loaded.manifest, corpus_or_none=replace(loaded.manifest.corpus, keywords=None))
     with pytest.raises(SearchError, match="mode: found 'keyword', but this bundle has no keywords"):
         find(replace(loaded, manifest=manifest), Query(filter={}, mode="keyword"))
 

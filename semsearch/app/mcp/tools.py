@@ -20,7 +20,7 @@ from semsearch.app.routes.fields import refuse_query, refuse_texts
 from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
-from semsearch.engine.bundle import IndexInfo
+from semsearch.engine.bundle import CorpusInfo
 from semsearch.engine.errors import BackendError
 from semsearch.engine.loading import AnyBundle, LoadedBundle, require_texts
 from semsearch.engine.metadata.columns import STRING_TYPES
@@ -184,7 +184,7 @@ class Tools:
         return {"total": len(paths), "documents": documents}
 
 
-def tool_name(info: IndexInfo) -> str:
+def tool_name(info: CorpusInfo) -> str:
     """Return the name of the corpus's own tool, such as `search_python_documentation`."""
     title = info.title or SUFFIX.sub("", info.source)
     letters = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
@@ -192,7 +192,7 @@ def tool_name(info: IndexInfo) -> str:
     return f"search_{name or 'texts'}"
 
 
-def floor_score(info: IndexInfo) -> float | None:
+def floor_score(info: CorpusInfo) -> float | None:
     """Return the floor of the default mode, None if the index has none."""
     mode = "semantic" if info.keywords is None else "hybrid"
     measured = info.floor.get(mode)

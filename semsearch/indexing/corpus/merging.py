@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, IndexInfo, find_corpus, read_manifest
+from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, CorpusInfo, find_corpus, read_manifest
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus.corpus import Corpus, PassageRow, PassageRows
 from semsearch.indexing.corpus.passages import stored_columns, stored_rows
@@ -30,7 +30,7 @@ def resolve_place(data: object) -> str:
     return str(Path(address).resolve())
 
 
-def is_same_place(out: Path, info: IndexInfo, place: str, name: str) -> bool:
+def is_same_place(out: Path, info: CorpusInfo, place: str, name: str) -> bool:
     """Return whether the index in `out` was made from this place; for rows in memory, "", never.
 
     An index of older code has only the name of its source.
@@ -49,7 +49,7 @@ def read_place(bundle: Path) -> str | None:
     return None
 
 
-def texts_of(bundle: Path) -> IndexInfo | None:
+def texts_of(bundle: Path) -> CorpusInfo | None:
     """Return what a bundle says of its texts, None if it has none here, or is none."""
     if (bundle / PASSAGES).exists():
         return find_corpus(bundle)

@@ -46,7 +46,7 @@ BestScores = Array[np.float64]  # the score of the best hit of each question, 0 
 def measure_floor(folder: Path, manifest: Manifest, on_progress: OnProgress = no_progress) -> Manifest:
     """Measure the floor of each mode of the bundle in a folder. Write the new manifest, and return it."""
     measured = floors_of(load_bundle(folder), on_progress)
-    manifest = replace(manifest, index=replace(manifest.corpus, floor=measured))
+    manifest = replace(manifest, corpus_or_none=replace(manifest.corpus, floor=measured))
     write_manifest(folder, manifest)
     return manifest
 

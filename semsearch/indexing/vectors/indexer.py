@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import BY_CORES, IndexInfo, Manifest, StagesInfo, describe_file
+from semsearch.engine.bundle import BY_CORES, CorpusInfo, Manifest, StagesInfo, describe_file
 from semsearch.engine.metadata.boosts import read_boosts
 from semsearch.engine.metadata.columns import SECTIONS
 from semsearch.engine.quantization import Codes, Embeddings, Scales
@@ -84,7 +84,7 @@ def write_index(
             written.append(layout.KEYWORDS)
     if (folder / layout.TRUNCATED).exists():
         written.append(layout.TRUNCATED)
-    index = IndexInfo(
+    index = CorpusInfo(
         rows=len(corpus.texts),
         stages=stages,
         recall={"queries": len(exact[SPANS].queries)} | {kind: round(share, 4) for kind, share in shares.items()},
@@ -102,7 +102,7 @@ def write_index(
         embedded_by=list(embedded_by),
     )
     files = {file: describe_file(folder / file) for file in written}
-    manifest = replace(manifest, index=index, files=manifest.files | files)
+    manifest = replace(manifest, corpus_or_none=index, files=manifest.files | files)
     write_manifest(folder, manifest)
     return manifest
 

@@ -106,7 +106,7 @@ def test_filters_are_checked_again_when_the_bundle_or_the_keys_have_changed(
 
 def test_no_filter_fits_a_bundle_whose_texts_are_in_s3_vectors(manifest: Manifest) -> None:
     vectors = VectorsInfo("bucket", "index", "eu-central-1", "0" * 16)
-    remote = replace(manifest, index=replace(manifest.corpus, vectors=vectors))
+    remote = replace(manifest, corpus_or_none=replace(manifest.corpus, vectors=vectors))
     assert "the texts are in S3 Vectors, expected in the bundle" in str(misfit({"id": "story-001"}, remote))
     assert misfit({"id": "story-001"}, manifest) is None
 

@@ -345,7 +345,7 @@ def remote_copy(bundle: Path, folder: Path) -> Path:
     shutil.copytree(bundle, folder)
     manifest = read_manifest(folder)
     vectors = VectorsInfo("bucket", "index", "eu-central-1", "0" * 16)
-    write_manifest(folder, replace(manifest, index=replace(manifest.corpus, vectors=vectors)))
+    write_manifest(folder, replace(manifest, corpus_or_none=replace(manifest.corpus, vectors=vectors)))
     return folder
 
 

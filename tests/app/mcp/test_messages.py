@@ -297,7 +297,7 @@ def test_a_floor_is_offered_and_search_says_when_the_best_hit_is_below_it_and_re
 ) -> None:
     bundle = add_floor(write_bundle(tmp_path / "bundle", DOCUMENTS), {"hybrid": 0.5})
     manifest = read_manifest(bundle)
-    write_manifest(bundle, replace(manifest, index=replace(manifest.corpus, boost=boost)))
+    write_manifest(bundle, replace(manifest, corpus_or_none=replace(manifest.corpus, boost=boost)))
     client = connect(bundle=bundle)
     found = content_of(call(client, "search", query="mortgage"))
     best = client.post("/similar", json={"text": "mortgage", "boost": {}}).json()["results"][0]["score"]

@@ -79,10 +79,10 @@ def test_an_exact_search_returns_what_the_stages_would_miss(
     tensors = load_file(bundle_copy / INDEX)
     save_file(tensors | {"bits": np.ascontiguousarray(signs(tensors["codes"]).T)}, bundle_copy / INDEX)
     manifest = read_manifest(bundle_copy)
-    assert manifest.index is not None
-    narrow = replace(manifest.index, stages=StagesInfo(candidates=1, rescored=1))
+    assert manifest.corpus_or_none is not None
+    narrow = replace(manifest.corpus_or_none, stages=StagesInfo(candidates=1, rescored=1))
     files = manifest.files | {INDEX: describe_file(bundle_copy / INDEX)}
-    (bundle_copy / MANIFEST).write_text(replace(manifest, index=narrow, files=files).to_json())
+    (bundle_copy / MANIFEST).write_text(replace(manifest, corpus_or_none=narrow, files=files).to_json())
     client = connect(bundle=bundle_copy)
     for exact, count in (({}, found), ({"exact": False}, found), ({"exact": True}, 20)):
         reply = client.post("/similar", json={"num_results": 20} | query | exact)

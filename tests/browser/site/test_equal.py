@@ -409,7 +409,7 @@ def test_stages_keep_the_rows_that_the_function_keeps(
     metadata = [json.dumps({"chapter": row % 100}) for row in range(len(texts))]
     corpus = Corpus(texts, [str(row) for row in range(len(texts))], metadata, columns={"chapter": "number"})
     bundle = write_site_bundle(tmp_path / "bundle", corpus)
-    index = check_bundle(bundle).index
+    index = check_bundle(bundle).corpus_or_none
     assert index is not None
     assert index.stages is not None
     filters: list[dict[str, Any]] = [{}, {"chapter": {"$lt": 97}}, {"chapter": {"$lt": 3}}]
