@@ -1,4 +1,4 @@
-"""Write what a bundle has without texts, models and the manifest, and copy it from another bundle."""
+"""Write the models and the manifest of a bundle, which it has before its texts, and copy models from another bundle."""
 
 import shutil
 from pathlib import Path

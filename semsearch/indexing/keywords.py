@@ -1,6 +1,6 @@
 """Texts to the postings of keyword search: which rows have each term, and how much it adds to a row's BM25 score.
 
-semsearch/engine/keyword/keywords.py describes the tensors and the formula.
+semsearch/engine/keyword/terms.py describes the tensors and the formula.
 """
 
 import json

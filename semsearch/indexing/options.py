@@ -45,7 +45,7 @@ class Option:
     # models, which an update takes from the bundle, and what is about one call alone.
     recorded: bool
     adds: bool = False  # whether a stated mapping is added to the recorded one
-    without: str = ""  # the option that, if it is False, makes the recorded value of this one obsolete
+    without: str = ""  # if the option with this name is False, the recorded value of this one is not used again
     needs: str = ""  # the option without which this one has no effect
     can_be_older: bool = False  # whether what it needs can also be in the older bundle
     converts: tuple[str, ...] = ()  # the options of which one has to name a model, if there is an older bundle

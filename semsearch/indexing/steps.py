@@ -115,7 +115,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
             given=given,
             on_progress=on_progress,
         )
-        manifest = write_texts(
+        manifest = write_parts(
             corpus,
             fresh=fresh,
             models=models,
@@ -135,7 +135,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
             on_progress=on_progress,
         )
         manifest = measure_floor(fresh, manifest, on_progress)
-        checks = check(fresh, embedder=embedder, rows=embedding.rows, out=options.out, on_progress=on_progress)
+        checks = require_checks(fresh, embedder=embedder, rows=embedding.rows, out=options.out, on_progress=on_progress)
         repeated_ids = corpus.repeated_ids
     return IndexSummary(
         out=options.out,
@@ -202,7 +202,7 @@ def with_title_column(options: IndexOptions, corpus: Corpus) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def write_texts(
+def write_parts(
     corpus: Corpus,
     *,
     fresh: Path,
@@ -234,7 +234,7 @@ def write_texts(
     return manifest
 
 
-def check(
+def require_checks(
     fresh: Path, *, embedder: Embedder, rows: EmbeddedCorpus, out: Path, on_progress: OnProgress
 ) -> tuple[Check, ...]:
     """Verify the unfinished bundle, and return its checks. Raises FailedChecksError if one failed."""

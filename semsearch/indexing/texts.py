@@ -1,4 +1,4 @@
-"""The texts of an index: where they are, and the one place that all of them pass when they are read, `write_corpus`."""
+"""The texts of an index: where they are, and `write_corpus`, through which all of them pass on their way into it."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

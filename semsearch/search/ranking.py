@@ -23,7 +23,7 @@ class Ranking:
 
     is_truncated: bool
     corrected: "Mapping[str, Correction] | None" = None  # the words that replace each misspelled word of the text
-    completed: frozenset[str] = frozenset()  # terms that complete the last word of the text, and synonyms of its words
+    added: frozenset[str] = frozenset()  # terms beside those of the text that highlights mark, such as synonyms
 
     def find(self, count: int, mask: Mask | None) -> list[Hit]:
         """Return the first `count` hits among the rows of a mask (rows,) bool; None means all rows of the ranking."""
@@ -71,7 +71,7 @@ class KeywordRanking(Ranking):
     def __post_init__(self) -> None:
         self.is_truncated: bool = self.matches.is_truncated
         self.corrected: Mapping[str, Correction] | None = self.matches.corrected
-        self.completed: frozenset[str] = self.matches.completed
+        self.added: frozenset[str] = self.matches.added
 
     def find(self, count: int, mask: Mask | None) -> list[Hit]:
         """Return the first hits among the rows of a mask."""
@@ -128,7 +128,7 @@ class ReorderedRanking(Ranking):
         self._ranking, self._find, self._find_rows = ranking, find, find_rows
         self.is_truncated: bool = ranking.is_truncated
         self.corrected: Mapping[str, Correction] | None = ranking.corrected
-        self.completed: frozenset[str] = ranking.completed
+        self.added: frozenset[str] = ranking.added
 
     def find(self, count: int, mask: Mask | None) -> list[Hit]:
         """Return the first hits in the new order."""

@@ -185,7 +185,7 @@ class RefinedQuery:
             texts = [self._bundle.passages.text(hit.row) for hit in hits]
             corrections = (ranking.corrected or {}).values() if ranking else ()
             others = frozenset(term for each in corrections for terms in each.values() for term in terms)
-            others |= ranking.completed if ranking else frozenset()
+            others |= ranking.added if ranking else frozenset()
             add_highlights(self._bundle, results, texts, self.text, query.mode or "semantic", others)
         return results
 

@@ -109,7 +109,7 @@ class BundleSearch:
         return query
 
     def _rows_to_prepare(self, query: Query) -> int | None:
-        """Return the rows of the index if preparing takes about as long as reading them, None if it can take longer."""
+        """Return the number of rows if preparing takes about as long as a look at each, None if it can take longer."""
         characters = len(query.text or "") + sum(map(len, query.without))
         is_long = query.filter is not None or not query.is_plain or characters > LONG_QUERY
         if is_long:
@@ -117,7 +117,7 @@ class BundleSearch:
         return self._bundle.manifest.corpus.rows
 
     def _rows_to_answer(self, query: Query) -> int | None:
-        """Return the rows of the index if answering takes about as long as reading them, None if it can take longer."""
+        """Return the number of rows if answering takes about as long as a look at each, None if it can take longer."""
         is_long = not query.is_plain or self._boost(query)
         if is_long:
             return None

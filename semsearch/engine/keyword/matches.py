@@ -109,8 +109,9 @@ class Matches:
 
     terms are in the order of the query, rows is the number of rows of the corpus. allowed is (rows,) bool, None where
     every row may be found. is_truncated: the query had more terms than a search reads. corrected has the terms that
-    replace each misspelled word, completed has the terms that complete its last word, and synonyms. attainable is the
-    score of a text in which every word of the query adds the most that it adds to any text.
+    replace each misspelled word. added has the other terms that the query does not have itself, such as synonyms and
+    the words that its last one begins. attainable is the score of a text in which every word of the query adds the most
+    that it adds to any text.
     """
 
     terms: Sequence[Term]
@@ -118,7 +119,7 @@ class Matches:
     allowed: Mask | None
     is_truncated: bool
     corrected: Mapping[str, Correction]
-    completed: frozenset[str]
+    added: frozenset[str]
     attainable: float
     whole: "Matches | None" = None  # these matches among all rows, None if they are made when they are needed
 

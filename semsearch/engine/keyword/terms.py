@@ -1,4 +1,4 @@
-"""Words to hits: BM25 over postings that `index` has scored already and that are memory-mapped.
+"""The terms of a corpus: BM25 postings that `index` has scored already and that are memory-mapped.
 
 BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) adds up an impact of each of the query's
 terms: idf(term) * tf / (tf + K1 * (1 - B + B * length / mean length)). tf says how often the term occurs in the row,
@@ -129,7 +129,7 @@ class Terms:
     def synonyms_of(self, term: str, repeats: float, counts: Collection[str]) -> dict[str, Postings]:
         """Return the postings of the synonyms of a term that are no terms of the query themselves, which are `counts`.
 
-        None weighs more than SYNONYM_WEIGHT of the term, or, if no text has that, of itself.
+        A synonym has SYNONYM_WEIGHT of its own weight, or of the term's weight if that is less.
         """
         own = self.postings(term, 1)
         most = math.inf if own is None else float(own.weight)
@@ -140,8 +140,9 @@ class Terms:
     def completions(self, beginning: str, whole: Set[str], factor: float) -> dict[str, Postings]:
         """Return the postings of the most frequent terms that begin with a word, without `whole`, the word's own terms.
 
-        They count `factor` times as much as the word, or, if no text has it, as the most frequent completion. Rare ones
-        are never first. Codes complete codes only: most are rare, and their texts have the words in them too.
+        A completion weighs at most `factor` times as much as the word itself. If no text has it, it weighs at most
+        `factor` times as much as the most frequent completion: otherwise a rare one would come first. A code completes
+        only the beginning of a code, because its texts have the words that it is made of too.
         """
         if len(beginning) < SHORTEST_BEGINNING:
             return {}

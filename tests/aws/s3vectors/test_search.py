@@ -1,6 +1,7 @@
 """A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from semsearch.aws.s3vectors.filters import translate
 from semsearch.publishing.s3vectors import filterable_metadata
+from semsearch.search.query import Query
 from tests.engine.metadata.test_filters import COMPARED, FLOATS, INTS, holds
 from tests.stand_ins.s3vectors import StandIn, passes
 from tests.world import WHAT, WHO
@@ -177,3 +179,11 @@ def test_numbers_compare_as_in_python(number: float, wanted: list[float]) -> Non
         translated = translate(condition, KINDS)
         assert translated is not None
         assert passes(vector, translated) == holds(condition, row), condition
+
+
+def test_each_field_of_a_query_is_used_refused_or_without_effect_in_this_mode() -> None:
+    refused = {each.name for each in fields(Query) if each.metadata.get("needs_texts")} | {"exact"}
+    used = {"text", "num_results", "mode", "filter", "include", "offset", "min_score", "group_by", "group_size"}
+    used |= {"highlights", "queries"}
+    without_effect = {"prefix", "correct", "fusion_weight", "facets_of", "rerank_weight"}
+    assert refused | used | without_effect == {each.name for each in fields(Query)}

@@ -245,7 +245,7 @@ def test_a_quoted_word_has_no_synonyms(file: Path) -> None:
     keywords, plain = make(file, texts, SYNONYMS), Keywords(file, make(file, texts).info, len(texts))
     assert best_rows(keywords, "goose") == [0, 2, 1]
     np.testing.assert_array_equal(keywords.match('"goose"').scores, plain.match('"goose"').scores)
-    assert keywords.match('"goose"').completed == frozenset()
+    assert keywords.match('"goose"').added == frozenset()
 
 
 def test_a_word_that_is_complete_finds_no_longer_one(file: Path) -> None:
@@ -269,13 +269,13 @@ def test_the_most_frequent_words_complete_a_beginning(file: Path) -> None:
     words = [f"car{one}{other}" for one in letters for other in letters][: 2 * MOST_COMPLETIONS]
     texts = [word for number, word in enumerate(words) for _ in range(1 + (number % 2))]
     keywords = make(file, texts, KeywordOptions(stemming=None))
-    assert keywords.match("car", prefix=True).completed == frozenset(words[1::2])
+    assert keywords.match("car", prefix=True).added == frozenset(words[1::2])
 
 
 def test_a_code_completes_a_code_and_no_word(file: Path) -> None:
     keywords = make(file, PREFIX_TEXTS, KeywordOptions())
-    assert keywords.match("ab", prefix=True).completed == {"ab1234", "ab77"}  # words without the hyphen, no codes
-    assert keywords.match("ab-1", prefix=True).completed == {"ab-1234"}
+    assert keywords.match("ab", prefix=True).added == {"ab1234", "ab77"}  # words without the hyphen, no codes
+    assert keywords.match("ab-1", prefix=True).added == {"ab-1234"}
 
 
 def test_a_beginning_of_a_word_of_the_corpus_is_no_misspelling(file: Path) -> None:
@@ -298,7 +298,7 @@ def test_the_attainable_score_is_that_of_the_language_with_the_most(file: Path) 
 def test_an_unknown_word_is_divided_between_two_known_ones(file: Path) -> None:
     keywords = make(file, ["a micro tube", "micro services", "services", "the net", "work nets"], KeywordOptions())
     assert {hit.row for hit in keywords.match("microservice").best(5)} == {1}
-    assert keywords.match("microservice").completed == {"micro", "servic"}
+    assert keywords.match("microservice").added == {"micro", "servic"}
     assert keywords.match("thenet").best(5) == []  # no stop word is a part
     (hit,) = keywords.match("microservice").best(5)
     assert keywords.match("microservice").attainable == pytest.approx(hit.score, abs=1e-5)

@@ -59,5 +59,5 @@ def test_a_query_with_both_parts_of_a_word_is_not_divided(file: Path) -> None:
 
 def test_a_word_between_quotation_marks_is_not_divided(file: Path) -> None:
     keywords = write_keywords(file, ["128gb", "128 gb"], KeywordOptions())
-    assert keywords.match("128gb").completed == {"128", "gb"}
-    assert keywords.match('"128gb"').completed == frozenset()
+    assert keywords.match("128gb").added == {"128", "gb"}
+    assert keywords.match('"128gb"').added == frozenset()
