@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.corpus import PassageRows
+from semsearch.indexing.corpus.corpus import PassageRow, PassageRows
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.texts import write_corpus
@@ -18,8 +18,8 @@ class Unwritable:
 
     def passages(self, on_progress: OnProgress) -> PassageRows:
         try:
-            yield "a goose", "a", "{}", ""
-            yield "\ud800", "b", "{}", ""
+            yield PassageRow("a goose", "a", "{}")
+            yield PassageRow("\ud800", "b", "{}")
         finally:
             self.is_closed = True
 

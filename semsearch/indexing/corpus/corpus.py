@@ -5,14 +5,24 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.digests import count_distinct
 
-PassageRow = tuple[str, str, str, str]  # text, id, metadata as a JSON object, and source: see `Corpus`
-PassageRows = Generator[PassageRow, None, None]
 READ = "read texts"  # the step that reports its progress while a corpus is read
+
+
+class PassageRow(NamedTuple):
+    """A text on its way into an index: see `Corpus`."""
+
+    text: str
+    id: str
+    metadata: str  # a JSON object
+    source: str = ""  # the text with its Markdown, if that differs
+
+
+PassageRows = Generator[PassageRow, None, None]
 
 
 @dataclass(frozen=True, slots=True)

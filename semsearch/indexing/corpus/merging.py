@@ -128,8 +128,8 @@ class Merged:
         yield from before
         known = set(stored_columns(self._older / PASSAGES)[1])
         for passage in added if self._corpus.has_ids else _numbered(added, known):
-            if passage[1] in known:
-                found = f"the id {passage[1]!r}, which it has already"
+            if passage.id in known:
+                found = f"the id {passage.id!r}, which it has already"
                 raise BundleError(f"{self._older}: mode add found {found}, expected new ids; use the mode upsert")
             yield passage
 
@@ -155,7 +155,7 @@ class Kept:
             shown = ", ".join(map(repr, unknown[:5]))
             raise BundleError(f"{self.bundle}: found no text with the id {shown}, {len(unknown):,} in all; check them")
         for passage in stored_rows(self.bundle / PASSAGES):
-            if passage[1] not in self._removed:
+            if passage.id not in self._removed:
                 yield passage
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
@@ -169,16 +169,16 @@ def _upserted(before: Iterator[PassageRow], added: list[PassageRow]) -> Iterator
     """Yield the older rows, or those with the same ids in their place, and then the new ones."""
     by_id: dict[str, list[PassageRow]] = {}
     for row in added:
-        by_id.setdefault(row[1], []).append(row)
+        by_id.setdefault(row.id, []).append(row)
     replaced = set[str]()
     for row in before:
-        if row[1] not in by_id:
+        if row.id not in by_id:
             yield row
-        elif row[1] not in replaced:
-            replaced.add(row[1])
-            yield from by_id[row[1]]
+        elif row.id not in replaced:
+            replaced.add(row.id)
+            yield from by_id[row.id]
     for row in added:
-        if row[1] not in replaced:
+        if row.id not in replaced:
             yield row
 
 
@@ -186,6 +186,6 @@ def _numbered(added: Iterator[PassageRow], known: set[str]) -> Iterator[PassageR
     """Yield rows whose ids are row numbers with numbers after the largest known one; passages of a row share it."""
     numbers = [int(id.partition(":")[0]) for id in known if ROW_NUMBER.fullmatch(id.partition(":")[0])]
     first = max(numbers, default=-1) + 1
-    for text, id, metadata, source in added:
-        number, separator, passage = id.partition(":")
-        yield text, f"{first + int(number)}{separator}{passage}", metadata, source
+    for row in added:
+        number, separator, passage = row.id.partition(":")
+        yield row._replace(id=f"{first + int(number)}{separator}{passage}")

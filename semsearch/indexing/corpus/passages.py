@@ -104,4 +104,4 @@ def stored_rows(path: Path) -> Iterator[PassageRow]:
     """Yield the text, the id, the metadata and the source of each row of a passages.safetensors."""
     texts, ids, metadata = stored_columns(path)
     sources = stored_sources(path) or repeat("", len(texts))
-    return zip(texts, ids, metadata, sources, strict=True)
+    return (PassageRow(*row) for row in zip(texts, ids, metadata, sources, strict=True))

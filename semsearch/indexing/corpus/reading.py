@@ -144,7 +144,7 @@ class Table:
                     found.numbers.append(int(name))
                 found.kept.append(row_number)
                 found.texts += 1
-                yield text, name, _metadata_of_row(path, where, row, left_out, found, f"{text}{name}"), ""
+                yield PassageRow(text, name, _metadata_of_row(path, where, row, left_out, found, f"{text}{name}"))
         finally:  # also if not all rows are wanted
             found.has_ids = found.has_ids or has_ids
             found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
@@ -173,7 +173,7 @@ def _divided(text: str, id: str, metadata: str, ranges: list[tuple[int, int]]) -
     for number, (start, end) in enumerate(ranges):
         name = id if len(ranges) == 1 else f"{id}:{number + 1}"
         added = dict(zip(SPLIT_COLUMNS, (id, start, end, number), strict=True))
-        yield text[start:end], name, compact_json(others | added), ""
+        yield PassageRow(text[start:end], name, compact_json(others | added))
 
 
 def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:

@@ -113,13 +113,13 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
         raise UnreadableError(f"broken: {first_line(error)}") from error
     if not rows:
         raise NoTextError("empty")
-    stated = json.loads(rows[0][2])
+    stated = json.loads(rows[0].metadata)
     of_site = {column: stated[column] for column in OF_SITE if isinstance(stated.get(column), str)}
     return ReadDocument(rows, document.running_lines, document.problem, "", document.canonical, of_site)
 
 
 def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list[PassageRow]:
-    rows = []
+    rows = list[PassageRow]()
     address, of_site = _place_in_site(document, folder, name, reading)
     document = replace(document, fields=of_site | document.fields)
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
@@ -137,7 +137,7 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list
         stated = {column: value for column, value in stated.items() if value is not None}
         id, metadata = f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)
         source = passage.source if passage.source != passage.text else ""
-        rows.append((passage.text, id, metadata, source))
+        rows.append(PassageRow(passage.text, id, metadata, source))
     return rows
 
 
