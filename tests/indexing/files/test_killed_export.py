@@ -28,9 +28,9 @@ TEXTS, TEXTS_PER_SHARD = 1_000, 125
 KILLED = """
 import os, signal, sys
 from semsearch.commands.main import dispatch
-from semsearch.indexing import make
+from semsearch.indexing import steps
 from semsearch.indexing.vectors import embed
-make.measure_floor = lambda folder, manifest, on_progress: manifest  # as in the process of the tests
+steps.measure_floor = lambda folder, manifest, on_progress: manifest  # as in the process of the tests
 embed.TEXTS_PER_SHARD = int(sys.argv[1])
 folder, left = sys.argv[2], int(sys.argv[3])
 
