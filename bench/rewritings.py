@@ -43,7 +43,7 @@ class Judged:
     keywords: Keywords
     questions: Mapping[str, str]
     relevant: Mapping[str, set[str]]
-    embeddings: Embeddings  # of the questions, in their order
+    embeddings: Embeddings  # the embedding of each question, in their order: (questions, dim)
 
     def rank(self) -> tuple[float, float]:
         """Return the mean nDCG@10 by words and in hybrid search."""

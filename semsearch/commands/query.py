@@ -59,7 +59,7 @@ OPTION_FORMS: dict[str, Any] = {
     "group_size": Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_IN_GROUP))],
     "facets": Annotated[Sequence[str], Parameter(name="--facet")],
 }
-SENTENCES = {  # of options that mean something else on a command line
+SENTENCES = {  # sentences for options that mean something else on a command line
     "sort": "order by a column, or from high to low by COLUMN:desc.",
     "group_by": "one result for each value of this column. Cards of documents are grouped by path.",
     "include": "with --json: the fields of each result; source is the text with its Markdown.",

@@ -205,7 +205,17 @@ class SimilarRequest(StrictRequest):
 
 # fields that agents are offered over MCP; rerank and min_score only if the corpus has what they need
 OFFERED = (
-    *("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank", "min_score"),
+    "text",
+    "num_results",
+    "mode",
+    "filter",
+    "id",
+    "offset",
+    "group_by",
+    "sort",
+    "facets",
+    "rerank",
+    "min_score",
 )
 NOT_OFFERED = {  # the other fields, and why an agent needs no description of them
     "prefix": "for a text that is still being typed",

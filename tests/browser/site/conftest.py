@@ -43,7 +43,8 @@ SCRIPTS = [
     "one\u0301\u0302 two\u200bthree [SEP] four\x00five",
     "The biologists added internal emergencies of universities in the evening.",  # words whose stems Snowball 3 changed
     "Z" + "\u0301" * 31 + " e" + "\u0316\u0301" * 20 + "x " + "\uff9e" * 33 + "b",  # only 30 marks of a run are read
-    *("Wi-Fi in a raincoat.", "The rain wets a coat, and the wifi shows it in 4 K."),
+    "Wi-Fi in a raincoat.",
+    "The rain wets a coat, and the wifi shows it in 4 K.",
     *("e-mail: someone@example.com/path_to.file#x", " ".join(["A long text without an end"] * 60)),
 ]
 

@@ -73,7 +73,9 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(fields, inner, max_size=3),
     max_leaves=5,
 )
-in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+in_one_folder = settings(
+    max_examples=max(60, settings().max_examples), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @in_one_folder
