@@ -43,7 +43,7 @@ VISIBLE = re.compile(r"[!-~]+")
 
 
 class SearchOptions(TypedDict, total=False):
-    """The arguments of `Search.search` besides the text and the id, as a type of methods that pass them on."""
+    """The arguments of `Search.search` besides the text and the id: the type of methods that pass them on."""
 
     top_k: int
     offset: int

@@ -60,7 +60,7 @@ class TextSource(Protocol):
         """Yield the passages."""
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
-        """Return the corpus of the passages that were written, with what the source knows, and what was counted."""
+        """Return the written passages with what the source knows of them, and a report of what was counted."""
 
 
 def write_corpus(

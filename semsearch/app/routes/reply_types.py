@@ -74,7 +74,7 @@ class Embedding(TypedDict):
 
 
 class Usage(TypedDict):
-    """How many tokens were read, and of how many texts the end was not, because the model reads no more tokens."""
+    """How many tokens the model has read, and how many texts were truncated because they have more than it reads."""
 
     prompt_tokens: int
     total_tokens: int
