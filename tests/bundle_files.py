@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.indexing.columns import column_tensors
+from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
 
@@ -27,9 +28,9 @@ def column_of(values: Sequence[Any], kind: str) -> Column:
 def write_passages(
     path: Path, texts: Sequence[str], ids: Sequence[str], metadata: Sequence[str], sources: Sequence[str] | None = None
 ) -> None:
-    with writing_passages(path) as append:
+    with writing_passages(path) as written:
         for row in zip(texts, ids, metadata, sources or repeat("", len(texts)), strict=True):
-            append(*row)
+            written.append(PassageRow(*row))
 
 
 def write_keywords(

@@ -26,7 +26,7 @@ from semsearch.engine.tensors import AnyArray
 from semsearch.engine.values import EXACT_FLOATS
 from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.corpus.columns import require_column
-from semsearch.indexing.corpus.corpus import corpus_error
+from semsearch.indexing.corpus.corpus import PassageRow, corpus_error
 from semsearch.indexing.corpus.formats import compact_json
 from semsearch.indexing.corpus.passages import writing_passages
 
@@ -146,11 +146,11 @@ def store_numbers(corpus: Corpus, passages: Path) -> None:
         strings = {name: row[name] for name in names & row.keys() if isinstance(row[name], str)}
         names -= {name for name, value in strings.items() if json.dumps(json.loads(value)) != value}
     fresh = passages.with_name("numbers.safetensors")
-    with writing_passages(fresh) as append:
+    with writing_passages(fresh) as written:
         for text, id, metadata in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
             row = json.loads(metadata)
             row |= {name: json.loads(row[name]) for name in names & row.keys() if isinstance(row[name], str)}
-            append(text, id, compact_json(row))
+            written.append(PassageRow(text, id, compact_json(row)))
     fresh.replace(passages)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from semsearch.engine.bundle import SOURCE, TOKENIZER, read_manifest
+from semsearch.engine.bundle import PASSAGES, SOURCE, TOKENIZER, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import AnyArray
@@ -15,7 +15,7 @@ from semsearch.indexing.column_choice import ColumnOptions, choose_columns
 from semsearch.indexing.columns import store_numbers
 from semsearch.indexing.corpus import Corpus, Table, corpus_place, fetching_corpus
 from semsearch.indexing.corpus.columns import TableOptions
-from semsearch.indexing.corpus.corpus import READ, PassageRows, corpus_error
+from semsearch.indexing.corpus.corpus import READ, ChangedRows, corpus_error
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.merging import (
@@ -56,27 +56,30 @@ class TextOptions:
 class TextSource(Protocol):
     """What passages are read from: a table, documents, rows in memory, or an older index."""
 
-    def passages(self, on_progress: OnProgress) -> PassageRows:
-        """Yield the passages."""
+    def passages(self, on_progress: OnProgress) -> ChangedRows:
+        """Yield the passages: new ones, and rows of the older index that stay."""
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
         """Return the written passages with what the source knows of them, and a report of what was counted."""
 
 
 def write_corpus(
-    source: TextSource, passages: Path, on_progress: OnProgress = no_progress
+    source: TextSource, passages: Path, on_progress: OnProgress = no_progress, *, older: Path | None = None
 ) -> tuple[Corpus, ReadReport]:
     """Write the texts of a source into `passages`, and return them, with what was counted.
 
     All texts of an index pass here: those of tables, documents, rows in memory and older indexes. They are written
-    while they are read, and the returned corpus reads them from the file.
+    while they are read, and the returned corpus reads them from the file. older is the index whose rows the source can
+    take.
     Raises what the source raises.
     """
-    with writing_passages(passages) as append, closing(source.passages(on_progress)) as rows:
+    before = None if older is None else older / PASSAGES
+    with writing_passages(passages, before) as written, closing(source.passages(on_progress)) as rows:
         for passage in rows:
-            append(*passage)
+            written.append(passage)
     texts, ids, metadata = stored_columns(passages)
-    return source.describe(Corpus(texts, ids, metadata, sources=stored_sources(passages)))
+    corpus = Corpus(texts, ids, metadata, sources=stored_sources(passages), older_rows=written.older_rows())
+    return source.describe(corpus)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from semsearch.engine.errors import ExpectedError
-from semsearch.indexing.digests import count_distinct
+from semsearch.indexing.digests import Positions, count_distinct
 
 READ = "read texts"  # the step that reports its progress while a corpus is read
 
@@ -22,7 +22,15 @@ class PassageRow(NamedTuple):
     source: str = ""  # the text with its Markdown, if that differs
 
 
+class OlderRows(NamedTuple):
+    """Rows of the older index that stay as they are: those from `begin` on and before `end`."""
+
+    begin: int
+    end: int
+
+
 PassageRows = Generator[PassageRow, None, None]
+ChangedRows = Generator[PassageRow | OlderRows, None, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,9 @@ class Corpus:
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     is_csv: bool = field(default=False, compare=False)  # whether the source has only strings
     rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
+    # (rows,): the row of the older index that each one is, with its text, id, metadata and source; -1 for a new one.
+    # No older row occurs twice. None if all are new.
+    older_rows: Positions | None = field(default=None, compare=False)
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns (`choose_types`)
     # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
     numeric_strings: tuple[str, ...] = ()

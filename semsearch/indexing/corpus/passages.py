@@ -6,52 +6,85 @@ from contextlib import ExitStack, contextmanager
 from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Protocol, overload
+from typing import IO, overload
 
 import numpy as np
 
 from semsearch.engine.passages import PASSAGE_COLUMNS, SOURCE_TEXTS
-from semsearch.engine.tensors import AnyArray, Strings, map_tensors
-from semsearch.indexing.corpus.corpus import PassageRow
+from semsearch.engine.tensors import AnyArray, Strings, Tensors, map_tensors
+from semsearch.indexing.corpus.corpus import OlderRows, PassageRow
+from semsearch.indexing.digests import Positions
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
+COLUMNS = (*PASSAGE_COLUMNS, SOURCE_TEXTS)  # in the order of the fields of a PassageRow
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
-class AppendPassage(Protocol):
-    """Take a text, its id, its metadata as one JSON object, and its source: the text with its markup, if it has any."""
+class PassageWriter:
+    """The passages of a file that is being written: see `writing_passages`."""
 
-    def __call__(self, text: str, id: str, metadata: str, source: str = "", /) -> object:
-        """Append the passage."""
+    def __init__(self, files: Sequence[IO[bytes]], older: Path | None) -> None:
+        """Take a temporary file for the strings of each column, and the older passages.safetensors, if there is one."""
+        self._files = files
+        self._ends = [array("Q", [0]) for _ in files]
+        self._rows = array("q")  # the older row of each row
+        self._older = [] if older is None else _columns_of(map_tensors(older))
 
+    def append(self, passage: PassageRow | OlderRows) -> None:
+        """Append a passage, or passages of the older file."""
+        if isinstance(passage, OlderRows):
+            self._append_older(passage)
+            return
+        encoded = [value.encode() for value in passage]
+        for file, ends, value in zip(self._files, self._ends, encoded, strict=True):
+            file.write(value)
+            ends.append(ends[-1] + len(value))
+        self._rows.append(-1)
 
-@contextmanager
-def writing_passages(path: Path) -> Iterator[AppendPassage]:
-    """Yield what appends a passage, and write a passages.safetensors of all if the block ends without error.
+    def _append_older(self, rows: OlderRows) -> None:
+        for file, ends, strings in zip(self._files, self._ends, self._older, strict=True):
+            if strings is None:
+                ends.extend(repeat(ends[-1], rows.end - rows.begin))
+                continue
+            offsets = strings.offsets_of(rows.begin, rows.end)
+            file.write(strings.content[int(offsets[0]) : int(offsets[-1])].data)
+            ends.frombytes((offsets[1:] - offsets[0] + np.uint64(ends[-1])).tobytes())
+        self._rows.extend(range(rows.begin, rows.end))
 
-    Without a source in any row, the file has no sources. The rows wait in temporary files in the path's folder, which
-    needs room for them twice; 32 bytes of each row stay in memory. The temporary files have no names, so a killed
-    export leaves none behind.
-    Raises OSError if the files cannot be written.
-    """
-    columns = (*PASSAGE_COLUMNS, SOURCE_TEXTS)
-    with ExitStack() as opened:
-        files = [opened.enter_context(TemporaryFile(dir=path.parent)) for _ in columns]
-        offsets = [array("Q", [0]) for _ in columns]
+    def older_rows(self) -> Positions | None:
+        """Return the row of the older file that each row is, (rows,), -1 for a new one; None without an older file."""
+        if not self._older:
+            return None
+        return np.frombuffer(self._rows, np.int64).astype(np.intp)
 
-        def append(text: str, id: str, metadata: str, source: str = "") -> None:
-            encoded = [value.encode() for value in (text, id, metadata, source)]
-            for file, ends, value in zip(files, offsets, encoded, strict=True):
-                file.write(value)
-                ends.append(ends[-1] + len(value))
-
-        yield append
+    def tensors(self) -> dict[str, AnyArray]:
+        """Return the tensors of the file. Without a source in any row, there are none of sources."""
         tensors: dict[str, AnyArray] = {}
-        for column, file, ends in zip(columns, files, offsets, strict=True):
+        for column, file, ends in zip(COLUMNS, self._files, self._ends, strict=True):
             if column == SOURCE_TEXTS and not ends[-1]:
                 continue
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
-        save_tensors(path, tensors)
+        return tensors
+
+
+def _columns_of(tensors: Tensors) -> list[Strings | None]:
+    """Return the strings of each column of a passages.safetensors; None if no text has a source."""
+    return [tensors.strings(name, f"{name}.offsets").check() if name in tensors else None for name in COLUMNS]
+
+
+@contextmanager
+def writing_passages(path: Path, older: Path | None = None) -> Iterator[PassageWriter]:
+    """Yield what takes passages, and write a passages.safetensors of all if the block ends without error.
+
+    older is a passages.safetensors whose rows can be taken. The rows wait in temporary files in the path's folder,
+    which needs room for them twice; 40 bytes of each row stay in memory. The temporary files have no names, so a killed
+    export leaves none behind.
+    Raises OSError if the files cannot be written, and TensorsError if the older file is damaged.
+    """
+    with ExitStack() as opened:
+        writer = PassageWriter([opened.enter_context(TemporaryFile(dir=path.parent)) for _ in COLUMNS], older)
+        yield writer
+        save_tensors(path, writer.tensors())
 
 
 class StoredColumn(Sequence[str]):
