@@ -28,6 +28,7 @@ QUERY_TABLE = "queries.safetensors"  # the query table of a bundle with one
 RERANK = "rerank.ort"  # the cross-encoder of a bundle with a reranker
 RERANK_TOKENIZER = "rerank_tokenizer.txt"  # the reranker's tokenizer, unless it is equal to TOKENIZER
 SOURCE = "source.txt"  # where the texts came from, for whoever made the bundle; the manifest does not list this file
+UPDATE = "update.safetensors"  # what an update needs and a search does not; the manifest does not list this file
 TRUNCATED = "truncated.jsonl"  # truncated texts, for who made the bundle: see semsearch/indexing/vectors/indexer.py
 
 EmbeddedBy: TypeAlias = Literal["table", "model"]  # what embeds queries

@@ -1,18 +1,27 @@
 """Write the models and the manifest of a bundle, which it has before its texts, and copy models from another bundle."""
 
+import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import Manifest, ModelInfo, RerankInfo, describe_file
+from semsearch.engine.bundle import FileInfo, Manifest, ModelInfo, RerankInfo, describe_file
+
+NONE_KNOWN: Mapping[str, FileInfo] = {}
 
 
-def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
-    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it."""
+def write_model(
+    folder: Path, model: ModelInfo, rerank: RerankInfo | None = None, known: Mapping[str, FileInfo] = NONE_KNOWN
+) -> Manifest:
+    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it.
+
+    known has files whose checksums are known.
+    """
     names = [layout.MODEL, layout.TOKENIZER]
     if rerank is not None:
         names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
-    files = {name: describe_file(folder / name) for name in names}
+    files = {name: known.get(name) or describe_file(folder / name) for name in names}
     manifest = Manifest(model=model, corpus_or_none=None, files=files, rerank=rerank)
     write_manifest(folder, manifest)
     return manifest
@@ -31,7 +40,7 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     manifest = layout.read_manifest(bundle)
     for name in (layout.MODEL, layout.TOKENIZER):
         take(bundle, manifest, name, folder / name)
-    return take_reranker(bundle, folder, write_model(folder, manifest.model))
+    return take_reranker(bundle, folder, write_model(folder, manifest.model, known=manifest.files))
 
 
 def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
@@ -42,14 +51,29 @@ def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
     older = layout.read_manifest(bundle)
     if older.rerank is None:
         return manifest
-    take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    known = dict(manifest.files)
+    known[layout.RERANK] = take(bundle, older, layout.RERANK, folder / layout.RERANK)
     own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
     if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
-        take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
-    return write_model(folder, manifest.model, older.rerank)
+        known[layout.RERANK_TOKENIZER] = take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+    return write_model(folder, manifest.model, older.rerank, known)
 
 
-def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
-    """Copy a file of a bundle. Raises BundleError if it is damaged."""
+def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> FileInfo:
+    """Copy a file of a bundle, and return its length and checksum. Raises BundleError if it is damaged.
+
+    The unfinished folder of the same bundle gets a link to the file, which is quicker.
+    """
     layout.check_file(bundle, name, manifest)
-    shutil.copyfile(bundle / name, copy)
+    if not copy.parent.parent.samefile(bundle) or not _link(bundle / name, copy):
+        shutil.copyfile(bundle / name, copy)
+    return manifest.files[name]
+
+
+def _link(file: Path, copy: Path) -> bool:
+    """Return whether a link to the file could be made: some file systems have none."""
+    try:
+        os.link(file, copy)
+    except OSError:
+        return False
+    return True

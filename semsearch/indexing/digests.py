@@ -17,8 +17,13 @@ def digest_texts(texts: Iterable[str]) -> Digests:
     """Return the digest of each text, (n,), each 16 bytes long."""
     content = bytearray()
     for text in texts:
-        content += blake2b(text.encode(), digest_size=BYTES).digest()
+        content += digest_bytes(text.encode())
     return np.frombuffer(content, f"S{BYTES}")
+
+
+def digest_bytes(content: bytes) -> bytes:
+    """Return the digest of some bytes, which are often those of a text."""
+    return blake2b(content, digest_size=BYTES).digest()
 
 
 def count_distinct(texts: Iterable[str]) -> int:

@@ -5,16 +5,17 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.bundle import MODEL, BundleError, Manifest
 from semsearch.engine.embedder import Embedder
-from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.cluster import Cluster
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.corpus.passages import texts_for_model
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.models.placing import PlacedModels, find_float_model
+from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.vectors.device import Device
-from semsearch.indexing.vectors.embed import Cores, EmbeddedCorpus, PassageEmbedder, embed_corpus, open_older_rows
+from semsearch.indexing.vectors.embed import Cores, EmbeddedCorpus, PassageEmbedder, embed_corpus, open_rows
 from semsearch.indexing.vectors.shards import KnownRows, name_model
 
 
@@ -63,10 +64,10 @@ class EmbeddedTexts:
 
 def embed(
     corpus: Corpus,
+    changes: Changes,
     *,
     fresh: Path,
     out: Path,
-    older: Path | None,
     models: PlacedModels,
     embedder: Embedder,
     choice: EmbedderChoice,
@@ -79,46 +80,45 @@ def embed(
     """
     passage_embedder = choice.passage_embedder(models, embedder)
     started = perf_counter()
-    known, damage = older_rows(older, out, models, on_progress)
+    known = known_rows(changes.older, out, models.manifest)
     rows = embed_corpus(
         passage_embedder,
-        corpus.embedded_texts,
+        texts_for_model(corpus),
         fresh=fresh,
         model=name_model(models.manifest),
         dim=embedder.model.dim,
         older=known,
         given=given,
         on_progress=on_progress,
+        digests=changes.digests.embedded,
+        older_rows=changes.older_rows,
     )
     return EmbeddedTexts(
         rows,
         seconds=perf_counter() - started,
         embedded_by=passage_embedder.describe(),
-        warnings=tuple(filter(None, (damage, _warn_of_mixture(known, rows)))),
+        warnings=tuple(filter(None, [_warn_of_mixture(known, rows)])),
     )
 
 
-def older_rows(
-    older: Path | None, out: Path, models: PlacedModels, on_progress: OnProgress
-) -> tuple[KnownRows | None, str | None]:
-    """Return the rows of the older bundle, None if all texts have to be embedded, and a warning if they are damaged.
+def known_rows(older: OlderIndex | None, out: Path, manifest: Manifest) -> KnownRows | None:
+    """Return the rows of the older index; None if there is none, or if another model embedded the one in `out`.
 
-    If the older bundle is the one in `out`, it can be damaged or have another model.
-    Raises BundleError or TensorsError if it is another one that cannot be used.
+    manifest describes the model of the new one.
+
+    Raises BundleError if another model embedded an index that is somewhere else.
     """
-    if older is None or read_manifest(older).corpus_or_none is None:
-        return None, None
-    if older == out and name_model(read_manifest(out)) != name_model(models.manifest):
-        return None, None
-    on_progress("read the older bundle", 0)
-    try:
-        known = open_older_rows(older, models.manifest)
-    except (BundleError, TensorsError) as error:
-        if older != out:
-            raise
-        return None, f"the older index is damaged, so all texts were embedded again: {str(error).partition(';')[0]}"
-    on_progress("read the older bundle", 1)
-    return known, None
+    if older is None:
+        return None
+    if name_model(older.manifest) != name_model(manifest):
+        if older.folder == out:
+            return None
+        raise BundleError(
+            f"{older.folder}: was embedded by the model {older.manifest.model.name} with {_shown(older.manifest)}, the "
+            f"new texts would be by {manifest.model.name} with {_shown(manifest)}; expected the same "
+            "model; leave MODEL out to go on with the bundle's, or leave --update out to embed all texts"
+        )
+    return open_rows(older)
 
 
 def _warn_of_mixture(known: KnownRows | None, rows: EmbeddedCorpus) -> str | None:
@@ -129,3 +129,7 @@ def _warn_of_mixture(known: KnownRows | None, rows: EmbeddedCorpus) -> str | Non
         f"the texts were embedded by {' and '.join(rows.embedded_by)}, which agree within the accuracy of the model; "
         "the options device and dtype choose one of them"
     )
+
+
+def _shown(manifest: Manifest) -> str:
+    return f"sha256 {manifest.files[MODEL].sha256[:12]}"

@@ -25,7 +25,7 @@ from semsearch.engine.bundle import BundleError
 BUNDLE_FILES = {
     *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
     *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
-    *(layout.QUERY_TABLE, layout.RERANK, layout.RERANK_TOKENIZER, layout.SOURCE),
+    *(layout.QUERY_TABLE, layout.RERANK, layout.RERANK_TOKENIZER, layout.SOURCE, layout.UPDATE),
 }
 PARTIAL = ".partial"  # in the bundle's folder: everything that an unfinished run has written
 FINISHED = "finished"  # in PARTIAL: the pieces that the next run reuses
@@ -165,7 +165,7 @@ def _finish_move(partial: Path, out: Path) -> None:
     if not (partial / COMPLETE).exists():
         return
     if (partial / layout.MANIFEST).exists():
-        listed = {*layout.read_manifest(partial).files, layout.SOURCE}
+        listed = {*layout.read_manifest(partial).files, layout.SOURCE, layout.UPDATE}
         (out / layout.MANIFEST).unlink(missing_ok=True)
         flush_one(out)  # before anything else moves, since a bundle without manifest never opens
         for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):

@@ -7,26 +7,32 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from semsearch.engine.bundle import PASSAGES, BundleError, Manifest
+import numpy as np
+
+from semsearch.engine.bundle import PASSAGES, BundleError, Manifest, read_manifest
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.language import warn_of_language
-from semsearch.indexing.corpus.merging import Mode, count_left_out, require_mode
+from semsearch.indexing.corpus.merging import Mode, count_left_out, require_mode, texts_of
+from semsearch.indexing.corpus.passages import stored_rows
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.embedding import EmbedderChoice, embed
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
+from semsearch.indexing.older import Changes, OlderIndex, find_changes
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import FINISHED, replacing
 from semsearch.indexing.texts import TextOptions, Texts, make_splitter, merge_older, opening_texts, read_texts
+from semsearch.indexing.update_file import RowDigests, recipe_of, write_update
 from semsearch.indexing.vectors.embed import EmbeddedCorpus, embed_texts
 from semsearch.indexing.vectors.floor import measure_floor
-from semsearch.indexing.vectors.indexer import write_index, write_truncated
+from semsearch.indexing.vectors.indexer import WrittenIndex, write_index, write_truncated
 from semsearch.indexing.vectors.query_table import QueryOptions, learn_queries
 from semsearch.indexing.vectors.recall import sample_spans
-from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify
+from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify_new
 
 
 class FailedChecksError(BundleError):
@@ -86,7 +92,10 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         replacing(options.out) as fresh,
         opening_texts(data, options.texts) as texts,
     ):
-        models, corpus, report = place_and_read(texts, fresh=fresh, options=options, on_progress=on_progress)
+        older, damage = open_older(texts, options, on_progress)
+        models, corpus, report = place_and_read(
+            texts, fresh=fresh, options=options, older=older, on_progress=on_progress
+        )
         embedder = models.open_embedder()
         given = texts.given_rows(corpus, report, embedder)
         corpus = merge_older(
@@ -94,48 +103,70 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
             texts=texts,
             passages=fresh / PASSAGES,
             options=options.texts,
-            older=options.update,
+            older=older,
             mode=options.mode,
         )
-        left_out = count_losses(corpus, texts=texts, out=options.out, mode=options.mode)
-        warning = warn_of_language(
-            corpus.texts,
-            texts.name,
-            is_default_model=models.is_default,
-            has_default_stems=options.keywords.has_default_stems(corpus, report),
-        )
+        changes = find_changes(corpus, older)
+        left_out = count_losses(changes, has_ids=corpus.has_ids, texts=texts, options=options)
+        is_measured = changes.is_measurement_due
+        warning = None
+        if is_measured:
+            warning = warn_of_language(
+                corpus.texts,
+                texts.name,
+                is_default_model=models.is_default,
+                has_default_stems=options.keywords.has_default_stems(corpus, report),
+            )
         embedding = embed(
             corpus,
+            changes,
             fresh=fresh,
             out=options.out,
-            older=options.update,
             models=models,
             embedder=embedder,
             choice=options.embedder,
             given=given,
             on_progress=on_progress,
         )
-        manifest = write_parts(
+        recorded = with_title_column(options, corpus)
+        written = write_parts(
             corpus,
+            changes,
+            is_measured=is_measured,
             fresh=fresh,
             models=models,
             embedder=embedder,
             rows=embedding.rows,
             name=texts.name,
             keywords=options.keywords.options_of(corpus, report),
-            recorded=with_title_column(options, corpus),
+            recorded=recorded,
             on_progress=on_progress,
         )
         manifest = learn_queries(
             fresh,
-            manifest,
+            written.manifest,
             options.queries,
             older=options.update,
             new_rows=len(corpus.texts) - embedding.rows.updated,
             on_progress=on_progress,
         )
-        manifest = measure_floor(fresh, manifest, on_progress)
-        checks = require_checks(fresh, embedder=embedder, rows=embedding.rows, out=options.out, on_progress=on_progress)
+        if is_measured:
+            manifest = measure_floor(fresh, manifest, on_progress)
+        write_update(
+            fresh,
+            manifest,
+            recipe_of(recorded),
+            written.kept,
+            changed_rows=0 if is_measured else changes.count_since_measured(),
+        )
+        checks = require_checks(
+            fresh,
+            embedder=embedder,
+            rows=embedding.rows,
+            is_measured=is_measured,
+            out=options.out,
+            on_progress=on_progress,
+        )
         repeated_ids = corpus.repeated_ids
     return IndexSummary(
         out=options.out,
@@ -152,6 +183,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         embedded_by=embedding.embedded_by,
         model_from=models.from_cache,
         warnings=(
+            *filter(None, [damage]),
             *embedding.warnings,
             *filter(None, [warning]),
             *warn_of_texts(corpus, report, repeated_ids, left_out if options.mode is None else 0),
@@ -159,8 +191,27 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
     )
 
 
+def open_older(texts: Texts, options: IndexOptions, on_progress: OnProgress) -> tuple[OlderIndex | None, str | None]:
+    """Return the index that is updated, None if there is none with texts, and a warning if it is damaged.
+
+    Raises BundleError or TensorsError if it is damaged and its texts are needed, or if it is not the one in `out`.
+    """
+    update = options.update
+    if update is None or read_manifest(update).corpus_or_none is None:
+        return None, None
+    on_progress("read the older bundle", 0)
+    try:
+        older = OlderIndex.open(update, recipe_of(options.recorded))
+    except (BundleError, TensorsError) as error:
+        if update != options.out or texts.kept is not None or options.mode in ("add", "upsert"):
+            raise
+        return None, f"the older index is damaged, so all texts were embedded again: {str(error).partition(';')[0]}"
+    on_progress("read the older bundle", 1)
+    return older, None
+
+
 def place_and_read(
-    texts: Texts, *, fresh: Path, options: IndexOptions, on_progress: OnProgress
+    texts: Texts, *, fresh: Path, options: IndexOptions, older: OlderIndex | None, on_progress: OnProgress
 ) -> tuple[PlacedModels, Corpus, ReadReport]:
     """Place the model into the unfinished folder, and write the texts there.
 
@@ -177,7 +228,7 @@ def place_and_read(
         passages=fresh / PASSAGES,
         options=options.texts,
         splitter=splitter,
-        older=options.update,
+        older=older,
         on_progress=on_progress,
     )
     if models is None:
@@ -185,10 +236,20 @@ def place_and_read(
     return models, corpus, report
 
 
-def count_losses(corpus: Corpus, *, texts: Texts, out: Path, mode: Mode | None) -> int:
+def count_losses(changes: Changes, *, has_ids: bool, texts: Texts, options: IndexOptions) -> int:
     """Return how many texts of the index in `out` are not in the new one. Raises BundleError if nobody said so."""
-    left_out = count_left_out(out, corpus)
-    if mode is None:
+    older, out = changes.older, options.out
+    if older is not None and older.folder == out:
+        before = older.digests
+    elif texts_of(out) is not None:
+        try:
+            before = RowDigests.of(stored_rows(out / PASSAGES), has_prefixes=False)
+        except TensorsError:  # `open_older` warns of a damaged index
+            return 0
+    else:
+        return 0
+    left_out = count_left_out(before, changes.digests, has_ids=has_ids)
+    if options.mode is None:
         require_mode(out, left_out, texts.place, texts.name)
     return left_out
 
@@ -204,7 +265,9 @@ def with_title_column(options: IndexOptions, corpus: Corpus) -> dict[str, Any]:
 
 def write_parts(
     corpus: Corpus,
+    changes: Changes,
     *,
+    is_measured: bool,
     fresh: Path,
     models: PlacedModels,
     embedder: Embedder,
@@ -213,33 +276,38 @@ def write_parts(
     keywords: KeywordOptions | None,
     recorded: Mapping[str, Any],
     on_progress: OnProgress,
-) -> Manifest:
-    """Write the index, the columns and the keywords into the unfinished folder, and return its manifest."""
+) -> WrittenIndex:
+    """Write the index, the columns and the keywords into the unfinished folder."""
     on_progress("write the index", 0)
     write_truncated(fresh, corpus.ids, rows.is_truncated)
-    if models.documents_folder != fresh:  # another model embeds queries
-        embedder = Embedder.open(fresh, models.manifest.model)
-    manifest = write_index(
+    spans = None
+    if is_measured:
+        if models.documents_folder != fresh:  # another model embeds queries
+            embedder = Embedder.open(fresh, models.manifest.model)
+        spans = embed_texts(embedder, sample_spans(corpus.texts), role="query")
+    written = write_index(
         fresh,
         models.manifest,
         corpus,
         rows=(rows.codes, rows.scales),
-        spans=embed_texts(embedder, sample_spans(corpus.texts), role="query"),
+        spans=spans,
         name=name,
         keywords=keywords,
         embedded_by=rows.embedded_by,
         options=recorded,
+        changes=changes,
     )
     on_progress("write the index", 1)
-    return manifest
+    return written
 
 
 def require_checks(
-    fresh: Path, *, embedder: Embedder, rows: EmbeddedCorpus, out: Path, on_progress: OnProgress
+    fresh: Path, *, embedder: Embedder, rows: EmbeddedCorpus, is_measured: bool, out: Path, on_progress: OnProgress
 ) -> tuple[Check, ...]:
     """Verify the unfinished bundle, and return its checks. Raises FailedChecksError if one failed."""
-    verified = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
-    checks = tuple(verify(fresh, on_progress, embedder, min(verified, VERIFIED_PASSAGES)))
+    new = np.flatnonzero(rows.older_rows < 0)
+    most = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
+    checks = tuple(verify_new(fresh, embedder, new, min(most, VERIFIED_PASSAGES), is_measured, on_progress))
     if not all(check.passed for check in checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next call makes all again
         raise FailedChecksError(f"{out}: the new bundle failed a check; what was there before stays as it was", checks)

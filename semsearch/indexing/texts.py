@@ -25,13 +25,13 @@ from semsearch.indexing.corpus.merging import (
     has_texts_of,
     read_place,
     resolve_place,
-    texts_of,
 )
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
 from semsearch.indexing.documents import DocumentOptions, Documents, Reading, Splitter, is_documents
 from semsearch.indexing.models.placing import PlacedModels
+from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
 from semsearch.indexing.vectors.shards import KnownRows
@@ -64,7 +64,7 @@ class TextSource(Protocol):
 
 
 def write_corpus(
-    source: TextSource, passages: Path, on_progress: OnProgress = no_progress, *, older: Path | None = None
+    source: TextSource, passages: Path, on_progress: OnProgress = no_progress, *, older: OlderIndex | None = None
 ) -> tuple[Corpus, ReadReport]:
     """Write the texts of a source into `passages`, and return them, with what was counted.
 
@@ -73,7 +73,7 @@ def write_corpus(
     take.
     Raises what the source raises.
     """
-    before = None if older is None else older / PASSAGES
+    before = None if older is None else older.folder / PASSAGES
     with writing_passages(passages, before) as written, closing(source.passages(on_progress)) as rows:
         for passage in rows:
             written.append(passage)
@@ -104,20 +104,21 @@ class Texts:
             return None
         return known_embeddings(self.embeddings, corpus, report.empty_texts, embedder)
 
-    def source(self, options: TextOptions, splitter: Splitter | None, older: Path | None) -> TextSource:
+    def source(self, options: TextOptions, splitter: Splitter | None, older: OlderIndex | None) -> TextSource:
         """Return what the texts are read from.
 
         splitter divides documents, and long texts of a table if there is one. Documents that cannot be read keep their
         passages of the index `older`, if that was made of the same folder.
         """
         if self.kept is not None:
-            return self.kept
+            assert older is not None  # see `OlderChoice`
+            return self.kept.of(older)
         if not self.are_documents:
             return Table(self.path, options.table, rows=self.rows, split=None if splitter is None else splitter.split)
         assert splitter is not None  # see `need_splitter`
-        if older is not None and not has_texts_of(older, self.place, self.name):
+        if older is not None and not has_texts_of(older.folder, self.place, self.name):
             older = None
-        return Documents(self.path, Reading(splitter, options.documents), older)
+        return Documents(self.path, Reading(splitter, options.documents), None if older is None else older.folder)
 
 
 @contextmanager
@@ -182,12 +183,12 @@ def read_texts(
     passages: Path,
     options: TextOptions,
     splitter: Splitter | None,
-    older: Path | None,
+    older: OlderIndex | None,
     on_progress: OnProgress,
 ) -> tuple[Corpus, ReadReport]:
     """Write the texts into `passages` with the types of their columns, and return them, with what was counted."""
     on_progress(READ, 0)
-    corpus, report = write_corpus(texts.source(options, splitter, older), passages, on_progress)
+    corpus, report = write_corpus(texts.source(options, splitter, older), passages, on_progress, older=older)
     corpus = choose_columns(corpus, texts.path, options.columns)
     if corpus.is_csv:
         store_numbers(corpus, passages)
@@ -196,17 +197,17 @@ def read_texts(
 
 
 def merge_older(
-    corpus: Corpus, *, texts: Texts, passages: Path, options: TextOptions, older: Path | None, mode: Mode | None
+    corpus: Corpus, *, texts: Texts, passages: Path, options: TextOptions, older: OlderIndex | None, mode: Mode | None
 ) -> Corpus:
     """Return the corpus with the texts of the older index that the mode keeps, and note where all of them are from.
 
     Raises BundleError if they cannot be merged.
     """
     place = texts.place
-    if mode in ("add", "upsert") and older is not None and texts_of(older) is not None:
+    if mode in ("add", "upsert") and older is not None:
         new, new_texts = passages.with_name(NEW), len(corpus.texts)
         passages.rename(new)
-        corpus, _ = write_corpus(Merged(older, corpus, new, mode), passages)
+        corpus, _ = write_corpus(Merged(older, corpus, new, mode), passages, older=older)
         new.unlink()
         corpus = choose_columns(corpus, texts.path, options.columns)
         if len(corpus.texts) > new_texts:

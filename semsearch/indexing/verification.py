@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import BY_CORES, ModelInfo, check_bundle, describe_file
+from semsearch.engine.bundle import BY_CORES, CorpusInfo, ModelInfo, check_bundle, describe_file
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import dequantize
@@ -16,6 +16,7 @@ from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import map_tensors
 from semsearch.indexing.corpus.corpus import heading_prefix
 from semsearch.indexing.corpus.passages import stored_columns
+from semsearch.indexing.digests import Positions
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.embed import embed_texts
 from semsearch.indexing.vectors.recall import LEAST, TOP_K, Recall, sample_spans, search_samples
@@ -41,16 +42,10 @@ class Check:
     passed: bool
 
 
-def verify(
-    bundle: Path,
-    on_progress: OnProgress = no_progress,
-    embedder: Embedder | None = None,
-    verified: int = VERIFIED_PASSAGES,
-) -> Iterator[Check]:
+def verify(bundle: Path, on_progress: OnProgress = no_progress) -> Iterator[Check]:
     """Check a bundle, yielding each result as soon as it is known. Without texts of its own, only the model is checked.
 
-    embedder is the one that embedded the passages, None for the bundle's own. If the bundle lacks the model that
-    embedded its passages, and none is stated, no passage is embedded again; otherwise `verified` ones are.
+    If the bundle lacks the model that embedded its passages, no passage is embedded again.
     A file with a wrong checksum ends the checks. Raises BundleError or TensorsError if the bundle does not open.
     """
     manifest, is_damaged = layout.read_manifest(bundle), False
@@ -70,30 +65,67 @@ def verify(
     if info is None or info.vectors is not None:
         return
     check_bundle(bundle)
-    index, passages = Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
-    lengths = len(index), len(passages), info.rows
-    is_whole = len(set(lengths)) == 1
-    yield Check("rows in index, texts, manifest", ", ".join(map(str, lengths)), "the same", is_whole)
-    if not is_whole:
+    length = _check_length(bundle, info)
+    yield length
+    if not length.passed:
         return
-    rows = [int(row) for row in np.random.default_rng(SEED).permutation(len(index))[:verified]]
-    prefixes = [heading_prefix(passages.metadata(row)) if info.heading_prefix else "" for row in rows]
-    texts = [prefix + passages.source(row) for prefix, row in zip(prefixes, rows, strict=True)]
+    if not manifest.model.documents:
+        yield _check_rows(bundle, info, own, np.arange(info.rows), VERIFIED_PASSAGES, on_progress)
+    yield from _check_recall(bundle, info, own, on_progress)
+
+
+def verify_new(
+    bundle: Path, embedder: Embedder, rows: Positions, most: int, is_measured: bool, on_progress: OnProgress
+) -> Iterator[Check]:
+    """Check a bundle that was just written, whose checksums are those of its files.
+
+    embedder has embedded the passages; of these rows, which are new, at most `most` are embedded again. The recall is
+    checked if it is_measured newly, and if a search does not look at every row.
+    """
+    manifest = check_bundle(bundle)
+    if manifest.rerank is not None:
+        Reranker.open(bundle, manifest)
+    info = manifest.corpus
+    length = _check_length(bundle, info)
+    yield length
+    if not length.passed:
+        return
+    if len(rows):
+        yield _check_rows(bundle, info, embedder, rows, most, on_progress)
+    if is_measured and info.stages is not None:
+        yield from _check_recall(bundle, info, Embedder.open(bundle, manifest.model), on_progress)
+
+
+def _check_length(bundle: Path, info: CorpusInfo) -> Check:
+    lengths = len(Index.open(bundle / layout.INDEX, info.stages)), len(Passages(bundle / layout.PASSAGES)), info.rows
+    return Check("rows in index, texts, manifest", ", ".join(map(str, lengths)), "the same", len(set(lengths)) == 1)
+
+
+def _check_rows(
+    bundle: Path, info: CorpusInfo, embedder: Embedder, rows: Positions, most: int, on_progress: OnProgress
+) -> Check:
+    """Embed at most `most` of some rows again, and compare them with what is stored."""
+    on_progress("embed a sample again", 0)
+    passages = Passages(bundle / layout.PASSAGES)
+    sample = np.random.default_rng(SEED).permutation(rows)[:most].tolist()
+    prefixes = [heading_prefix(passages.metadata(row)) if info.heading_prefix else "" for row in sample]
+    texts = [prefix + passages.source(row) for prefix, row in zip(prefixes, sample, strict=True)]
+    again = embed_texts(embedder, texts, role="document")
+    on_progress("embed a sample again", 1, len(texts))
     written = map_tensors(bundle / layout.INDEX)
-    codes, scales = written["codes"], written["scales"]
-    if embedder is not None or not manifest.model.documents:
-        on_progress("embed a sample again", 0)
-        again = embed_texts(embedder or own, texts, role="document")
-        on_progress("embed a sample again", 1, len(texts))
-        cosine = float((again * dequantize(codes[rows], scales[rows])).sum(axis=1).min())
-        expected_cosine = least_cosine((embedder or own).model, info.embedded_by)
-        name = f"least cosine of {len(rows):,} rows to their texts"
-        yield Check(name, f"{cosine:.5f}", f">= {expected_cosine:g}", cosine >= expected_cosine)
-    if embedder is not None and info.stages is None:  # a new index whose search looks at every row is exact
-        return
+    stored = dequantize(written["codes"][sample], written["scales"][sample])
+    cosine = float((again * stored).sum(axis=1).min())
+    expected = least_cosine(embedder.model, info.embedded_by)
+    name = f"least cosine of {len(sample):,} rows to their texts"
+    return Check(name, f"{cosine:.5f}", f">= {expected:g}", cosine >= expected)
+
+
+def _check_recall(bundle: Path, info: CorpusInfo, embedder: Embedder, on_progress: OnProgress) -> Iterator[Check]:
+    """Compare the search with exact search. embedder has the model for queries."""
     on_progress("measure recall", 0)
-    spans = embed_texts(own, sample_spans(stored_columns(bundle / layout.PASSAGES)[0]), role="query")
-    exact = search_samples(spans, codes, scales)
+    spans = embed_texts(embedder, sample_spans(stored_columns(bundle / layout.PASSAGES)[0]), role="query")
+    written, index = map_tensors(bundle / layout.INDEX), Index.open(bundle / layout.INDEX, info.stages)
+    exact = search_samples(spans, written["codes"], written["scales"])
     recalls = {kind: each.recall_of(index) for kind, each in exact.items()}
     on_progress("measure recall", 1)
     least = Recall(LEAST.at_10 - OTHER_PROCESSOR, LEAST.first - OTHER_PROCESSOR)

@@ -11,8 +11,9 @@ import pytest
 from semsearch.engine.bundle import INDEX, MODEL, PASSAGES, TRUNCATED, BundleError, check_bundle, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.embedding import known_rows
 from semsearch.indexing.models.calibration import ACCURACY_TEXTS
-from semsearch.indexing.vectors.embed import open_older_rows
+from semsearch.indexing.older import OlderIndex
 from tests.bundle_files import damage
 from tests.command_line import contents, error_line, export_texts, run, summary, write_csv
 from tests.export_fixtures import TINY_BERT
@@ -72,7 +73,7 @@ def test_rows_of_another_prompt_or_length_are_refused(bundle: Path, change: dict
     manifest = read_manifest(bundle)
     new = replace(manifest, model=replace(manifest.model, **change))  # type: ignore[arg-type]
     with pytest.raises(BundleError, match=r"was embedded by the model tests/mean-of-words .* expected the same model"):
-        open_older_rows(bundle, new)
+        known_rows(OlderIndex.open(bundle, ""), bundle.parent / "new", new)
 
 
 @pytest.mark.parametrize("name", [INDEX, PASSAGES, MODEL])
@@ -114,12 +115,12 @@ def test_a_damaged_model_is_replaced_by_a_named_one_with_its_options_and_the_def
 def test_a_bundle_that_is_replaced_meanwhile_is_refused(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = read_manifest(bundle_copy)
 
-    def replace_meanwhile(texts: object) -> None:
+    def replace_meanwhile(*arguments: object) -> None:
         write_manifest(bundle_copy, replace(manifest, model=replace(manifest.model, name="other")))
 
-    monkeypatch.setattr("semsearch.indexing.vectors.embed.digest_texts", replace_meanwhile)
+    monkeypatch.setattr("semsearch.indexing.older.read_update", replace_meanwhile)
     with pytest.raises(BundleError, match="was replaced while it was read"):
-        open_older_rows(bundle_copy, manifest)
+        OlderIndex.open(bundle_copy, "")
 
 
 LONG = "the angry goose " * 30

@@ -1,6 +1,5 @@
 """semsearch publish --to s3vectors: what is sent, what is not sent again, and what is refused before sending."""
 
-import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from semsearch.aws.s3vectors.vectors import LARGEST_NUMBER
 from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.older import OlderIndex
 from semsearch.publishing import s3vectors
 from semsearch.publishing.bucket import PublishError, connect
 from semsearch.publishing.s3vectors import Sent, batches
@@ -183,7 +183,5 @@ def test_a_bundle_with_texts_is_not_replaced(bundle: Path, bundle_copy: Path, se
 def test_a_bundle_of_a_service_is_neither_published_nor_updated(published: Path, send: Send, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="its texts are in S3 Vectors already"):
         send(published, "again", tmp_path / "out")
-    from semsearch.indexing.vectors.embed import open_older_rows
-
     with pytest.raises(BundleError, match="its texts are in S3 Vectors"):
-        open_older_rows(published, dataclasses.replace(read_manifest(published), corpus_or_none=None))
+        OlderIndex.open(published, "")

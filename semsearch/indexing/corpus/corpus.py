@@ -1,9 +1,8 @@
 """The corpus, and the error for a file that is not one."""
 
 import json
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +47,7 @@ class Corpus:
     ids: Sequence[str]  # the id column as text; the row number where the id is missing or blank
     metadata: Sequence[str]  # a compact JSON object of the other columns, "{}" when there are none
     sources: Sequence[str] | None = None  # the texts with their markup, "" for one without; None if no text has any
-    heading_prefix: bool = False  # whether texts are read after the path of their headings: see PrefixedTexts
+    heading_prefix: bool = False  # whether texts are read after the path of their headings: see `texts_for_model`
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     is_csv: bool = field(default=False, compare=False)  # whether the source has only strings
     rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
@@ -59,20 +58,6 @@ class Corpus:
     # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
     numeric_strings: tuple[str, ...] = ()
     mixed: dict[str, str] = field(default_factory=dict)  # a warning for each column with values of several types
-
-    @property
-    def embedded_texts(self) -> Collection[str]:
-        """Return the texts as the model reads them."""
-        if self.heading_prefix:
-            return PrefixedTexts(self.texts, self.metadata, self.sources)
-        return self.texts
-
-    @property
-    def keyword_texts(self) -> Collection[str]:
-        """Return the texts as keyword search reads them."""
-        if self.heading_prefix:
-            return PrefixedTexts(self.texts, self.metadata)
-        return self.texts
 
     @property
     def repeated_ids(self) -> int:
@@ -110,22 +95,3 @@ def heading_prefix(metadata: Mapping[str, Any]) -> str:
         path.insert(0, metadata["title"])
     lines = [" > ".join(path)[-PREFIX_CHARACTERS:], metadata.get("table", "")]
     return "".join(f"{line}\n" for line in lines if line)
-
-
-class PrefixedTexts(Collection[str]):
-    """The texts of passages with their prefixes, made when they are used."""
-
-    def __init__(self, texts: Sequence[str], metadata: Sequence[str], sources: Sequence[str] | None = None) -> None:
-        """Take the JSON of each passage as metadata. A source that is not empty takes the place of its text."""
-        self._texts, self._metadata, self._sources = texts, metadata, sources
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def __iter__(self) -> Iterator[str]:
-        sources = self._sources or repeat("", len(self._texts))
-        for text, metadata, source in zip(self._texts, self._metadata, sources, strict=True):
-            yield heading_prefix(json.loads(metadata)) + (source or text)
-
-    def __contains__(self, text: object) -> bool:
-        return any(text == each for each in self)

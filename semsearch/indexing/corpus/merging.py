@@ -1,18 +1,21 @@
 """What becomes of the texts of an index that gets others: they are replaced, kept, or updated by their ids."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, CorpusInfo, find_corpus, read_manifest
-from semsearch.engine.tensors import TensorsError
-from semsearch.indexing.corpus.corpus import Corpus, PassageRow, PassageRows
+import numpy as np
+
+from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, CorpusInfo, find_corpus
+from semsearch.indexing.corpus.corpus import ChangedRows, Corpus, OlderRows, PassageRow
 from semsearch.indexing.corpus.passages import stored_columns, stored_rows
 from semsearch.indexing.corpus.reading import ROW_NUMBER
 from semsearch.indexing.corpus.report import ReadReport
-from semsearch.indexing.digests import digest_texts
+from semsearch.indexing.digests import Positions, digest_texts
+from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress
+from semsearch.indexing.update_file import RowDigests
 
 Mode = Literal["replace", "add", "upsert"]
 MODES: dict[str, str] = {  # what each mode does, in the help of the command
@@ -62,22 +65,15 @@ def has_texts_of(bundle: Path, place: str, name: str) -> bool:
     return info is not None and is_same_place(bundle, info, place, name)
 
 
-def count_left_out(bundle: Path, corpus: Corpus) -> int:
-    """Return how many texts of a bundle, if it has any, have neither their id nor their text in a corpus.
+def count_left_out(before: RowDigests, now: RowDigests, *, has_ids: bool) -> int:
+    """Return how many texts of an index have neither their id nor their text among others.
 
-    Row numbers are no ids here: another row can have the same one.
+    Without has_ids, the ids of the others are row numbers, which are no ids here: another row can have the same one.
     """
-    if texts_of(bundle) is None:
-        return 0
-    try:
-        texts, ids, _ = stored_columns(bundle / PASSAGES)
-    except TensorsError:  # `index` warns of a damaged index
-        return 0
-    new_ids, new_texts = set[str](), set(digest_texts(corpus.texts).tolist())
-    if corpus.has_ids:
-        new_ids = set(corpus.ids)
-    pairs = zip(ids, digest_texts(texts).tolist(), strict=True)
-    return sum(id not in new_ids and text not in new_texts for id, text in pairs)
+    is_found = np.isin(before.texts, now.texts)
+    if has_ids:
+        is_found |= np.isin(before.ids, now.ids)
+    return int(np.count_nonzero(~is_found))
 
 
 def require_mode(out: Path, left_out: int, place: str, name: str) -> None:
@@ -102,40 +98,62 @@ class Merged:
     older one with its id, and new ones at the end.
     """
 
-    def __init__(self, older: Path, corpus: Corpus, new: Path, mode: Mode) -> None:
+    def __init__(self, older: OlderIndex, corpus: Corpus, new: Path, mode: Mode) -> None:
         """Take the index, and the corpus, whose passages are in the file `new`.
 
         Raises BundleError if these texts cannot be merged.
         """
-        info = texts_of(older)
-        if corpus.heading_prefix or (info is not None and info.heading_prefix):
+        if corpus.heading_prefix or older.manifest.corpus.heading_prefix:
             raise BundleError(
-                f"{older}: mode {mode} is for tables, and these are documents, whose ids are their paths in one "
+                f"{older.folder}: mode {mode} is for tables, and these are documents, whose ids are their paths in one "
                 "folder; index one folder that has all of them"
             )
         if mode == "upsert" and not corpus.has_ids:
             raise BundleError(
-                f"{older}: mode upsert finds texts by their ids, and these have none; name a column of ids"
+                f"{older.folder}: mode upsert finds texts by their ids, and these have none; name a column of ids"
             )
         self._older, self._corpus, self._new, self._mode = older, corpus, new, mode
 
-    def passages(self, on_progress: OnProgress) -> PassageRows:
+    def passages(self, on_progress: OnProgress) -> ChangedRows:
         """Yield the passages. Raises BundleError for an id that exists, if none may."""
-        before, added = stored_rows(self._older / PASSAGES), stored_rows(self._new)
+        added, older = stored_rows(self._new), self._older
         if self._mode == "upsert":
-            yield from _upserted(before, list(added))
+            yield from self._upserted(list(added))
             return
-        yield from before
-        known = set(stored_columns(self._older / PASSAGES)[1])
-        for passage in added if self._corpus.has_ids else _numbered(added, known):
-            if passage.id in known:
-                found = f"the id {passage.id!r}, which it has already"
-                raise BundleError(f"{self._older}: mode add found {found}, expected new ids; use the mode upsert")
-            yield passage
+        yield OlderRows(0, older.rows)
+        if not self._corpus.has_ids:
+            yield from _numbered(added, stored_columns(older.folder / PASSAGES)[1])
+            return
+        ids = stored_columns(self._new)[1]
+        is_known = np.isin(digest_texts(ids), older.digests.ids)
+        if is_known.any():
+            found = f"the id {ids[int(is_known.argmax())]!r}, which it has already"
+            raise BundleError(f"{older.folder}: mode add found {found}, expected new ids; use the mode upsert")
+        yield from added
+
+    def _upserted(self, added: list[PassageRow]) -> Iterator[PassageRow | OlderRows]:
+        """Yield the older rows, or those with the same ids in their place, and then the new ones."""
+        ids, older_ids = digest_texts(row.id for row in added), self._older.digests.ids
+        by_id: dict[bytes, list[PassageRow]] = {}
+        for id, row in zip(ids.tolist(), added, strict=True):
+            by_id.setdefault(id, []).append(row)
+        begin = 0
+        for place in np.flatnonzero(np.isin(older_ids, ids)).tolist():
+            yield OlderRows(begin, place)
+            yield from by_id.pop(older_ids[place].item(), ())  # nothing for a second older row with this id
+            begin = place + 1
+        yield OlderRows(begin, self._older.rows)
+        yield from (row for id, row in zip(ids.tolist(), added, strict=True) if id in by_id)
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
         """Return the corpus of the passages that were written."""
-        both = replace(self._corpus, texts=written.texts, ids=written.ids, metadata=written.metadata)
+        both = replace(
+            self._corpus,
+            texts=written.texts,
+            ids=written.ids,
+            metadata=written.metadata,
+            older_rows=written.older_rows,
+        )
         return both, ReadReport()
 
 
@@ -143,46 +161,43 @@ class Kept:
     """The texts of an index without those that have some ids, as the texts of the next index."""
 
     def __init__(self, bundle: Path, removed: Collection[str]) -> None:
-        """Take the index and the ids."""
+        """Take the folder of the index, and the ids."""
         self.bundle: Path = bundle
         self._removed = frozenset(removed)
 
-    def passages(self, on_progress: OnProgress) -> PassageRows:
-        """Yield the passages. Raises BundleError, which names them, if the index lacks some of the ids."""
-        if texts_of(self.bundle) is None:
-            raise BundleError(f"{self.bundle}: holds no texts to remove; name another bundle")
-        if unknown := sorted(self._removed - set(stored_columns(self.bundle / PASSAGES)[1])):
+    def of(self, older: OlderIndex) -> "KeptTexts":
+        """Return the texts, when the index is open. Raises BundleError if it lacks some of the ids, which it names."""
+        ids, older_ids = sorted(self._removed), older.digests.ids
+        is_known = np.isin(digest_texts(ids), older_ids)
+        if not is_known.all():
+            unknown = [id for id, known in zip(ids, is_known, strict=True) if not known]
             shown = ", ".join(map(repr, unknown[:5]))
             raise BundleError(f"{self.bundle}: found no text with the id {shown}, {len(unknown):,} in all; check them")
-        for passage in stored_rows(self.bundle / PASSAGES):
-            if passage.id not in self._removed:
-                yield passage
+        return KeptTexts(older, np.flatnonzero(np.isin(older_ids, digest_texts(ids))))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTexts:
+    """The texts of an index without some of its rows."""
+
+    older: OlderIndex
+    removed: Positions  # numbers of the rows, ascending
+
+    def passages(self, on_progress: OnProgress) -> ChangedRows:
+        """Yield the passages."""
+        ends = [*self.removed.tolist(), self.older.rows]
+        begins = [0, *(row + 1 for row in self.removed.tolist())]
+        for begin, end in zip(begins, ends, strict=True):
+            yield OlderRows(begin, end)
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
         """Return the corpus of the passages that were written. Raises BundleError if none are left."""
         if not len(written.texts):
-            raise BundleError(f"{self.bundle}: would have no text left; delete the folder instead")
-        return replace(written, heading_prefix=read_manifest(self.bundle).corpus.heading_prefix), ReadReport()
+            raise BundleError(f"{self.older.folder}: would have no text left; delete the folder instead")
+        return replace(written, heading_prefix=self.older.manifest.corpus.heading_prefix), ReadReport()
 
 
-def _upserted(before: Iterator[PassageRow], added: list[PassageRow]) -> Iterator[PassageRow]:
-    """Yield the older rows, or those with the same ids in their place, and then the new ones."""
-    by_id: dict[str, list[PassageRow]] = {}
-    for row in added:
-        by_id.setdefault(row.id, []).append(row)
-    replaced = set[str]()
-    for row in before:
-        if row.id not in by_id:
-            yield row
-        elif row.id not in replaced:
-            replaced.add(row.id)
-            yield from by_id[row.id]
-    for row in added:
-        if row.id not in replaced:
-            yield row
-
-
-def _numbered(added: Iterator[PassageRow], known: set[str]) -> Iterator[PassageRow]:
+def _numbered(added: Iterator[PassageRow], known: Iterable[str]) -> Iterator[PassageRow]:
     """Yield rows whose ids are row numbers with numbers after the largest known one; passages of a row share it."""
     numbers = [int(id.partition(":")[0]) for id in known if ROW_NUMBER.fullmatch(id.partition(":")[0])]
     first = max(numbers, default=-1) + 1

@@ -1,7 +1,8 @@
 """A corpus in passages.safetensors, written row by row and read when it is used, so that memory does not hold it."""
 
+import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import repeat
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from semsearch.engine.passages import PASSAGE_COLUMNS, SOURCE_TEXTS
 from semsearch.engine.tensors import AnyArray, Strings, Tensors, map_tensors
-from semsearch.indexing.corpus.corpus import OlderRows, PassageRow
+from semsearch.indexing.corpus.corpus import Corpus, OlderRows, PassageRow, heading_prefix
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
@@ -107,10 +108,14 @@ class StoredColumn(Sequence[str]):
     @overload
     def __getitem__(self, rows: slice) -> list[str]: ...
     def __getitem__(self, rows: int | slice) -> str | list[str]:
-        strings = self._strings()
         if isinstance(rows, int):
-            return strings.text(range(self._rows)[rows])
-        return [strings.text(row) for row in range(self._rows)[rows]]
+            return self._strings().text(range(self._rows)[rows])
+        return self.take(range(self._rows)[rows])
+
+    def take(self, rows: Iterable[int]) -> list[str]:
+        """Return the strings of some rows. The file is mapped once for all."""
+        strings = self._strings()
+        return [strings.text(row) for row in rows]
 
     def _strings(self) -> Strings:
         return map_tensors(self._path).strings(self._column, f"{self._column}.offsets")
@@ -118,6 +123,68 @@ class StoredColumn(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, self._rows, STRINGS_AT_ONCE):
             yield from self[begin : begin + STRINGS_AT_ONCE]
+
+
+class PrefixedTexts(Collection[str]):
+    """The texts of passages after the path of their headings, made when they are used."""
+
+    def __init__(self, texts: Sequence[str], metadata: Sequence[str], sources: Sequence[str] | None = None) -> None:
+        """Take the JSON of each passage as metadata. A source that is not empty takes the place of its text."""
+        self._texts, self._metadata, self._sources = texts, metadata, sources
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __iter__(self) -> Iterator[str]:
+        return strings_at(self, np.arange(len(self)))
+
+    def __contains__(self, text: object) -> bool:
+        return any(text == each for each in self)
+
+    def take(self, rows: Sequence[int]) -> list[str]:
+        """Return the texts of some rows."""
+        texts, metadata = _take(self._texts, rows), _take(self._metadata, rows)
+        sources = repeat("") if self._sources is None else _take(self._sources, rows)
+        return [
+            heading_prefix(json.loads(stated)) + (source or text)
+            for text, stated, source in zip(texts, metadata, sources, strict=False)
+        ]
+
+
+def texts_for_model(corpus: Corpus) -> Collection[str]:
+    """Return the texts of a corpus as the model reads them."""
+    if corpus.heading_prefix:
+        return PrefixedTexts(corpus.texts, corpus.metadata, corpus.sources)
+    return corpus.texts
+
+
+def texts_for_keywords(corpus: Corpus) -> Collection[str]:
+    """Return the texts of a corpus as keyword search reads them."""
+    if corpus.heading_prefix:
+        return PrefixedTexts(corpus.texts, corpus.metadata)
+    return corpus.texts
+
+
+def strings_at(strings: Collection[str], rows: Positions) -> Iterator[str]:
+    """Yield the strings of some rows, in their order. Some thousand of them are in memory at the same time."""
+    for begin in range(0, len(rows), STRINGS_AT_ONCE):
+        yield from _take(strings, rows[begin : begin + STRINGS_AT_ONCE].tolist())
+
+
+def _take(strings: Collection[str], rows: Sequence[int]) -> list[str]:
+    if isinstance(strings, StoredColumn | PrefixedTexts):
+        return strings.take(rows)
+    assert isinstance(strings, Sequence)
+    return [strings[row] for row in rows]
+
+
+def passages_at(corpus: Corpus, rows: Positions) -> Iterator[PassageRow]:
+    """Yield the passages of some rows of a corpus."""
+    columns = [corpus.texts, corpus.ids, corpus.metadata]
+    if corpus.sources is not None:
+        columns.append(corpus.sources)
+    for values in zip(*(strings_at(column, rows) for column in columns), strict=True):
+        yield PassageRow(*values)
 
 
 def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn]:

@@ -8,32 +8,21 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import compress, islice
 from itertools import count as numbers
+from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from semsearch.engine.bundle import (
-    BY_CORES,
-    INDEX,
-    PASSAGES,
-    TRUNCATED,
-    BundleError,
-    Manifest,
-    check_bundle,
-    check_file,
-    read_manifest,
-)
+from semsearch.engine.bundle import BY_CORES, INDEX, TRUNCATED, check_file
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import Embedder, TokenIds, plan_batches
 from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
-from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import TensorsError, map_tensors
-from semsearch.indexing.corpus.corpus import PrefixedTexts
-from semsearch.indexing.corpus.passages import stored_columns, stored_sources
-from semsearch.indexing.digests import Positions, digest_texts, find_digests, mark_first
+from semsearch.indexing.corpus.passages import strings_at
+from semsearch.indexing.digests import Digests, Positions, digest_texts, find_digests, mark_first
+from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.tensor_files import release
 from semsearch.indexing.vectors.shards import (
@@ -42,7 +31,6 @@ from semsearch.indexing.vectors.shards import (
     Truncated,
     gather_rows,
     join_digests,
-    name_model,
     read_shards,
     save_shard,
 )
@@ -171,6 +159,9 @@ def embed_corpus(
     older: KnownRows | None = None,
     given: KnownRows | None = None,
     on_progress: OnProgress = no_progress,
+    *,
+    digests: Digests | None = None,
+    older_rows: Positions | None = None,
 ) -> EmbeddedCorpus:
     """Return the rows of the texts, which have `dim` values.
 
@@ -178,18 +169,24 @@ def embed_corpus(
     `model`, which `name_model` returns. Rows of `older`, a bundle's, are reused too, and then those that the caller of
     `index` has `given`. A row depends on its text alone. Equal texts are embedded once. passage_embedder embeds the
     other texts; each of its shards is kept as soon as it comes.
+    digests (n,) are those of the texts, if they are known, and older_rows (n,) the rows of `older` that are known, -1
+    where they are not.
     """
-    digests = digest_texts(texts)
+    if digests is None:
+        digests = digest_texts(texts)
+    if older is None or older_rows is None:
+        older_rows = np.full(len(digests), -1, np.intp)
     before = [rows for rows in (older, given) if rows is not None]
     known = [*before, *read_shards(fresh, model)]
-    places = find_digests(digests, join_digests(known))
+    places = _find_rows(digests, known, older_rows)
     from_older = 0 if older is None else len(older.digests)
     from_before = sum(len(rows.digests) for rows in before)
     older_rows = np.where(places < from_older, places, -1)
     resumed = int(np.count_nonzero(places >= from_before))
     number_given = int(np.count_nonzero((places >= from_older) & (places < from_before)))
-    is_wanted = mark_first(digests) & (places < 0)
-    wanted = digests[is_wanted]
+    missing = np.flatnonzero(places < 0)
+    missing = missing[mark_first(digests[missing])]
+    wanted = digests[missing]
     left, embedded = len(wanted), 0
 
     def count(done: int) -> None:
@@ -198,16 +195,25 @@ def embed_corpus(
         on_progress("embed texts", 1 - (left - embedded) / len(texts), embedded)
 
     count(0)
-    for shard in passage_embedder.embed(compress(texts, is_wanted), count):
+    for shard in passage_embedder.embed(strings_at(texts, missing), count):
         save_shard(fresh, model, wanted[shard.begin : shard.begin + len(shard.codes)], shard)
     known = [*before, *read_shards(fresh, model)]
-    places = find_digests(digests, join_digests(known))
+    places = _find_rows(digests, known, older_rows)
     if (places < 0).any():
         raise TensorsError(f"{fresh}: a shard is damaged that was just written; expected a disk that works; check it")
     is_truncated = np.concatenate([rows.is_truncated for rows in known])[places]
     codes, scales = gather_rows(known, places, dim, fresh)
     embedded_by = sorted({each for rows in _used(known, places) for each in rows.embedded_by})
     return EmbeddedCorpus(codes, scales, embedded_by, embedded, number_given, is_truncated, resumed, older_rows)
+
+
+def _find_rows(digests: Digests, known: Sequence[KnownRows], places: Positions) -> Positions:
+    """Return the place of each text among the known rows, joined, -1 where there is none; places has those found."""
+    found = places.copy()
+    missing = np.flatnonzero(places < 0)
+    if len(missing):
+        found[missing] = find_digests(digests[missing], join_digests(known))
+    return found
 
 
 def _used(known: Sequence[KnownRows], places: Positions) -> Iterator[KnownRows]:
@@ -232,46 +238,21 @@ def group(items: Iterable[Item], most: int, most_size: int, size_of: Callable[[I
         yield found
 
 
-def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
-    """Return the rows of a bundle; manifest describes the model that the new texts will be embedded with.
+def open_rows(older: OlderIndex) -> KnownRows:
+    """Return the rows of the older index. They stay readable when its files are replaced.
 
-    The rows stay readable when the bundle's files are replaced.
-    Raises BundleError or TensorsError if the bundle is damaged, if it was embedded by another model, or if another
-    export replaces it now.
+    Raises BundleError if its list of truncated texts is damaged.
     """
-    older = check_bundle(bundle)
-    if older.corpus.vectors is not None:
-        raise BundleError(f"{bundle}: its texts are in S3 Vectors; name the bundle that was published there")
-    if name_model(older) != name_model(manifest):
-        raise BundleError(
-            f"{bundle}: was embedded by the model {older.model.name} with {_shown(older)}, the new texts would be by "
-            f"{manifest.model.name} with {_shown(manifest)}; expected the same model; leave MODEL out to go on with "
-            "the bundle's, or leave --update out to embed all texts"
-        )
-    for name in (INDEX, PASSAGES):
-        check_file(bundle, name, older)
-    Index.open(bundle / INDEX, older.corpus.stages)  # checks the tensors
-    tensors = map_tensors(bundle / INDEX)
-    is_truncated = np.zeros(older.corpus.rows, bool)
-    if TRUNCATED in older.files:
-        check_file(bundle, TRUNCATED, older)
-        with (bundle / TRUNCATED).open(encoding="utf-8") as file:
+    tensors = map_tensors(older.folder / INDEX)
+    is_truncated = np.zeros(older.rows, bool)
+    if TRUNCATED in older.manifest.files:
+        check_file(older.folder, TRUNCATED, older.manifest)
+        with (older.folder / TRUNCATED).open(encoding="utf-8") as file:
             is_truncated[[json.loads(line)["index"] for line in file]] = True
-    texts, _, metadata = stored_columns(bundle / PASSAGES)
-    embedded: Collection[str] = texts
-    if older.corpus.heading_prefix:
-        embedded = PrefixedTexts(texts, metadata, stored_sources(bundle / PASSAGES))
-    digests = digest_texts(embedded)
-    if read_manifest(bundle) != older:
-        raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other one runs")
 
     def read(rows: Positions) -> tuple[Codes, Scales]:
         found = tensors["codes"][rows], tensors["scales"][rows]
         release(tensors["codes"])  # otherwise the whole index would be in memory
         return found
 
-    return KnownRows(digests, is_truncated, read, older.corpus.embedded_by)
-
-
-def _shown(manifest: Manifest) -> str:
-    return f"sha256 {manifest.files['model.ort'].sha256[:12]}"
+    return KnownRows(older.digests.embedded, is_truncated, read, older.manifest.corpus.embedded_by)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import BY_CORES, CorpusInfo, Manifest, StagesInfo, describe_file
+from semsearch.engine.bundle import BY_CORES, CorpusInfo, KeywordsInfo, Manifest, StagesInfo, describe_file
 from semsearch.engine.metadata.boosts import read_boosts
 from semsearch.engine.metadata.columns import SECTIONS
 from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
+from semsearch.engine.tensors import AnyArray
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import NONE, column_tensors, section_tensor
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.corpus.passages import texts_for_keywords
 from semsearch.indexing.keywords import (
     KeywordOptions,
     heading_names,
@@ -26,6 +28,7 @@ from semsearch.indexing.keywords import (
     row_languages,
     share_of_known_words,
 )
+from semsearch.indexing.older import Changes, find_changes
 from semsearch.indexing.tensor_files import release, save_tensors
 from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
 from semsearch.indexing.vectors.shards import Truncated
@@ -35,59 +38,60 @@ NO_OPTIONS: Mapping[str, Any] = {}
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenIndex:
+    """The manifest of a bundle whose texts were written, and what an update of it needs: see update_file.py."""
+
+    manifest: Manifest
+    kept: Mapping[str, AnyArray]
+
+
 def write_index(
     folder: Path,
     manifest: Manifest,
     corpus: Corpus,
     rows: tuple[Codes, Scales],
-    spans: Embeddings,
+    spans: Embeddings | None,
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
     embedded_by: Sequence[str] = (BY_CORES,),
     options: Mapping[str, Any] = NO_OPTIONS,
-) -> Manifest:
-    """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
+    changes: Changes | None = None,
+) -> WrittenIndex:
+    """Write the index, columns and keywords beside the model and the passages, then the manifest.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     rows are codes (rows, dim) int8 and scales (rows,) float32 in the corpus's order, and can be memory-mapped. spans,
-    (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured. keywords is None for a
-    bundle without them. embedded_by says what has embedded the rows, and options are those of `index` that an update
-    uses again; both are as in the manifest.
+    (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured; without them, what was
+    measured of the older index is taken. keywords is None for a bundle without them. embedded_by says what has embedded
+    the rows, and options are those of `index` that an update uses again; both are as in the manifest. changes says
+    which rows are older ones; without it, all are new.
     """
-    exact = search_samples(spans, *rows)
-    stages, recalls = write_index_file(folder / layout.INDEX, *rows, exact)
-    shares = {kind: each.at_10 for kind, each in recalls.items()}
-    shares |= {f"{kind}_first": each.first for kind, each in recalls.items()}
-    written = [layout.INDEX, layout.PASSAGES]
+    if changes is None:
+        changes = find_changes(corpus, None)
+    before = None
+    if spans is None and changes.older is not None:
+        before = changes.older.manifest.corpus
+    if spans is not None:
+        exact = search_samples(spans, *rows)
+        stages, recalls = write_index_file(folder / layout.INDEX, *rows, exact)
+        recall = {"queries": len(exact[SPANS].queries)} | _shares(recalls)
+    else:
+        assert before is not None
+        stages, recall = before.stages, before.recall
+        save_rows(folder / layout.INDEX, *rows, has_bits=stages is not None)
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
-    if columns:
-        tensors = column_tensors(map(json.loads, corpus.metadata), columns)
-        if corpus.heading_prefix:
-            tensors[SECTIONS] = section_tensor(corpus)
-        save_tensors(folder / layout.COLUMNS, tensors)
-        written.append(layout.COLUMNS)
     read_boosts(options.get("boost", {}), columns)  # refuses wrong ones
-    described = None
-    if keywords is not None:
-        titles, languages = None, None
-        if keywords.title_column is not None:
-            found = (json.loads(metadata).get(keywords.title_column) for metadata in corpus.metadata)
-            titles = (title if isinstance(title, str) else "" for title in found)
-        if keywords.language_column is not None:
-            languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
-        names = (heading_names(json.loads(metadata), keywords.title_column) for metadata in corpus.metadata)
-        postings, described = keyword_tensors(corpus.keyword_texts, keywords, titles, languages, names)
-        if described is not None:
-            known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
-            described = replace(described, known_words=known)
-            save_tensors(folder / layout.KEYWORDS, postings)
-            written.append(layout.KEYWORDS)
-    if (folder / layout.TRUNCATED).exists():
-        written.append(layout.TRUNCATED)
+    kept = changes.digests.tensors()
+    kept |= _write_columns(folder, corpus, columns, changes)
+    described, terms = _write_keywords(folder, corpus, keywords, changes, name, before)
+    kept |= terms
+    files = (layout.INDEX, layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED)
+    written = [file for file in files if (folder / file).exists()]
     index = CorpusInfo(
         rows=len(corpus.texts),
         stages=stages,
-        recall={"queries": len(exact[SPANS].queries)} | {kind: round(share, 4) for kind, share in shares.items()},
+        recall=recall,
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         source=name,
@@ -100,11 +104,57 @@ def write_index(
         boost=options.get("boost", {}),
         options=dict(options),
         embedded_by=list(embedded_by),
+        floor={} if before is None else before.floor,
     )
-    files = {file: describe_file(folder / file) for file in written}
-    manifest = replace(manifest, corpus_or_none=index, files=manifest.files | files)
+    described_files = {file: describe_file(folder / file) for file in written}
+    manifest = replace(manifest, corpus_or_none=index, files=manifest.files | described_files)
     write_manifest(folder, manifest)
-    return manifest
+    return WrittenIndex(manifest, kept)
+
+
+def _shares(recalls: Mapping[str, Recall]) -> dict[str, float]:
+    shares = {kind: each.at_10 for kind, each in recalls.items()}
+    shares |= {f"{kind}_first": each.first for kind, each in recalls.items()}
+    return {kind: round(share, 4) for kind, share in shares.items()}
+
+
+def _write_columns(folder: Path, corpus: Corpus, columns: Mapping[str, str], changes: Changes) -> dict[str, AnyArray]:
+    """Write the columns, if there are any, and return what an update of them needs."""
+    if columns:
+        tensors = column_tensors(map(json.loads, corpus.metadata), columns)
+        if corpus.heading_prefix:
+            tensors[SECTIONS] = section_tensor(corpus)
+        save_tensors(folder / layout.COLUMNS, tensors)
+    return {}
+
+
+def _write_keywords(
+    folder: Path,
+    corpus: Corpus,
+    keywords: KeywordOptions | None,
+    changes: Changes,
+    name: str,
+    before: CorpusInfo | None,
+) -> tuple[KeywordsInfo | None, dict[str, AnyArray]]:
+    """Write the keywords, if there are any; return their description, and what an update of them needs."""
+    if keywords is None:
+        return None, {}
+    titles, languages = None, None
+    if keywords.title_column is not None:
+        found = (json.loads(metadata).get(keywords.title_column) for metadata in corpus.metadata)
+        titles = (title if isinstance(title, str) else "" for title in found)
+    if keywords.language_column is not None:
+        languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
+    names = (heading_names(json.loads(metadata), keywords.title_column) for metadata in corpus.metadata)
+    postings, described = keyword_tensors(texts_for_keywords(corpus), keywords, titles, languages, names)
+    if described is None:
+        return None, {}
+    if before is not None and before.keywords is not None:
+        known = before.keywords.known_words
+    else:
+        known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
+    save_tensors(folder / layout.KEYWORDS, postings)
+    return replace(described, known_words=known), {}
 
 
 def write_index_file(
@@ -116,12 +166,20 @@ def write_index_file(
     """
     stages = None
     if len(codes) > EXHAUSTIVE_ROWS:
-        save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
+        save_rows(path, codes, scales, has_bits=True)
         stages = choose_stages(path, exact)
     if stages is None:
-        save_tensors(path, {"codes": codes, "scales": scales})
+        save_rows(path, codes, scales, has_bits=False)
     index = Index.open(path, stages)
     return stages, {kind: each.recall_of(index) for kind, each in exact.items()}
+
+
+def save_rows(path: Path, codes: Codes, scales: Scales, *, has_bits: bool) -> None:
+    """Write the rows of a corpus, with their signs if the index is searched by stages."""
+    tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
+    if has_bits:
+        tensors["bits"] = _signs(codes).T
+    save_tensors(path, tensors)
 
 
 def _signs(codes: Codes) -> Words:

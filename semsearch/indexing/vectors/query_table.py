@@ -23,6 +23,7 @@ from semsearch.engine.bundle import (
     INDEX,
     PASSAGES,
     QUERY_TABLE,
+    FileInfo,
     Manifest,
     QueriesInfo,
     describe_file,
@@ -119,13 +120,13 @@ def keep_table(bundle: Path, folder: Path, manifest: Manifest, new_rows: int) ->
     older = read_manifest(bundle)
     if older.queries is None or (new := older.queries.new_rows + new_rows) > MOST_NEW * manifest.corpus.rows:
         return None
-    take(bundle, older, QUERY_TABLE, folder / QUERY_TABLE)
-    return write_queries(folder, manifest, replace(older.queries, new_rows=new))
+    taken = take(bundle, older, QUERY_TABLE, folder / QUERY_TABLE)
+    return write_queries(folder, manifest, replace(older.queries, new_rows=new), taken)
 
 
-def write_queries(folder: Path, manifest: Manifest, info: QueriesInfo) -> Manifest:
+def write_queries(folder: Path, manifest: Manifest, info: QueriesInfo, table: FileInfo | None = None) -> Manifest:
     """Write the manifest of a folder that contains a query table, and return the manifest."""
-    files = manifest.files | {QUERY_TABLE: describe_file(folder / QUERY_TABLE)}
+    files = manifest.files | {QUERY_TABLE: table or describe_file(folder / QUERY_TABLE)}
     manifest = replace(manifest, queries=info, files=files)
     write_manifest(folder, manifest)
     return manifest

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semsearch.indexing.corpus.corpus import PREFIX_CHARACTERS, PrefixedTexts, heading_prefix
+from semsearch.indexing.corpus.corpus import PREFIX_CHARACTERS, heading_prefix
+from semsearch.indexing.corpus.passages import PrefixedTexts
 from semsearch.indexing.documents.document import Block, Heading
 from semsearch.indexing.documents.html import read_html_text
 from semsearch.indexing.documents.markdown import read_markdown

@@ -63,7 +63,8 @@ def test_signs_are_stored_if_they_find_neighbours(bundle: Path, tmp_path: Path, 
     corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows)
     write_passages(tmp_path / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
     spans = sample_rows(codes, scales)
-    manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, (codes, scales), spans, "x.csv")
+    written = write_index(tmp_path, take_model(bundle, tmp_path), corpus, (codes, scales), spans, "x.csv")
+    manifest = written.manifest
     assert (manifest.corpus.stages is not None) == has_bits
     assert manifest.corpus.recall["queries"] == QUERIES
     assert (manifest.corpus.recall["rows"] == 1) == (not has_bits)

@@ -1,0 +1,151 @@
+"""The index that is updated: its rows, and what was kept of them for an update."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from semsearch.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    PASSAGES,
+    BundleError,
+    Manifest,
+    check_bundle,
+    check_file,
+    read_manifest,
+)
+from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
+from semsearch.engine.tensors import Tensors
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.corpus.passages import passages_at, stored_rows
+from semsearch.indexing.digests import Digests, Positions, find_digests
+from semsearch.indexing.update_file import MEASURED, RowDigests, read_update
+
+MOST_CHANGED = 0.1  # maximum share of the rows that updates add or remove before the recall is measured again
+
+
+@dataclass(frozen=True, slots=True)
+class OlderIndex:
+    """An index whose rows the next one can take: its folder, its manifest, and digests of its rows.
+
+    kept is None if the index has no update.safetensors, or one that does not fit: then nothing but its embeddings and
+    its passages can be taken.
+    """
+
+    folder: Path
+    manifest: Manifest
+    digests: RowDigests
+    kept: Tensors | None
+
+    @classmethod
+    def open(cls, folder: Path, recipe: str) -> "OlderIndex":
+        """Open an index. Its rows stay readable when its files are replaced.
+
+        Raises BundleError or TensorsError if it is damaged, has no texts here, or is being replaced.
+        """
+        manifest = check_bundle(folder)
+        if manifest.corpus.vectors is not None:
+            raise BundleError(f"{folder}: its texts are in S3 Vectors; name the bundle that was published there")
+        for name in (INDEX, PASSAGES, COLUMNS, KEYWORDS):
+            if name in manifest.files:
+                check_file(folder, name, manifest)
+        Index.open(folder / INDEX, manifest.corpus.stages)  # checks the tensors
+        kept = read_update(folder, manifest, recipe)
+        if kept is not None:
+            digests = RowDigests.read(kept)
+        else:
+            digests = RowDigests.of(stored_rows(folder / PASSAGES), has_prefixes=manifest.corpus.heading_prefix)
+        if read_manifest(folder) != manifest:
+            raise BundleError(f"{folder}: was replaced while it was read; run the command again when no other one runs")
+        return cls(folder, manifest, digests, kept)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of its rows."""
+        return self.manifest.corpus.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs between an index and the older one: which of its rows are older ones."""
+
+    older: OlderIndex | None
+    older_rows: Positions  # (rows,): the row of the older index that each row is, -1 for a new one
+    digests: RowDigests  # of the rows of the index
+
+    @property
+    def new(self) -> Positions:
+        """Return the rows that are new."""
+        return np.flatnonzero(self.older_rows < 0)
+
+    @property
+    def gone(self) -> Positions:
+        """Return the rows of the older index that are gone."""
+        is_gone = np.ones(self.older_count, bool)
+        is_gone[self.older_rows[self.older_rows >= 0]] = False
+        return np.flatnonzero(is_gone)
+
+    @property
+    def is_measurement_due(self) -> bool:
+        """Whether the recall and the floor are measured again.
+
+        They are if a tenth of the rows was added or removed since the last time, or if searches look at all rows now
+        and did not then, or the other way round.
+        """
+        rows = len(self.older_rows)
+        is_crossed = (rows > EXHAUSTIVE_ROWS) != (self.older_count > EXHAUSTIVE_ROWS)
+        return self.kept is None or is_crossed or self.count_since_measured() > MOST_CHANGED * rows
+
+    def count_since_measured(self) -> int:
+        """Return how many rows were added or removed since the recall was measured."""
+        before = 0 if self.kept is None else int(self.kept[MEASURED][0])
+        return before + len(self.new) + len(self.gone)
+
+    @property
+    def kept(self) -> Tensors | None:
+        """Return what was kept of the older index for its update, None if there is nothing that fits."""
+        return None if self.older is None else self.older.kept
+
+    @property
+    def are_none(self) -> bool:
+        """Return whether the index has the rows of the older one, in their order, and nothing else changes them."""
+        return self.kept is not None and np.array_equal(self.older_rows, np.arange(self.older_count))
+
+    @property
+    def older_count(self) -> int:
+        """Return the number of rows of the older index."""
+        return 0 if self.older is None else self.older.rows
+
+
+def find_changes(corpus: Corpus, older: OlderIndex | None) -> Changes:
+    """Return what differs between the rows of a corpus and those of the older index."""
+    older_rows = corpus.older_rows
+    if older is None or older.manifest.corpus.heading_prefix != corpus.heading_prefix:
+        older, older_rows = None, None
+    if older_rows is None:
+        older_rows = np.full(len(corpus.texts), -1, np.intp)
+    new = RowDigests.of(passages_at(corpus, np.flatnonzero(older_rows < 0)), has_prefixes=corpus.heading_prefix)
+    if older is None:
+        return Changes(None, older_rows, new)
+    matched = match_rows(older.digests.rows, new.rows, older_rows)
+    return Changes(older, matched, older.digests.updated(older_rows, new))
+
+
+def match_rows(older: Digests, new: Digests, older_rows: Positions) -> Positions:
+    """Return older_rows, (rows,), with the older row of each new one that is equal to a row that nobody has taken yet.
+
+    older has the digest of each older row, and new that of each row whose older row is -1.
+    """
+    is_taken = np.zeros(len(older), bool)
+    is_taken[older_rows[older_rows >= 0]] = True
+    free = np.flatnonzero(~is_taken)
+    found = find_digests(new, older[free])
+    _, first = np.unique(found, return_index=True)  # equal rows: the first one is it
+    first = first[found[first] >= 0]
+    matched = np.full(len(new), -1, np.intp)
+    matched[first] = free[found[first]]
+    result = older_rows.copy()
+    result[older_rows < 0] = matched
+    return result

@@ -1,0 +1,126 @@
+"""update.safetensors: what an update of an index needs and a search does not, beside the other files of a bundle.
+
+It is for whoever made the bundle: the manifest does not list it, and it is not published. Without it, or with one that
+does not fit, an update reads and analyses all texts again.
+
+    recipe          JSON, uint8: the version of this package, the recorded options, and the checksums of the files that
+                    the rows are in
+    checksum        SHA-256 of the other tensors (32,) uint8: nothing else would notice a damaged file
+    measured        the number of rows that were added or removed since the recall was measured (1,) uint64
+    digests.*       digests of each row: see `RowDigests`
+    facts.*         what the values of each column are: see semsearch/indexing/facts.py
+    sections.*      digests of the section of each row: see `SectionDigests`
+    terms.*         the terms of each row: see semsearch/indexing/term_counts.py
+    documents       JSON, uint8: the states of the files of a folder: see semsearch/indexing/documents/records.py
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, UPDATE, Manifest
+from semsearch.engine.tensors import AnyArray, Tensors, TensorsError, map_tensors
+from semsearch.indexing.corpus.corpus import PassageRow, heading_prefix
+from semsearch.indexing.digests import BYTES, Digests, Positions, digest_bytes
+from semsearch.indexing.tensor_files import save_tensors
+from semsearch.version import VERSION
+
+RECIPE, CHECKSUM, MEASURED = "recipe", "checksum", "measured"
+NAMES = ("rows", "ids", "texts", "embedded")  # the fields of RowDigests
+KIND = f"S{BYTES}"
+OWN_FILES = (INDEX, PASSAGES, COLUMNS, KEYWORDS)  # the files that have the rows
+
+
+@dataclass(frozen=True, slots=True)
+class RowDigests:
+    """Digests of each row of an index, each (rows,)."""
+
+    rows: Digests  # of the text, the id, the metadata and the source together
+    ids: Digests
+    texts: Digests
+    embedded: Digests  # of the texts as the model reads them; in a table these are the texts
+
+    @classmethod
+    def of(cls, passages: Iterable[PassageRow], *, has_prefixes: bool) -> Self:
+        """Return the digests of passages; with has_prefixes, the model reads them after the path of their headings."""
+        rows, ids, texts, embedded = bytearray(), bytearray(), bytearray(), bytearray()
+        for passage in passages:
+            encoded = [value.encode() for value in passage]
+            rows += digest_bytes(b"".join(len(value).to_bytes(8, "little") + value for value in encoded))
+            ids += digest_bytes(encoded[1])
+            texts += digest_bytes(encoded[0])
+            if has_prefixes:
+                read = passage.source or passage.text
+                embedded += digest_bytes((heading_prefix(json.loads(passage.metadata)) + read).encode())
+        return cls(*(np.frombuffer(each, KIND) for each in (rows, ids, texts, embedded if has_prefixes else texts)))
+
+    @classmethod
+    def read(cls, tensors: Tensors) -> Self:
+        """Return the digests that are in a file."""
+        return cls(*(np.frombuffer(tensors[f"digests.{name}"].tobytes(), KIND) for name in NAMES))
+
+    def tensors(self) -> dict[str, AnyArray]:
+        """Return the tensors of the file."""
+        found: dict[str, AnyArray] = {}
+        for name in NAMES:
+            content = np.frombuffer(getattr(self, name).tobytes(), np.uint8)
+            found[f"digests.{name}"] = content.reshape(-1, BYTES)
+        return found
+
+    def updated(self, older_rows: Positions, new: Self) -> Self:
+        """Return the digests of rows of which some are older ones, and the others are `new`, in their order."""
+        is_new = older_rows < 0
+        parts = []
+        for name in NAMES:
+            found = np.empty(len(older_rows), KIND)
+            found[~is_new] = getattr(self, name)[older_rows[~is_new]]
+            found[is_new] = getattr(new, name)
+            parts.append(found)
+        return type(self)(*parts)
+
+
+def recipe_of(options: Mapping[str, Any]) -> str:
+    """Return what decides the rows of an index beside its texts: these options, and the version of this package."""
+    return json.dumps({"version": VERSION, "options": options}, sort_keys=True, ensure_ascii=False)
+
+
+def write_update(
+    folder: Path, manifest: Manifest, recipe: str, parts: Mapping[str, AnyArray], *, changed_rows: int
+) -> None:
+    """Write the file of a bundle, which the manifest describes.
+
+    changed_rows is the number of rows that were added or removed since the recall was measured.
+    """
+    tensors = dict(parts)
+    tensors[RECIPE] = np.frombuffer(_of_bundle(recipe, manifest).encode(), np.uint8)
+    tensors[MEASURED] = np.array([changed_rows], np.uint64)
+    save_tensors(folder / UPDATE, tensors | {CHECKSUM: _checksum(tensors)})
+
+
+def read_update(folder: Path, manifest: Manifest, recipe: str) -> Tensors | None:
+    """Return the tensors of the file of a bundle; None if it is missing, damaged, of another bundle or recipe."""
+    try:
+        tensors = map_tensors(folder / UPDATE)
+        others = {name: tensor for name, tensor in tensors.items() if name != CHECKSUM}
+        is_whole = tensors[CHECKSUM].tobytes() == _checksum(others).tobytes()
+        is_fitting = tensors[RECIPE].tobytes() == _of_bundle(recipe, manifest).encode()
+    except (OSError, TensorsError):
+        return None
+    return tensors if is_whole and is_fitting else None
+
+
+def _of_bundle(recipe: str, manifest: Manifest) -> str:
+    return json.dumps([recipe, [manifest.files[name].sha256 for name in OWN_FILES if name in manifest.files]])
+
+
+def _checksum(tensors: Mapping[str, AnyArray]) -> AnyArray:
+    digest = sha256()
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}\n".encode())
+        digest.update(np.ascontiguousarray(tensors[name]).data)
+    return np.frombuffer(digest.digest(), np.uint8)
