@@ -38,7 +38,7 @@ def test_it_runs_in_a_thread_and_leaves_the_handlers_of_signals(out: Path, docum
 def test_without_terminal_progress_goes_to_a_function_or_nobody(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steps: list[str] = []
     index(["a goose"], out=out, progress=lambda step, share, texts=0: steps.append(step))
-    assert {"read texts", "embed texts", "check files"} <= set(steps)
+    assert {"read texts", "embed texts", "write the index"} <= set(steps)
     for progress in (True, False):
         index(["a goose"], out=out, mode="replace", progress=progress)
     assert capsys.readouterr() == ("", "")

@@ -59,7 +59,7 @@ def small_disk(place: Path, kilobytes: int) -> Iterator[Path]:
 @needs_linux("tmpfs")
 def test_a_full_disk_leaves_the_old_bundle(whole: tuple[Path, Run], stories: Path, tmp_path: Path) -> None:
     kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
-    with small_disk(tmp_path / "disk", int(1.9 * kilobytes)) as disk:
+    with small_disk(tmp_path / "disk", int(1.05 * kilobytes)) as disk:
         out = Path(shutil.copytree(whole[0], disk / "bundle"))
         line = error_line(run("index", stories, *STORY_COLUMNS, "--out", out))
         assert "No space left on device" in line
