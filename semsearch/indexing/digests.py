@@ -26,11 +26,6 @@ def digest_bytes(content: bytes) -> bytes:
     return blake2b(content, digest_size=BYTES).digest()
 
 
-def count_distinct(texts: Iterable[str]) -> int:
-    """Return the number of different texts."""
-    return len(np.unique(digest_texts(texts)))
-
-
 def mark_first(digests: Digests) -> Array[np.bool_]:
     """Return which digests differ from all earlier ones: (n,) bool."""
     is_first = np.zeros(len(digests), bool)

@@ -88,6 +88,11 @@ class Changes:
         return np.flatnonzero(is_gone)
 
     @property
+    def repeated_ids(self) -> int:
+        """Return how many rows have the id of an earlier one."""
+        return len(self.digests.ids) - len(np.unique(self.digests.ids))
+
+    @property
     def is_measurement_due(self) -> bool:
         """Whether the recall and the floor are measured again.
 

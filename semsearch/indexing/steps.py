@@ -167,7 +167,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
             out=options.out,
             on_progress=on_progress,
         )
-        repeated_ids = corpus.repeated_ids
+        repeated_ids = changes.repeated_ids
     return IndexSummary(
         out=options.out,
         manifest=manifest,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from semsearch.engine.errors import ExpectedError
-from semsearch.indexing.digests import Positions, count_distinct
+from semsearch.indexing.digests import Positions
 
 READ = "read texts"  # the step that reports its progress while a corpus is read
 
@@ -58,11 +58,6 @@ class Corpus:
     # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
     numeric_strings: tuple[str, ...] = ()
     mixed: dict[str, str] = field(default_factory=dict)  # a warning for each column with values of several types
-
-    @property
-    def repeated_ids(self) -> int:
-        """Return how many passages have the id of an earlier one."""
-        return len(self.ids) - count_distinct(self.ids)
 
 
 class CorpusError(ExpectedError, ValueError):

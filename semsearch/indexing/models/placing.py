@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
 
-from semsearch.engine.bundle import RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
+from semsearch.engine.bundle import MODEL, RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import take_model, take_reranker, write_model
 from semsearch.indexing.errors import PackagesError, install_command
@@ -68,6 +68,9 @@ class RerankerChoice:
     rerank_weight: float | None
 
 
+LAST_OPENED: dict[str, Embedder] = {}  # one model at most, by its files and settings
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedModels:
     """The models in an unfinished folder: its manifest, and where the model is that embeds passages."""
@@ -83,8 +86,17 @@ class PlacedModels:
         return self.manifest.model.prompts | self.documents.model.prompts
 
     def open_embedder(self) -> Embedder:
-        """Open the model that embeds passages."""
-        return Embedder.open(self.documents_folder, self.documents.model)
+        """Return the model that embeds passages.
+
+        Its file is read when the first text is embedded. The last model stays open: a program can update its index
+        often.
+        """
+        files = [self.documents.files[name].sha256 for name in (MODEL, TOKENIZER)]
+        content = repr((files, self.documents.model))
+        if content not in LAST_OPENED:
+            LAST_OPENED.clear()
+            LAST_OPENED[content] = Embedder.open(self.documents_folder, self.documents.model, is_lazy=True)
+        return LAST_OPENED[content]
 
     @property
     def is_default(self) -> bool:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import NONE, column_tensors, section_tensor
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.passages import texts_for_keywords
+from semsearch.indexing.corpus.passages import strings_at, texts_for_keywords
 from semsearch.indexing.keywords import (
     KeywordOptions,
     heading_names,
@@ -199,5 +198,6 @@ def write_truncated(folder: Path, ids: Sequence[str], is_truncated: Truncated) -
     if not is_truncated.any():
         return
     with (folder / layout.TRUNCATED).open("w", encoding="utf-8") as file:
-        for index, name in compress(enumerate(ids), is_truncated):
+        rows = np.flatnonzero(is_truncated)
+        for index, name in zip(rows.tolist(), strings_at(ids, rows), strict=True):
             file.write(json.dumps({"index": index, "id": name}, ensure_ascii=False) + "\n")

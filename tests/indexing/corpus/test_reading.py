@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from semsearch.indexing.corpus import Corpus, CorpusError, read_texts
 from semsearch.indexing.corpus.rows import ROWS_PER_READ
+from semsearch.indexing.older import find_changes
 from tests.indexing.corpus.files import complaint, read_corpus, read_table, write, write_each_format, write_parquet
 
 Rows = list[dict[str, str | None]]
@@ -154,7 +155,7 @@ def test_ids_that_repeat_are_kept_and_counted(tmp_path: Path) -> None:
     rows: Rows = [{"id": name, "text": "t"} for name in ("x", "y", "x", "x")]
     for path in write_each_format(tmp_path, rows):
         corpus = read_corpus(path)
-        assert (corpus.ids, corpus.repeated_ids) == (["x", "y", "x", "x"], 2), path.name
+        assert (corpus.ids, find_changes(corpus, None).repeated_ids) == (["x", "y", "x", "x"], 2), path.name
 
 
 @pytest.mark.parametrize("blank", [None, "\u3000\t"])
@@ -177,7 +178,7 @@ def test_a_blank_id_whose_row_number_is_the_id_of_another_row_is_refused(tmp_pat
 def test_a_whole_number_is_one_id_however_json_writes_it(tmp_path: Path) -> None:
     content = "".join(f'{{"text":"t","id":{value}}}\n' for value in ("1", '"1"', "1.0", "1e0", "1.5", 2**53 + 1))
     corpus = read_corpus(write(tmp_path, "a.jsonl", content.encode()))
-    assert (corpus.ids, corpus.repeated_ids) == (["1", "1", "1", "1", "1.5", "9007199254740993"], 3)
+    assert (corpus.ids, find_changes(corpus, None).repeated_ids) == (["1", "1", "1", "1", "1.5", "9007199254740993"], 3)
 
 
 def test_whole_numbers_that_parquet_holds_as_floats_are_ids_without_a_point(tmp_path: Path) -> None:
