@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from semsearch.engine.tensors import TensorsError
     from semsearch.indexing.corpus import CorpusError
     from semsearch.indexing.errors import PackagesError
-    from semsearch.indexing.make import IndexSummary, index, remove
+    from semsearch.indexing.make import IndexSummary, changing, index, remove
     from semsearch.indexing.models.modules import ModelError
 
 __all__ = [
@@ -27,13 +27,14 @@ __all__ = [
     "Search",
     "ServerError",
     "TensorsError",
+    "changing",
     "index",
     "load_bundle",
     "remove",
 ]
 
 MODULE_OF = {  # modules other than `client`
-    **dict.fromkeys(("IndexSummary", "index", "remove"), "indexing.make"),
+    **dict.fromkeys(("IndexSummary", "changing", "index", "remove"), "indexing.make"),
     "BundleError": "engine.bundle",
     "CorpusError": "indexing.corpus",
     "ModelError": "indexing.models.modules",

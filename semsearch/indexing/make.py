@@ -5,22 +5,22 @@ manifest records. semsearch/indexing/steps.py has the steps. An option is added 
 the step that uses it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from semsearch.engine.errors import OptionError
-from semsearch.engine.values import Id, id_text
+from semsearch.engine.values import Id
 from semsearch.indexing import option_values as values
-from semsearch.indexing.corpus.merging import MODES, Kept, Mode
-from semsearch.indexing.corpus.rows import plain_value
+from semsearch.indexing.changing import Changing, changing_index
+from semsearch.indexing.corpus.merging import MODES, Mode, require_texts
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.keywords import FUSION_WEIGHT
-from semsearch.indexing.options import Option, Topic, calling
+from semsearch.indexing.options import Option, Topic, calling, options_for
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.steps import FailedChecksError, IndexOptions, IndexSummary, make_index
 
-__all__ = ["FailedChecksError", "IndexSummary", "index", "remove"]
+__all__ = ["FailedChecksError", "IndexSummary", "changing", "index", "remove"]
 
 
 @calling(make_index, IndexOptions)
@@ -195,6 +195,29 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     """
 
 
+@contextmanager
+def changing(bundle: str | Path = "bundle", *, progress: bool | OnProgress = True) -> Iterator[Changing]:
+    """Yield the texts of an index for several changes, of which one new bundle is made at the end of the block.
+
+    The methods `add`, `upsert` and `remove` of the yielded object change the texts. Until the end of the block,
+    searches find the older ones, and no other command can change the index. If the block raises, nothing is changed.
+    Afterwards `summary` says what was made, None if nothing was changed.
+
+    Example:
+        >>> from semsearch import changing
+        >>> with changing("bundle") as texts:
+        ...     texts.upsert([{"sku": "c-2", "name": "A very light coat", "brand": "North", "price": 120}])
+        ...     texts.remove(where={"price": {"$lt": 100}})
+        >>> texts.summary.manifest.corpus.rows
+        1
+
+    Raises BundleError if the folder has no index of texts, or if another command changes it.
+    """
+    require_texts(Path(bundle))
+    with changing_index(options_for(index, IndexOptions, out=bundle, mode="replace", progress=progress)) as texts:
+        yield texts
+
+
 def remove(
     ids: Id | Iterable[Id], bundle: str | Path = "bundle", *, progress: bool | OnProgress = True
 ) -> IndexSummary:
@@ -208,16 +231,7 @@ def remove(
     Raises OptionError for what is no id, and BundleError if the index lacks one of the ids, or if it cannot be used.
     Then nothing is changed.
     """
-    removed = set[str]()
-    for number, value in enumerate(_several(ids)):
-        id = id_text(plain_value(value, number, "id"))
-        if id is None:
-            raise OptionError("ids", f"found {value!r:.60}, expected text or a number for each")
-        removed.add(id)
-    return index(Kept(Path(bundle), removed), out=bundle, mode="replace", progress=progress)
-
-
-def _several(ids: Id | Iterable[Id]) -> Iterable[object]:
-    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-        return [ids]
-    return ids
+    with changing(bundle, progress=progress) as texts:
+        texts.remove(ids)
+    assert texts.summary is not None  # a call of `remove` changes it
+    return texts.summary

@@ -71,12 +71,20 @@ def calling(
         @wraps(index)
         def call(*positional: P.args, **named: P.kwargs) -> Returned:
             arguments = all_options(index, *positional, **named)
-            recorded = content_options(index, arguments)
-            return make(arguments["data"], gather(options, {**arguments, "recorded": recorded}))
+            return make(arguments["data"], _gather_all(index, options, arguments))
 
         return call
 
     return calling_make
+
+
+def options_for(index: Callable[..., object], options: type[Options], **stated: Any) -> Options:
+    """Return the options of a call of `index` that has no texts of its own."""
+    return _gather_all(index, options, all_options(index, None, **stated))
+
+
+def _gather_all(index: Callable[..., object], options: type[Options], arguments: Arguments) -> Options:
+    return gather(options, {**arguments, "recorded": content_options(index, arguments)})
 
 
 def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwargs) -> dict[str, Any]:

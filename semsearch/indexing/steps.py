@@ -92,82 +92,90 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         replacing(options.out) as fresh,
         opening_texts(data, options.texts) as texts,
     ):
-        older, damage = open_older(texts, options, on_progress)
-        models, corpus, report = place_and_read(
-            texts, fresh=fresh, options=options, older=older, on_progress=on_progress
+        older, damage = open_older(options, on_progress)
+        made = make_bundle(texts, fresh=fresh, older=older, options=options, on_progress=on_progress)
+    warnings = (*filter(None, [damage]), *made.warnings)
+    return replace(made, warnings=warnings, seconds=perf_counter() - started)
+
+
+def make_bundle(
+    texts: Texts, *, fresh: Path, older: OlderIndex | None, options: IndexOptions, on_progress: OnProgress
+) -> IndexSummary:
+    """Make the bundle of texts in the unfinished folder `fresh`, and return what was made."""
+    started = perf_counter()
+    models, corpus, report = place_and_read(texts, fresh=fresh, options=options, older=older, on_progress=on_progress)
+    embedder = models.open_embedder()
+    given = texts.given_rows(corpus, report, embedder)
+    corpus = merge_older(
+        corpus,
+        texts=texts,
+        passages=fresh / PASSAGES,
+        options=options.texts,
+        older=older,
+        mode=options.mode,
+    )
+    changes = find_changes(corpus, older)
+    left_out = count_losses(changes, has_ids=corpus.has_ids, texts=texts, options=options)
+    is_measured = changes.is_measurement_due
+    warning = None
+    if is_measured:
+        warning = warn_of_language(
+            corpus.texts,
+            texts.name,
+            is_default_model=models.is_default,
+            has_default_stems=options.keywords.has_default_stems(corpus, report),
         )
-        embedder = models.open_embedder()
-        given = texts.given_rows(corpus, report, embedder)
-        corpus = merge_older(
-            corpus,
-            texts=texts,
-            passages=fresh / PASSAGES,
-            options=options.texts,
-            older=older,
-            mode=options.mode,
-        )
-        changes = find_changes(corpus, older)
-        left_out = count_losses(changes, has_ids=corpus.has_ids, texts=texts, options=options)
-        is_measured = changes.is_measurement_due
-        warning = None
-        if is_measured:
-            warning = warn_of_language(
-                corpus.texts,
-                texts.name,
-                is_default_model=models.is_default,
-                has_default_stems=options.keywords.has_default_stems(corpus, report),
-            )
-        embedding = embed(
-            corpus,
-            changes,
-            fresh=fresh,
-            out=options.out,
-            models=models,
-            embedder=embedder,
-            choice=options.embedder,
-            given=given,
-            on_progress=on_progress,
-        )
-        recorded = with_title_column(options, corpus)
-        written = write_parts(
-            corpus,
-            changes,
-            is_measured=is_measured,
-            fresh=fresh,
-            models=models,
-            embedder=embedder,
-            rows=embedding.rows,
-            name=texts.name,
-            keywords=options.keywords.options_of(corpus, report),
-            recorded=recorded,
-            on_progress=on_progress,
-        )
-        manifest = learn_queries(
-            fresh,
-            written.manifest,
-            options.queries,
-            older=options.update,
-            new_rows=len(corpus.texts) - embedding.rows.updated,
-            on_progress=on_progress,
-        )
-        if is_measured:
-            manifest = measure_floor(fresh, manifest, on_progress)
-        write_update(
-            fresh,
-            manifest,
-            recipe_of(recorded),
-            written.kept,
-            changed_rows=0 if is_measured else changes.count_since_measured(),
-        )
-        checks = require_checks(
-            fresh,
-            embedder=embedder,
-            rows=embedding.rows,
-            is_measured=is_measured,
-            out=options.out,
-            on_progress=on_progress,
-        )
-        repeated_ids = changes.repeated_ids
+    embedding = embed(
+        corpus,
+        changes,
+        fresh=fresh,
+        out=options.out,
+        models=models,
+        embedder=embedder,
+        choice=options.embedder,
+        given=given,
+        on_progress=on_progress,
+    )
+    recorded = with_title_column(options, corpus)
+    written = write_parts(
+        corpus,
+        changes,
+        is_measured=is_measured,
+        fresh=fresh,
+        models=models,
+        embedder=embedder,
+        rows=embedding.rows,
+        name=texts.name,
+        keywords=options.keywords.options_of(corpus, report),
+        recorded=recorded,
+        on_progress=on_progress,
+    )
+    manifest = learn_queries(
+        fresh,
+        written.manifest,
+        options.queries,
+        older=options.update,
+        new_rows=len(corpus.texts) - embedding.rows.updated,
+        on_progress=on_progress,
+    )
+    if is_measured:
+        manifest = measure_floor(fresh, manifest, on_progress)
+    write_update(
+        fresh,
+        manifest,
+        recipe_of(recorded),
+        written.kept,
+        changed_rows=0 if is_measured else changes.count_since_measured(),
+    )
+    checks = require_checks(
+        fresh,
+        embedder=embedder,
+        rows=embedding.rows,
+        is_measured=is_measured,
+        out=options.out,
+        on_progress=on_progress,
+    )
+    repeated_ids = changes.repeated_ids
     return IndexSummary(
         out=options.out,
         manifest=manifest,
@@ -183,7 +191,6 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         embedded_by=embedding.embedded_by,
         model_from=models.from_cache,
         warnings=(
-            *filter(None, [damage]),
             *embedding.warnings,
             *filter(None, [warning]),
             *warn_of_texts(corpus, report, repeated_ids, left_out if options.mode is None else 0),
@@ -191,7 +198,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
     )
 
 
-def open_older(texts: Texts, options: IndexOptions, on_progress: OnProgress) -> tuple[OlderIndex | None, str | None]:
+def open_older(options: IndexOptions, on_progress: OnProgress) -> tuple[OlderIndex | None, str | None]:
     """Return the index that is updated, None if there is none with texts, and a warning if it is damaged.
 
     Raises BundleError or TensorsError if it is damaged and its texts are needed, or if it is not the one in `out`.
@@ -203,7 +210,7 @@ def open_older(texts: Texts, options: IndexOptions, on_progress: OnProgress) -> 
     try:
         older = OlderIndex.open(update, recipe_of(options.recorded))
     except (BundleError, TensorsError) as error:
-        if update != options.out or texts.kept is not None or options.mode in ("add", "upsert"):
+        if update != options.out or options.mode in ("add", "upsert"):
             raise
         return None, f"the older index is damaged, so all texts were embedded again: {str(error).partition(';')[0]}"
     on_progress("read the older bundle", 1)

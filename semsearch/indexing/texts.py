@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, TOKENIZER, read_manifest
+from semsearch.engine.bundle import PASSAGES, SOURCE, TOKENIZER
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import AnyArray
@@ -19,9 +19,8 @@ from semsearch.indexing.corpus.corpus import READ, ChangedRows, corpus_error
 from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.merging import (
-    Kept,
-    Merged,
     Mode,
+    RowPlan,
     has_texts_of,
     read_place,
     resolve_place,
@@ -77,20 +76,24 @@ def write_corpus(
     with writing_passages(passages, before) as written, closing(source.passages(on_progress)) as rows:
         for passage in rows:
             written.append(passage)
+    return source.describe(in_file(Corpus((), (), (), older_rows=written.older_rows()), passages))
+
+
+def in_file(corpus: Corpus, passages: Path) -> Corpus:
+    """Return a corpus whose passages are in this file."""
     texts, ids, metadata = stored_columns(passages)
-    corpus = Corpus(texts, ids, metadata, sources=stored_sources(passages), older_rows=written.older_rows())
-    return source.describe(corpus)
+    return replace(corpus, texts=texts, ids=ids, metadata=metadata, sources=stored_sources(passages))
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Where the texts are: a path on this machine, rows in memory or an older index; and their name."""
+    """Where the texts are: a path on this machine, rows in memory or the plan of an update; and their name."""
 
     path: Path
     name: str
     place: str = ""  # path or address of the texts; "" for rows in memory
     rows: TableReader | None = None  # rows in memory, or a table of which a column is left out
-    kept: Kept | None = None  # texts of the older index
+    plan: RowPlan | None = None  # rows of the older index and new ones
     are_documents: bool = False
     embeddings: AnyArray | None = None  # those that the caller has of a table
 
@@ -110,15 +113,20 @@ class Texts:
         splitter divides documents, and long texts of a table if there is one. Documents that cannot be read keep their
         passages of the index `older`, if that was made of the same folder.
         """
-        if self.kept is not None:
-            assert older is not None  # see `OlderChoice`
-            return self.kept.of(older)
+        if self.plan is not None:
+            return self.plan
         if not self.are_documents:
             return Table(self.path, options.table, rows=self.rows, split=None if splitter is None else splitter.split)
         assert splitter is not None  # see `need_splitter`
         if older is not None and not has_texts_of(older.folder, self.place, self.name):
             older = None
         return Documents(self.path, Reading(splitter, options.documents), None if older is None else older.folder)
+
+
+def texts_of_plan(plan: RowPlan) -> Texts:
+    """Return the rows of the next index as its texts, with the name and the place of those of the older one."""
+    name = plan.older.manifest.corpus.source
+    return Texts(Path(name), name, read_place(plan.older.folder) or "", plan=plan)
 
 
 @contextmanager
@@ -128,11 +136,7 @@ def opening_texts(data: Any, options: TextOptions) -> Iterator[Texts]:
     Raises CorpusError if an address in S3 cannot be read, or if documents have the options of a table, and OptionError
     for embeddings of documents.
     """
-    if isinstance(data, Kept):
-        info = read_manifest(data.bundle).corpus
-        texts = Texts(Path(info.source), info.source, read_place(data.bundle) or "", kept=data)
-        yield _with_embeddings(texts, options.embeddings)
-    elif isinstance(data, str | Path):
+    if isinstance(data, str | Path):
         path = corpus_place(str(data))
         with fetching_corpus(path) as here:
             texts = Texts(here, as_text(path.name), resolve_place(data), are_documents=_are_documents(here, options))
@@ -163,7 +167,7 @@ def _with_embeddings(texts: Texts, embeddings: Any) -> Texts:
     """
     if embeddings is None:
         return texts
-    if texts.are_documents or texts.kept is not None:
+    if texts.are_documents:
         raise OptionError("embeddings", "is for the rows of a table; these texts are documents")
     texts = replace(texts, embeddings=read_embeddings(embeddings))
     if texts.rows is None and isinstance(embeddings, str | Path) and Path(embeddings) == texts.path:
@@ -205,11 +209,13 @@ def merge_older(
     """
     place = texts.place
     if mode in ("add", "upsert") and older is not None:
-        new, new_texts = passages.with_name(NEW), len(corpus.texts)
+        plan, new, new_texts = RowPlan(older), passages.with_name(NEW), len(corpus.texts)
         passages.rename(new)
-        corpus, _ = write_corpus(Merged(older, corpus, new, mode), passages, older=older)
+        plan.merge(in_file(corpus, new), mode)
+        written, _ = write_corpus(plan, passages, older=older)
         new.unlink()
-        corpus = choose_columns(corpus, texts.path, options.columns)
+        both = {name: getattr(written, name) for name in ("texts", "ids", "metadata", "older_rows")}
+        corpus = choose_columns(replace(corpus, **both), texts.path, options.columns)
         if len(corpus.texts) > new_texts:
             place = ""  # no file has all texts, so a later run with one of them needs a mode
     (passages.parent / SOURCE).write_text(place, encoding="utf-8", errors="surrogateescape")

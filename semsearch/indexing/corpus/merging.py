@@ -1,18 +1,19 @@
 """What becomes of the texts of an index that gets others: they are replaced, kept, or updated by their ids."""
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, CorpusInfo, find_corpus
+from semsearch.engine.tensors import Array
 from semsearch.indexing.corpus.corpus import ChangedRows, Corpus, OlderRows, PassageRow
-from semsearch.indexing.corpus.passages import stored_columns, stored_rows
+from semsearch.indexing.corpus.passages import passages_at, stored_columns
 from semsearch.indexing.corpus.reading import ROW_NUMBER
 from semsearch.indexing.corpus.report import ReadReport
-from semsearch.indexing.digests import Positions, digest_texts
+from semsearch.indexing.digests import Digests, Positions, digest_texts, find_digests
 from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.update_file import RowDigests
@@ -59,6 +60,12 @@ def texts_of(bundle: Path) -> CorpusInfo | None:
     return None
 
 
+def require_texts(bundle: Path) -> None:
+    """Raise BundleError if a folder has no index with texts."""
+    if texts_of(bundle) is None:
+        raise BundleError(f"{bundle}: holds no texts to remove; name another bundle")
+
+
 def has_texts_of(bundle: Path, place: str, name: str) -> bool:
     """Return whether a bundle has texts, which it was given from this place."""
     info = texts_of(bundle)
@@ -91,104 +98,95 @@ def require_mode(out: Path, left_out: int, place: str, name: str) -> None:
     )
 
 
-class Merged:
-    """The texts of an index with those of a corpus.
+class RowPlan:
+    """The rows of the next index: rows of the older one, at their places, and rows of corpora that were added.
 
-    `add` numbers texts without an id column on, and refuses ids that exist. `upsert` puts a text in the place of the
-    older one with its id, and new ones at the end.
+    Nothing is written: `passages` yields them.
     """
 
-    def __init__(self, older: OlderIndex, corpus: Corpus, new: Path, mode: Mode) -> None:
-        """Take the index, and the corpus, whose passages are in the file `new`.
+    def __init__(self, older: OlderIndex) -> None:
+        """Take the older index, all of whose rows stay until one is replaced or removed."""
+        self.older: OlderIndex = older
+        self._added: list[Corpus] = []
+        # the rows of the next index: those of the older one, and after their numbers those of all corpora, joined
+        self._places: Positions = np.arange(older.rows)
+        self._ids: Digests = older.digests.ids
 
-        Raises BundleError if these texts cannot be merged.
+    def merge(self, corpus: Corpus, mode: Mode) -> None:
+        """Add the rows of a corpus, whose passages are in a file that stays.
+
+        `add` numbers texts without an id column on, and refuses ids that exist. `upsert` puts a text in the place of
+        the older one with its id, and new ones at the end. Raises BundleError if these texts cannot be merged.
         """
-        if corpus.heading_prefix or older.manifest.corpus.heading_prefix:
+        folder = self.older.folder
+        if corpus.heading_prefix or self.older.manifest.corpus.heading_prefix:
             raise BundleError(
-                f"{older.folder}: mode {mode} is for tables, and these are documents, whose ids are their paths in one "
+                f"{folder}: mode {mode} is for tables, and these are documents, whose ids are their paths in one "
                 "folder; index one folder that has all of them"
             )
         if mode == "upsert" and not corpus.has_ids:
             raise BundleError(
-                f"{older.folder}: mode upsert finds texts by their ids, and these have none; name a column of ids"
+                f"{folder}: mode upsert finds texts by their ids, and these have none; name a column of ids"
             )
-        self._older, self._corpus, self._new, self._mode = older, corpus, new, mode
+        if not corpus.has_ids:
+            corpus = replace(corpus, ids=_numbered(corpus.ids, self._all_ids()))
+        ids = digest_texts(corpus.ids)
+        first = find_digests(ids, self._ids)
+        if mode == "add" and (first >= 0).any():
+            found = f"the id {corpus.ids[int((first >= 0).argmax())]!r}, which it has already"
+            raise BundleError(f"{folder}: mode add found {found}, expected new ids; use the mode upsert")
+        stays = ~np.isin(self._ids, ids)
+        number = self.older.rows + sum(len(each.texts) for each in self._added)
+        # a row with a known id comes where the first one with this id was, all others at the end
+        order = np.concatenate([np.flatnonzero(stays), np.where(first < 0, len(self._ids), first)])
+        order = np.argsort(order, kind="stable")
+        self._places = np.concatenate([self._places[stays], number + np.arange(len(ids))])[order]
+        self._ids = np.concatenate([self._ids[stays], ids])[order]
+        self._added.append(corpus)
 
-    def passages(self, on_progress: OnProgress) -> ChangedRows:
-        """Yield the passages. Raises BundleError for an id that exists, if none may."""
-        added, older = stored_rows(self._new), self._older
-        if self._mode == "upsert":
-            yield from self._upserted(list(added))
-            return
-        yield OlderRows(0, older.rows)
-        if not self._corpus.has_ids:
-            yield from _numbered(added, stored_columns(older.folder / PASSAGES)[1])
-            return
-        ids = stored_columns(self._new)[1]
-        is_known = np.isin(digest_texts(ids), older.digests.ids)
-        if is_known.any():
-            found = f"the id {ids[int(is_known.argmax())]!r}, which it has already"
-            raise BundleError(f"{older.folder}: mode add found {found}, expected new ids; use the mode upsert")
-        yield from added
-
-    def _upserted(self, added: list[PassageRow]) -> Iterator[PassageRow | OlderRows]:
-        """Yield the older rows, or those with the same ids in their place, and then the new ones."""
-        ids, older_ids = digest_texts(row.id for row in added), self._older.digests.ids
-        by_id: dict[bytes, list[PassageRow]] = {}
-        for id, row in zip(ids.tolist(), added, strict=True):
-            by_id.setdefault(id, []).append(row)
-        begin = 0
-        for place in np.flatnonzero(np.isin(older_ids, ids)).tolist():
-            yield OlderRows(begin, place)
-            yield from by_id.pop(older_ids[place].item(), ())  # nothing for a second older row with this id
-            begin = place + 1
-        yield OlderRows(begin, self._older.rows)
-        yield from (row for id, row in zip(ids.tolist(), added, strict=True) if id in by_id)
-
-    def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
-        """Return the corpus of the passages that were written."""
-        both = replace(
-            self._corpus,
-            texts=written.texts,
-            ids=written.ids,
-            metadata=written.metadata,
-            older_rows=written.older_rows,
-        )
-        return both, ReadReport()
-
-
-class Kept:
-    """The texts of an index without those that have some ids, as the texts of the next index."""
-
-    def __init__(self, bundle: Path, removed: Collection[str]) -> None:
-        """Take the folder of the index, and the ids."""
-        self.bundle: Path = bundle
-        self._removed = frozenset(removed)
-
-    def of(self, older: OlderIndex) -> "KeptTexts":
-        """Return the texts, when the index is open. Raises BundleError if it lacks some of the ids, which it names."""
-        ids, older_ids = sorted(self._removed), older.digests.ids
-        is_known = np.isin(digest_texts(ids), older_ids)
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove the rows with these ids. Raises BundleError, which names them, if some are unknown."""
+        listed = sorted(set(ids))
+        wanted = digest_texts(listed)
+        is_known = np.isin(wanted, self._ids)
         if not is_known.all():
-            unknown = [id for id, known in zip(ids, is_known, strict=True) if not known]
+            unknown = [id for id, known in zip(listed, is_known, strict=True) if not known]
             shown = ", ".join(map(repr, unknown[:5]))
-            raise BundleError(f"{self.bundle}: found no text with the id {shown}, {len(unknown):,} in all; check them")
-        return KeptTexts(older, np.flatnonzero(np.isin(older_ids, digest_texts(ids))))
+            raise BundleError(
+                f"{self.older.folder}: found no text with the id {shown}, {len(unknown):,} in all; check them"
+            )
+        self._keep(~np.isin(self._ids, wanted))
 
+    def keep_older(self, stays: Array[np.bool_]) -> None:
+        """Keep some of the rows of the older index: stays has a value for each of them. New rows stay."""
+        self._keep(np.concatenate([stays, [True]])[np.minimum(self._places, self.older.rows)])
 
-@dataclass(frozen=True, slots=True)
-class KeptTexts:
-    """The texts of an index without some of its rows."""
-
-    older: OlderIndex
-    removed: Positions  # numbers of the rows, ascending
+    def _keep(self, stays: Array[np.bool_]) -> None:
+        self._places, self._ids = self._places[stays], self._ids[stays]
 
     def passages(self, on_progress: OnProgress) -> ChangedRows:
-        """Yield the passages."""
-        ends = [*self.removed.tolist(), self.older.rows]
-        begins = [0, *(row + 1 for row in self.removed.tolist())]
-        for begin, end in zip(begins, ends, strict=True):
-            yield OlderRows(begin, end)
+        """Yield the passages of the next index."""
+        is_older = self._places < self.older.rows
+        # a run ends where the next row is not the next one of the same corpus
+        ends = np.flatnonzero((np.diff(self._places) != 1) | np.diff(is_older)) + 1
+        for run in np.split(self._places, ends):
+            if not len(run):
+                continue
+            if run[0] < self.older.rows:
+                yield OlderRows(int(run[0]), int(run[-1]) + 1)
+            else:
+                yield from self._added_rows(run - self.older.rows)
+
+    def _added_rows(self, rows: Positions) -> Iterator[PassageRow]:
+        for corpus in self._added:
+            here = rows[(rows >= 0) & (rows < len(corpus.texts))]
+            yield from passages_at(corpus, here)
+            rows = rows - len(corpus.texts)
+
+    def _all_ids(self) -> Iterator[str]:
+        yield from stored_columns(self.older.folder / PASSAGES)[1]
+        for corpus in self._added:
+            yield from corpus.ids
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
         """Return the corpus of the passages that were written. Raises BundleError if none are left."""
@@ -197,10 +195,9 @@ class KeptTexts:
         return replace(written, heading_prefix=self.older.manifest.corpus.heading_prefix), ReadReport()
 
 
-def _numbered(added: Iterator[PassageRow], known: Iterable[str]) -> Iterator[PassageRow]:
-    """Yield rows whose ids are row numbers with numbers after the largest known one; passages of a row share it."""
+def _numbered(ids: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return row numbers with numbers after the largest known one; the passages of a row share its number."""
     numbers = [int(id.partition(":")[0]) for id in known if ROW_NUMBER.fullmatch(id.partition(":")[0])]
     first = max(numbers, default=-1) + 1
-    for row in added:
-        number, separator, passage = row.id.partition(":")
-        yield row._replace(id=f"{first + int(number)}{separator}{passage}")
+    split = (id.partition(":") for id in ids)
+    return [f"{first + int(number)}{separator}{passage}" for number, separator, passage in split]

@@ -1,0 +1,107 @@
+"""Several changes to an index, of which one new bundle is made."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from semsearch.engine.bundle import COLUMNS, TOKENIZER
+from semsearch.engine.errors import OptionError
+from semsearch.engine.metadata.columns import Columns
+from semsearch.engine.metadata.filters import allowed_rows
+from semsearch.engine.tokenizer import read_tokenizer
+from semsearch.engine.values import Id, id_text
+from semsearch.indexing.corpus.merging import Mode, RowPlan
+from semsearch.indexing.corpus.rows import plain_value
+from semsearch.indexing.documents import Splitter
+from semsearch.indexing.older import OlderIndex
+from semsearch.indexing.progress import OnProgress, chosen_progress
+from semsearch.indexing.replacing import replacing
+from semsearch.indexing.steps import IndexOptions, IndexSummary, make_bundle
+from semsearch.indexing.texts import opening_texts, read_texts, texts_of_plan
+from semsearch.indexing.update_file import recipe_of
+
+
+class Changing:
+    """The texts of an index that is being changed: see `semsearch.changing`."""
+
+    def __init__(self, plan: RowPlan, fresh: Path, options: IndexOptions, on_progress: OnProgress) -> None:
+        """Take the rows of the index, and the unfinished folder, which gets files with the new ones."""
+        self.summary: IndexSummary | None = None  # what was made, after the block
+        self._plan, self._fresh, self._options, self._on_progress = plan, fresh, options, on_progress
+        self._new: list[Path] = []
+        self._is_changed = False
+
+    def add(self, data: Any) -> None:
+        """Add texts, whose ids must be new: rows in memory or the path of a table, as `index` takes them."""
+        self._merge(data, "add")
+
+    def upsert(self, data: Any) -> None:
+        """Put texts in the place of those with their ids, and new ones at the end."""
+        self._merge(data, "upsert")
+
+    def remove(self, ids: Id | Iterable[Id] = (), *, where: Mapping[str, Any] | None = None) -> None:
+        """Remove texts by their ids, or by one id, and those that a filter finds.
+
+        The filter is that of a search. It looks at the texts that the index had before the block.
+        Raises OptionError for what is no id, BundleError for an id that no text has, and FilterError for a wrong
+        filter.
+        """
+        removed = list(read_ids(ids))
+        older = self._plan.older
+        if where is not None:
+            info = older.manifest.corpus
+            self._plan.keep_older(~allowed_rows(dict(where), Columns(older.folder / COLUMNS, info.columns, info.rows)))
+        self._plan.remove(removed)
+        self._is_changed = True
+
+    def _merge(self, data: Any, mode: Mode) -> None:
+        older, options = self._plan.older, self._options.texts
+        splitter = None
+        if options.split:
+            tokenizer = read_tokenizer(older.folder / TOKENIZER)
+            splitter = Splitter(tokenizer, older.manifest.model, options.passage_tokens, options.overlap)
+        path = self._fresh / f"new-{len(self._new)}.safetensors"
+        with opening_texts(data, options) as texts:
+            corpus, _ = read_texts(
+                texts, passages=path, options=options, splitter=splitter, older=None, on_progress=self._on_progress
+            )
+        self._plan.merge(corpus, mode)
+        self._new.append(path)
+        self._is_changed = True
+
+    def finish(self) -> None:
+        """Make the bundle, unless nothing has changed."""
+        if not self._is_changed:
+            return
+        self.summary = make_bundle(
+            texts_of_plan(self._plan),
+            fresh=self._fresh,
+            older=self._plan.older,
+            options=self._options,
+            on_progress=self._on_progress,
+        )
+        for path in self._new:
+            path.unlink()
+
+
+def read_ids(ids: Id | Iterable[Id]) -> Iterator[str]:
+    """Yield ids as text. Raises OptionError for what is no id."""
+    several: Iterable[object] = [ids]
+    if isinstance(ids, Iterable) and not isinstance(ids, str | bytes):
+        several = ids
+    for number, value in enumerate(several):
+        id = id_text(plain_value(value, number, "id"))
+        if id is None:
+            raise OptionError("ids", f"found {value!r:.60}, expected text or a number for each")
+        yield id
+
+
+@contextmanager
+def changing_index(options: IndexOptions) -> Iterator[Changing]:
+    """Yield the texts of the index in `options.out`, and make its next bundle at the end of the block."""
+    with chosen_progress(options.progress) as on_progress, replacing(options.out) as fresh:
+        older = OlderIndex.open(options.out, recipe_of(options.recorded))
+        texts = Changing(RowPlan(older), fresh, options, on_progress)
+        yield texts
+        texts.finish()
