@@ -112,6 +112,11 @@ class RowPlan:
         self._places: Positions = np.arange(older.rows)
         self._ids: Digests = older.digests.ids
 
+    @property
+    def has_added(self) -> bool:
+        """Whether rows of other corpora were added."""
+        return bool(self._added)
+
     def merge(self, corpus: Corpus, mode: Mode) -> None:
         """Add the rows of a corpus, whose passages are in a file that stays.
 

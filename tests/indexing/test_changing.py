@@ -1,0 +1,102 @@
+"""Several changes to an index make one new bundle, at the end of a block."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semsearch import BundleError, OptionError, Search, changing, index
+from semsearch.engine.metadata.filters import FilterError
+from tests.command_line import contents
+
+ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(8)]
+BEFORE = {row["sku"]: row["text"] for row in ROWS}
+
+
+@pytest.fixture
+def coats(out: Path) -> Path:
+    """An index of 8 rows with ids."""
+    index(ROWS, out=out, id_column="sku")
+    return out
+
+
+def found(bundle: Path) -> dict[str, str]:
+    """Return all texts of an index by their ids, in their order."""
+    return {hit.id: hit.text for hit in Search(bundle).search(filter={}, top_k=100)}
+
+
+def test_changes_are_made_one_after_the_other_and_searches_find_the_older_texts_until_the_end(coats: Path) -> None:
+    with changing(coats, progress=False) as texts:
+        texts.add([{"sku": "n-1", "text": "A goose", "price": 50}, {"sku": "n-2", "text": "A swan", "price": 60}])
+        texts.upsert([{"sku": "c-2", "text": "A cold coat", "price": 2}, {"sku": "n-2", "text": "A duck", "price": 61}])
+        texts.remove(["c-0", "n-1"])
+        texts.upsert([{"sku": "c-0", "text": "A coat again", "price": 0}])
+        assert texts.summary is None
+        assert found(coats) == BEFORE
+    assert (
+        list(found(coats).items())
+        == [
+            *{**BEFORE, "c-2": "A cold coat"}.items(),
+            ("n-2", "A duck"),
+            ("c-0", "A coat again"),
+        ][1:]
+    )
+    assert texts.summary is not None
+    assert (texts.summary.manifest.corpus.rows, texts.summary.rows.embedded) == (9, 3)
+
+
+def test_a_filter_removes_texts_of_the_index_but_none_that_the_block_has_added(coats: Path) -> None:
+    with changing(coats, progress=False) as texts:
+        texts.upsert([{"sku": "c-1", "text": "A new coat", "price": 1}, {"sku": "n-1", "text": "A goose", "price": 1}])
+        texts.remove("c-7", where={"price": {"$lt": 6}})
+    assert list(found(coats)) == ["c-1", "c-6", "n-1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda texts: texts.remove("c-9"), BundleError, "found no text with the id 'c-9'"),
+        (lambda texts: texts.remove([None]), OptionError, "found None, expected text or a number"),
+        (lambda texts: texts.remove(where={"prize": 1}), FilterError, "prize"),
+        (lambda texts: texts.add([ROWS[0]]), BundleError, "mode add found the id 'c-0'"),
+        (lambda texts: texts.remove(list(BEFORE)), BundleError, "would have no text left"),
+        (lambda texts: 1 / 0, ZeroDivisionError, "division"),
+    ],
+)
+def test_a_block_that_raises_changes_nothing(coats: Path, change: Any, error: type[Exception], message: str) -> None:
+    before = contents(coats)
+    with pytest.raises(error, match=message), changing(coats, progress=False) as texts:
+        texts.upsert([{"sku": "c-1", "text": "A new coat", "price": 1}])
+        change(texts)
+    assert contents(coats) == before
+
+
+def test_a_block_without_a_change_makes_no_bundle(coats: Path) -> None:
+    before = (coats / "manifest.json").stat().st_mtime_ns
+    with changing(coats, progress=False) as texts:
+        pass
+    assert texts.summary is None
+    assert (coats / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_a_second_writer_is_refused_during_a_block(coats: Path) -> None:
+    with changing(coats, progress=False) as texts:
+        texts.remove("c-0")
+        with pytest.raises(BundleError, match="another command writes into it"):
+            index(ROWS, out=coats, mode="replace", progress=False)
+    assert len(found(coats)) == 7
+
+
+def test_options_stay_and_so_does_the_place_of_the_texts_until_others_are_added(tmp_path: Path, out: Path) -> None:
+    table, more = tmp_path / "coats.csv", tmp_path / "more.csv"
+    table.write_text("sku,text,price\nc-1,A warm coat,12\nc-2,A cold coat,13\n")
+    more.write_text("sku,text,price\nm-1,A gander,14\n")
+    index(table, out=out, id_column="sku", progress=False)
+    with changing(out, progress=False) as texts:
+        texts.remove("c-1")
+    assert (out / "source.txt").read_text() == str(table)
+    with changing(out, progress=False) as texts:
+        texts.add(more)
+    (hit,) = Search(out).search(filter={"price": {"$gt": 13}})
+    assert (hit.id, hit.metadata) == ("m-1", {"price": 14})
+    assert (out / "source.txt").read_text() == ""
