@@ -65,9 +65,14 @@ def test_a_filter_removes_texts_of_the_index_but_none_that_the_block_has_added(c
 )
 def test_a_block_that_raises_changes_nothing(coats: Path, change: Any, error: type[Exception], message: str) -> None:
     before = contents(coats)
-    with pytest.raises(error, match=message), changing(coats, progress=False) as texts:
-        texts.upsert([{"sku": "c-1", "text": "A new coat", "price": 1}])
-        change(texts)
+
+    def change_twice() -> None:
+        with changing(coats, progress=False) as texts:
+            texts.upsert([{"sku": "c-1", "text": "A new coat", "price": 1}])
+            change(texts)
+
+    with pytest.raises(error, match=message):
+        change_twice()
     assert contents(coats) == before
 
 
