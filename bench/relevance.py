@@ -47,6 +47,7 @@ from semsearch.engine.quantization import quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus.corpus import heading_prefix
+from semsearch.indexing.counting import count_terms
 from semsearch.indexing.documents import Splitter
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS, divide
@@ -140,7 +141,7 @@ def make_keywords(
     embedder: Embedder | None = None,
 ) -> Keywords:
     """Write the postings of the texts and open them. The embedder's tokenizer tells correct words from others."""
-    tensors, info = keyword_tensors(texts, options, titles)
+    tensors, info = keyword_tensors(count_terms(texts, titles, None, None, options.stemming), options)
     assert info is not None
     save_file(tensors, path)
     return Keywords(path, info, len(texts), list if embedder is None else embedder.split_word)

@@ -19,6 +19,7 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import NONE, column_tensors, section_tensor
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.counting import count_terms
 from semsearch.indexing.keywords import (
     KeywordOptions,
     heading_names,
@@ -76,7 +77,8 @@ def write_index(
         if keywords.language_column is not None:
             languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
         names = (heading_names(json.loads(metadata), keywords.title_column) for metadata in corpus.metadata)
-        postings, described = keyword_tensors(corpus.keyword_texts, keywords, titles, languages, names)
+        counts = count_terms(corpus.keyword_texts, titles, languages, names, keywords.stemming)
+        postings, described = keyword_tensors(counts, keywords)
         if described is not None:
             known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
             described = replace(described, known_words=known)
