@@ -25,7 +25,7 @@ from semsearch.indexing.term_counts import TermCounts, offsets_of, smallest
 
 TITLE_WEIGHT = 2  # number of times that a word of a title counts
 SHORTEST_WORD = 3  # letters of a word that can replace a misspelled one
-COUNTED_AT_ONCE = 1 << 20  # characters of texts whose terms are counted at a time: about 70 MB
+BLOCK_CHARACTERS = 1 << 20  # characters of the texts whose terms are sorted at a time: about 70 MB
 REMEMBERED_TERMS = 1 << 17  # terms of the words that are not read again: about 40 MB
 
 
@@ -147,7 +147,7 @@ class _Counting:
         self._sizes.append(len(self._read) - before)
         self._languages[language or NO_STEMS] += 1
         self._characters += len(title) + len(text)
-        if self._characters >= COUNTED_AT_ONCE:
+        if self._characters >= BLOCK_CHARACTERS:
             self._end_block()
 
     def _end_block(self) -> None:

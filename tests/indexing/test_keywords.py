@@ -218,7 +218,7 @@ def test_tensors_do_not_depend_on_block_size(block: int, stemming: str | None, m
     texts += ["a " * 300, ""]
     expected, described = make_keywords(texts, KeywordOptions(stemming))
     monkeypatch.setattr(term_counts, "SORTED_AT_ONCE", block)
-    monkeypatch.setattr(counting, "COUNTED_AT_ONCE", block)
+    monkeypatch.setattr(counting, "BLOCK_CHARACTERS", block)
     monkeypatch.setattr(counting, "REMEMBERED_TERMS", block)
     found, info = make_keywords(texts, KeywordOptions(stemming))
     assert (info, found.keys()) == (described, expected.keys())
@@ -252,7 +252,7 @@ def test_the_terms_of_a_text_are_the_same_whatever_other_texts_there_are(texts: 
 @pytest.mark.slow  # traces each allocation
 def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(term_counts, "SORTED_AT_ONCE", 1 << 10)
-    monkeypatch.setattr(counting, "COUNTED_AT_ONCE", 1 << 13)
+    monkeypatch.setattr(counting, "BLOCK_CHARACTERS", 1 << 13)
     rows, words = 5_000, 25
 
     class Texts(Collection[str]):
