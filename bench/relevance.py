@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Literal
@@ -47,6 +47,7 @@ from semsearch.engine.quantization import quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus.corpus import heading_prefix
+from semsearch.indexing.counting import KeywordText, count_terms
 from semsearch.indexing.documents import Splitter
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS, divide
@@ -140,7 +141,8 @@ def make_keywords(
     embedder: Embedder | None = None,
 ) -> Keywords:
     """Write the postings of the texts and open them. The embedder's tokenizer tells correct words from others."""
-    tensors, info = keyword_tensors(texts, options, titles)
+    columns = zip(texts, titles or repeat(""), repeat(options.stemming), strict=False)
+    tensors, info = keyword_tensors(count_terms(KeywordText(*row) for row in columns), options)
     assert info is not None
     save_file(tensors, path)
     return Keywords(path, info, len(texts), list if embedder is None else embedder.split_word)

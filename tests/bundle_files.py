@@ -1,6 +1,7 @@
 """Files of a bundle from lists: passages.safetensors, columns.safetensors and keywords.safetensors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,11 +9,14 @@ from typing import Any
 
 from safetensors.numpy import save_file
 
+from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.metadata.columns import Column, Columns
+from semsearch.engine.tensors import AnyArray
 from semsearch.indexing.columns import column_tensors
 from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.corpus.passages import writing_passages
+from semsearch.indexing.counting import KeywordText, count_terms
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
 
 
@@ -33,6 +37,19 @@ def write_passages(
             written.append(PassageRow(*row))
 
 
+def make_keywords(
+    texts: Iterable[str],
+    options: KeywordOptions,
+    languages: Sequence[str | None] | None = None,
+    names: Sequence[Sequence[str]] | None = None,
+) -> tuple[dict[str, AnyArray], KeywordsInfo | None]:
+    """Return the tensors of the keywords of texts, and their description. languages are those of a column."""
+    if languages is not None:
+        options = replace(options, language_column="language")
+    columns = zip(texts, repeat(""), languages or repeat(options.stemming), names or repeat(()), strict=False)
+    return keyword_tensors(count_terms(KeywordText(*row) for row in columns), options)
+
+
 def write_keywords(
     path: Path,
     texts: Sequence[str],
@@ -41,7 +58,7 @@ def write_keywords(
     names: Sequence[Sequence[str]] | None = None,
 ) -> Keywords:
     """Write the keywords of texts, of which at least one has a word, and open them."""
-    tensors, info = keyword_tensors(texts, options, None, languages, names)
+    tensors, info = make_keywords(texts, options, languages, names)
     assert info is not None
     save_file(tensors, path)
     return Keywords(path, info, len(texts))

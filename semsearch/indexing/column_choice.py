@@ -1,15 +1,16 @@
 """Which types the columns of a corpus have, as its values say and the options of `index` choose."""
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from semsearch.engine.bundle import NO_STEMS
 from semsearch.indexing.columns import choose_types, describe_mixed, numeric_strings
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.columns import require_column
-from semsearch.indexing.keywords import row_languages
+from semsearch.indexing.keywords import require_languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,6 @@ def choose_columns(corpus: Corpus, path: Path, options: ColumnOptions) -> Corpus
         require_column(path, columns, options.title_column, "--title-column")
     if options.language_column not in (None, NO_STEMS):
         require_column(path, columns, options.language_column, "--language-column")
-        # a wrong language is an error now
-        deque(row_languages(corpus, options.language_column, None, path), maxlen=0)
+        require_languages(corpus, options.language_column, path, np.arange(len(corpus.texts)))
     mixed = describe_mixed(corpus, others)
     return replace(corpus, numeric_strings=numeric, columns=columns, mixed=mixed)

@@ -19,7 +19,7 @@ from semsearch.engine.bundle import (
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 from semsearch.engine.tensors import Tensors
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.passages import passages_at, stored_rows
+from semsearch.indexing.corpus.passages import passages_at, stored_columns, stored_rows, stored_sources
 from semsearch.indexing.digests import Digests, Positions, find_digests
 from semsearch.indexing.update_file import MEASURED, RowDigests, read_update
 
@@ -60,6 +60,12 @@ class OlderIndex:
         if read_manifest(folder) != manifest:
             raise BundleError(f"{folder}: was replaced while it was read; run the command again when no other one runs")
         return cls(folder, manifest, digests, kept)
+
+    def corpus(self) -> Corpus:
+        """Return its passages."""
+        path = self.folder / PASSAGES
+        texts, ids, metadata = stored_columns(path)
+        return Corpus(texts, ids, metadata, sources=stored_sources(path))
 
     @property
     def rows(self) -> int:

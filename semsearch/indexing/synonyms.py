@@ -1,8 +1,8 @@
 """A file of synonyms to what keyword search looks up: for each term of a query, the terms that can stand for it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
-from itertools import product
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, product
 from pathlib import Path
 
 from semsearch.engine.keyword.analyzer import Stem, find_codes, find_stemmer, split_terms
@@ -25,14 +25,17 @@ def read_synonyms(path: Path) -> list[list[str]]:
     return [[word.strip() for word in words] for words in found.values()]
 
 
-def synonym_terms(synonyms: Synonyms, languages: Iterable[str | None], known: Set[str]) -> dict[str, list[str]]:
+def synonym_terms(
+    synonyms: Synonyms, languages: Iterable[str | None], is_known: Callable[[str], bool]
+) -> dict[str, list[str]]:
     """Return the alternatives of each term that are known ones, sorted; languages are those of the stemmers."""
     found = defaultdict[str, set[str]](set)
     for stem, words in product(map(find_stemmer, languages), synonyms):
         by_word = [_terms(word, stem) for word in words]
+        known = set(filter(is_known, chain.from_iterable(by_word)))
         for own in by_word:
             for term in own:
-                found[term] |= known & set().union(*by_word) - {*own}
+                found[term] |= known - {*own}
     return {term: sorted(others) for term, others in sorted(found.items()) if others}
 
 

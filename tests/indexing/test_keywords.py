@@ -15,8 +15,9 @@ from safetensors.numpy import load_file
 
 from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle
 from semsearch.engine.keyword.keywords import Keywords
-from semsearch.indexing import keywords
-from semsearch.indexing.keywords import KeywordOptions, heading_names, keyword_tensors, share_of_known_words
+from semsearch.indexing import counting, term_counts
+from semsearch.indexing.keywords import KeywordOptions, heading_names, share_of_known_words
+from tests.bundle_files import make_keywords
 from tests.command_line import error_line, export_texts, run, summary
 from tests.indexing.memory import peak_of
 from tests.world import make_tokenizer
@@ -71,7 +72,7 @@ def test_synonyms_are_found_by_each_of_their_words_and_kept(bundle_copy: Path, t
 def test_each_language_has_the_stems_of_the_synonyms_and_a_code_is_one_as_a_whole() -> None:
     texts = ["Häuser", "houses", "wi-fi", "wi"]
     synonyms = [["Häuser", "houses"], ["wireless", "Wi-Fi", "wlan"]]
-    _, info = keyword_tensors(texts, KeywordOptions(synonyms=synonyms), None, ["german", "english", "english", None])
+    _, info = make_keywords(texts, KeywordOptions(synonyms=synonyms), ["german", "english", "english", None])
     assert info is not None
     assert {term: info.synonyms[term] for term in ("haus", "hous", "wireless", "wlan")} == {
         **{"haus": ["hous"], "hous": ["haus"]},
@@ -118,7 +119,7 @@ def test_words_of_a_title_are_found_and_count_more(bundle_copy: Path, tmp_path: 
     info = export(bundle_copy, tmp_path / "texts.csv", "--title-column", "title", "--column", "title=string")
     assert found(bundle_copy, info, '"angry"') == [0]
     with_titles = [TITLED.splitlines()[row + 1].partition(",") for row in range(4)]
-    by_hand, expected = keyword_tensors([f"{title} {title} {text}" for title, _, text in with_titles], KeywordOptions())
+    by_hand, expected = make_keywords([f"{title} {title} {text}" for title, _, text in with_titles], KeywordOptions())
     assert expected is not None
     assert info == replace(expected, known_words=info.known_words)
     written = load_file(bundle_copy / KEYWORDS)
@@ -215,9 +216,11 @@ def test_tensors_do_not_depend_on_block_size(block: int, stemming: str | None, m
     weights = [1 / (rank + 1) for rank in range(len(WORDS))]
     texts = [" ".join(choose.choices(WORDS, weights, k=choose.randint(0, 12))) for _ in range(60)]
     texts += ["a " * 300, ""]
-    expected, described = keyword_tensors(texts, KeywordOptions(stemming))
-    monkeypatch.setattr(keywords, "SORTED_AT_ONCE", block)
-    found, info = keyword_tensors(texts, KeywordOptions(stemming))
+    expected, described = make_keywords(texts, KeywordOptions(stemming))
+    monkeypatch.setattr(term_counts, "SORTED_AT_ONCE", block)
+    monkeypatch.setattr(counting, "BLOCK_CHARACTERS", block)
+    monkeypatch.setattr(counting, "REMEMBERED_TERMS", block)
+    found, info = make_keywords(texts, KeywordOptions(stemming))
     assert (info, found.keys()) == (described, expected.keys())
     for name, tensor in expected.items():
         assert (found[name].dtype, found[name].tobytes()) == (tensor.dtype, tensor.tobytes()), name
@@ -225,7 +228,7 @@ def test_tensors_do_not_depend_on_block_size(block: int, stemming: str | None, m
 
 def terms_by_row(texts: Sequence[str]) -> list[set[str]]:
     """Return the terms whose postings have each row."""
-    tensors, info = keyword_tensors(texts, KeywordOptions())
+    tensors, info = make_keywords(texts, KeywordOptions())
     assert info is not None
     terms = [
         tensors["terms"][begin:end].tobytes().decode() for begin, end in pairwise(tensors["terms.offsets"].tolist())
@@ -248,7 +251,8 @@ def test_the_terms_of_a_text_are_the_same_whatever_other_texts_there_are(texts: 
 
 @pytest.mark.slow  # traces each allocation
 def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keywords, "SORTED_AT_ONCE", 1 << 10)
+    monkeypatch.setattr(term_counts, "SORTED_AT_ONCE", 1 << 10)
+    monkeypatch.setattr(counting, "BLOCK_CHARACTERS", 1 << 13)
     rows, words = 5_000, 25
 
     class Texts(Collection[str]):
@@ -263,7 +267,7 @@ def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPa
         def __contains__(self, text: object) -> bool:
             return any(text == each for each in self)
 
-    assert peak_of(lambda: keyword_tensors(Texts(), KeywordOptions())) < 14 * rows * words
+    assert peak_of(lambda: make_keywords(Texts(), KeywordOptions())) < 14 * rows * words
 
 
 OPTION = {"click.option.get_default", "option.get_default"}

@@ -158,13 +158,6 @@ def texts_for_model(corpus: Corpus) -> Collection[str]:
     return corpus.texts
 
 
-def texts_for_keywords(corpus: Corpus) -> Collection[str]:
-    """Return the texts of a corpus as keyword search reads them."""
-    if corpus.heading_prefix:
-        return PrefixedTexts(corpus.texts, corpus.metadata)
-    return corpus.texts
-
-
 def strings_at(strings: Collection[str], rows: Positions) -> Iterator[str]:
     """Yield the strings of some rows, in their order. Some thousand of them are in memory at the same time."""
     for begin in range(0, len(rows), STRINGS_AT_ONCE):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,17 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.columns import NONE, column_tensors, section_tensor
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.passages import strings_at, texts_for_keywords
+from semsearch.indexing.corpus.passages import passages_at, strings_at
+from semsearch.indexing.counting import count_terms
 from semsearch.indexing.keywords import (
     KeywordOptions,
-    heading_names,
     keyword_tensors,
-    row_languages,
+    keyword_texts,
     share_of_known_words,
 )
 from semsearch.indexing.older import Changes, find_changes
 from semsearch.indexing.tensor_files import release, save_tensors
+from semsearch.indexing.term_counts import TermCounts, update_counts
 from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
 from semsearch.indexing.vectors.shards import Truncated
 
@@ -83,7 +85,7 @@ def write_index(
     read_boosts(options.get("boost", {}), columns)  # refuses wrong ones
     kept = changes.digests.tensors()
     kept |= _write_columns(folder, corpus, columns, changes)
-    described, terms = _write_keywords(folder, corpus, keywords, changes, name, before)
+    described, terms = _write_keywords(folder, corpus, keywords, changes, before)
     kept |= terms
     files = (layout.INDEX, layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED)
     written = [file for file in files if (folder / file).exists()]
@@ -128,32 +130,35 @@ def _write_columns(folder: Path, corpus: Corpus, columns: Mapping[str, str], cha
 
 
 def _write_keywords(
-    folder: Path,
-    corpus: Corpus,
-    keywords: KeywordOptions | None,
-    changes: Changes,
-    name: str,
-    before: CorpusInfo | None,
+    folder: Path, corpus: Corpus, options: KeywordOptions | None, changes: Changes, before: CorpusInfo | None
 ) -> tuple[KeywordsInfo | None, dict[str, AnyArray]]:
-    """Write the keywords, if there are any; return their description, and what an update of them needs."""
-    if keywords is None:
+    """Write the keywords, if there are any; return their description, and what an update of them needs.
+
+    before is what the older index says of its texts, if it is not measured again.
+    """
+    if options is None:
         return None, {}
-    titles, languages = None, None
-    if keywords.title_column is not None:
-        found = (json.loads(metadata).get(keywords.title_column) for metadata in corpus.metadata)
-        titles = (title if isinstance(title, str) else "" for title in found)
-    if keywords.language_column is not None:
-        languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
-    names = (heading_names(json.loads(metadata), keywords.title_column) for metadata in corpus.metadata)
-    postings, described = keyword_tensors(texts_for_keywords(corpus), keywords, titles, languages, names)
+    counts = _count_terms(corpus, options, changes)
+    postings, described = keyword_tensors(counts, options)
     if described is None:
-        return None, {}
+        return None, counts.tensors()
     if before is not None and before.keywords is not None:
         known = before.keywords.known_words
     else:
         known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
     save_tensors(folder / layout.KEYWORDS, postings)
-    return replace(described, known_words=known), {}
+    return replace(described, known_words=known), counts.tensors()
+
+
+def _count_terms(corpus: Corpus, options: KeywordOptions, changes: Changes) -> TermCounts:
+    """Return the counts of the terms of a corpus: those of the older index, and those of the rows that have changed."""
+    read = partial(keyword_texts, options=options, has_prefixes=corpus.heading_prefix)
+    older = changes.older
+    if older is None or older.kept is None:
+        return count_terms(read(passages_at(corpus, np.arange(len(corpus.texts)))))
+    new = count_terms(read(passages_at(corpus, changes.new)))
+    gone = count_terms(read(passages_at(older.corpus(), changes.gone)))
+    return update_counts(TermCounts.from_tensors(older.kept), changes.older_rows, new, gone)
 
 
 def write_index_file(

@@ -20,8 +20,8 @@ from semsearch.engine.keyword.analyzer import LONGEST_QUERY, split_terms
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.keyword.rewritings import MOST_TERMS
 from semsearch.engine.keyword.terms import MOST_COMPLETIONS, SYNONYM_WEIGHT
-from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
-from tests.bundle_files import write_keywords
+from semsearch.indexing.keywords import KeywordOptions
+from tests.bundle_files import make_keywords, write_keywords
 
 UNSTEMMED = KeywordOptions(stemming=None)
 
@@ -109,7 +109,7 @@ def test_the_ten_best_are_bm25s_ten_best_but_for_rows_nearer_than_a_step(file: P
 def test_each_text_is_found_by_each_of_its_terms(file: Path, texts: list[str]) -> None:
     terms = [split_terms(text) for text in texts]
     if not any(terms):
-        assert keyword_tensors(texts, UNSTEMMED) == ({}, None)
+        assert make_keywords(texts, UNSTEMMED) == ({}, None)
         return
     keywords = make(file, texts)
     for term in {term for row in terms for term in row}:
@@ -146,7 +146,7 @@ def test_quoted_words_need_not_occur_for_a_long_text_that_was_pasted(file: Path)
 
 def test_the_postings_are_sorted_described_and_the_same_each_time(file: Path) -> None:
     texts = ["goose and ferry", "a goose, a goose", "🦆"]
-    tensors, info = keyword_tensors(texts, KeywordOptions(stemming=None, fusion_weight=0.3))
+    tensors, info = make_keywords(texts, KeywordOptions(stemming=None, fusion_weight=0.3))
     assert info == KeywordsInfo(4, 5, None, 1.2, 0.75, "convex", 0.3)
     assert tensors["terms"].tobytes() == b"aandferrygoose"
     assert tensors["terms.offsets"].tolist() == [0, 1, 4, 9, 14]
@@ -154,7 +154,7 @@ def test_the_postings_are_sorted_described_and_the_same_each_time(file: Path) ->
     assert tensors["rows"].tolist() == [1, 0, 0, 0, 1]
     save_file(tensors, file)
     before = file.read_bytes()
-    save_file(keyword_tensors(texts, KeywordOptions(stemming=None))[0], file)
+    save_file(make_keywords(texts, KeywordOptions(stemming=None))[0], file)
     assert file.read_bytes() == before
     assert load_file(file).keys() == tensors.keys()
 
