@@ -31,6 +31,7 @@ from semsearch.indexing.corpus.passages import stored_columns, stored_sources, w
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
 from semsearch.indexing.documents import DocumentOptions, Documents, Reading, Splitter, is_documents
+from semsearch.indexing.facts import read_facts
 from semsearch.indexing.models.placing import PlacedModels
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
@@ -76,7 +77,8 @@ def write_corpus(
         for passage in rows:
             append(*passage)
     texts, ids, metadata = stored_columns(passages)
-    return source.describe(Corpus(texts, ids, metadata, sources=stored_sources(passages)))
+    corpus = Corpus(texts, ids, metadata, sources=stored_sources(passages), facts=read_facts(metadata))
+    return source.describe(corpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def read_texts(
     corpus, report = write_corpus(texts.source(options, splitter, older), passages, on_progress)
     corpus = choose_columns(corpus, texts.path, options.columns)
     if corpus.is_csv:
-        store_numbers(corpus, passages)
+        corpus = store_numbers(corpus, passages)
     on_progress(READ, 1)
     return corpus, report
 

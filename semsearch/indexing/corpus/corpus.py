@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.digests import count_distinct
+from semsearch.indexing.facts import Facts
 
 READ = "read texts"  # the step that reports its progress while a corpus is read
 
@@ -44,6 +45,7 @@ class Corpus:
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     is_csv: bool = field(default=False, compare=False)  # whether the source has only strings
     rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
+    facts: Facts = field(default_factory=dict, compare=False)  # of the values of the metadata
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns (`choose_types`)
     # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
     numeric_strings: tuple[str, ...] = ()

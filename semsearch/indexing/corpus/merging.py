@@ -135,8 +135,9 @@ class Merged:
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
         """Return the corpus of the passages that were written."""
-        both = replace(self._corpus, texts=written.texts, ids=written.ids, metadata=written.metadata)
-        return both, ReadReport()
+        corpus = self._corpus
+        texts, ids, metadata, facts = written.texts, written.ids, written.metadata, written.facts
+        return replace(corpus, texts=texts, ids=ids, metadata=metadata, facts=facts), ReadReport()
 
 
 class Kept:

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import repeat
+from itertools import pairwise, repeat
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Protocol, overload
@@ -13,6 +13,7 @@ import numpy as np
 from semsearch.engine.passages import PASSAGE_COLUMNS, SOURCE_TEXTS
 from semsearch.engine.tensors import AnyArray, Strings, map_tensors
 from semsearch.indexing.corpus.corpus import PassageRow
+from semsearch.indexing.digests import Positions
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
@@ -98,6 +99,16 @@ def stored_sources(path: Path) -> StoredColumn | None:
     if SOURCE_TEXTS not in map_tensors(path):
         return None
     return StoredColumn(path, SOURCE_TEXTS)
+
+
+def read_rows(column: Sequence[str], rows: Positions) -> Iterator[tuple[int, str]]:
+    """Yield some rows of a column, each with its string. rows ascend; some thousands are read at a time."""
+    places = np.searchsorted(rows, range(0, len(column) + STRINGS_AT_ONCE, STRINGS_AT_ONCE)).tolist()
+    for begin, end in pairwise(places):
+        if begin < end:
+            wanted = rows[begin:end].tolist()
+            strings = column[wanted[0] : wanted[-1] + 1]
+            yield from ((row, strings[row - wanted[0]]) for row in wanted)
 
 
 def stored_rows(path: Path) -> Iterator[PassageRow]:

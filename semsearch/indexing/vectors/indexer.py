@@ -17,7 +17,7 @@ from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
-from semsearch.indexing.columns import NONE, column_tensors, section_tensor
+from semsearch.indexing.columns import NONE, column_tensors
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import (
     KeywordOptions,
@@ -26,6 +26,7 @@ from semsearch.indexing.keywords import (
     row_languages,
     share_of_known_words,
 )
+from semsearch.indexing.sections import digest_sections, section_tensor
 from semsearch.indexing.tensor_files import release, save_tensors
 from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
 from semsearch.indexing.vectors.shards import Truncated
@@ -61,9 +62,9 @@ def write_index(
     written = [layout.INDEX, layout.PASSAGES]
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:
-        tensors = column_tensors(map(json.loads, corpus.metadata), columns)
+        tensors = column_tensors(corpus, columns)
         if corpus.heading_prefix:
-            tensors[SECTIONS] = section_tensor(corpus)
+            tensors[SECTIONS] = section_tensor(*digest_sections(corpus.texts, corpus.metadata))
         save_tensors(folder / layout.COLUMNS, tensors)
         written.append(layout.COLUMNS)
     read_boosts(options.get("boost", {}), columns)  # refuses wrong ones
