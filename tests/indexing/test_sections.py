@@ -16,7 +16,7 @@ def sections_of(*rows: dict[str, Any]) -> list[int]:
     metadata = [json.dumps({"path": "a.md"} | row) for row in rows]
     tensor = section_tensor(*digest_sections(texts, metadata))
     assert tensor.dtype == np.uint32
-    return tensor.tolist()
+    return [int(row) for row in tensor]
 
 
 def test_rows_of_a_document_with_the_same_anchor_share_a_section() -> None:
