@@ -153,6 +153,14 @@ def test_a_new_column_is_read_from_the_rows_that_have_it() -> None:
     assert described(column_tensors(unread, types, older)) == described(column_tensors(corpus, types))
 
 
+def test_a_row_that_is_read_for_one_column_has_its_list_of_another_once() -> None:
+    corpus, older = update(
+        [{"a": ["x"], "b": 1}, {"a": ["y", "x"], "b": 2}], [1, 0, {"b": "text"}], ({}, {"b": "string"})
+    )
+    tensors = column_tensors(corpus, types_of(corpus, {"b": "string"}), older)
+    assert (tensors["a.codes"].tolist(), tensors["a.rows"].tolist()) == ([1, 0, 0], [0, 0, 1])
+
+
 def test_older_columns_are_taken_from_a_mapped_file(tmp_path: Path) -> None:
     rows: list[Row] = [{"a": "x", "b": [1, 2], "c": 0.5}, {"a": "y", "b": []}, {"a": "z", "b": [3]}]
     corpus, older = update(rows, [2, {"a": "w", "b": [0]}, 0])

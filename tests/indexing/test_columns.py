@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch import Search, index
-from semsearch.indexing.columns import choose_types, column_tensors
+from semsearch.indexing.columns import choose_types, column_tensors, describe_mixed, numeric_strings
 from semsearch.indexing.corpus import Corpus, CorpusError
 from semsearch.indexing.facts import read_facts
 from tests.indexing.memory import peak_of
@@ -95,6 +95,31 @@ def test_a_value_that_does_not_fit_is_refused_with_its_row_and_id(value: object,
     assert str(caught.value).endswith("; correct it, or choose another type with --column column=TYPE")
 
 
+def test_the_first_value_that_does_not_fit_is_named_in_the_order_of_its_row() -> None:
+    corpus = corpus_of({"a": 1, "b": 2}, {"c": 3, "b": "x", "a": "y"}, {"c": "z"})
+    with pytest.raises(CorpusError, match=r"text 1 \(from 0, id 'id-1'\): found 'x' in the column 'b'"):
+        choose_types(corpus, dict.fromkeys("abc", "number"), SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("values", "warning"),
+    [
+        (["x", 1], "a has strings in 1 of 2 rows, and row 1 (id id-1) has 1"),
+        ([1, "x"], "a has numbers in 1 of 2 rows, and row 1 (id id-1) has 'x'"),
+        (["x", "y", "z", 2, -1], "a has strings in 3 of 5 rows, and row 3 (id id-3) has 2"),
+        (["x", "y", "z", -1, 2], "a has strings in 3 of 5 rows, and row 3 (id id-3) has -1"),
+        ([-1, 2, 2**63, "x", "y"], "a has numbers in 3 of 5 rows, and row 3 (id id-3) has 'x'"),
+        ([[0.5], ["x"], [0.5], None], "a has lists of numbers in 2 of 3 rows, and row 1 (id id-1) has ['x']"),
+        ([True, {"b": 1}, True], "a has booleans in 2 of 3 rows, and row 1 (id id-1) has {'b': 1}"),
+    ],
+    ids=str,
+)
+def test_a_warning_names_the_first_value_of_the_kind_that_is_second(values: list[object], warning: str) -> None:
+    corpus = corpus_of(*({} if value is None else {"a": value} for value in values))
+    effect = "so filters, sort and facets cannot use it; correct that row"
+    assert describe_mixed(corpus, {"a": "none"}) == {"a": f"{warning}, {effect}"}
+
+
 @pytest.mark.parametrize(
     ("values", "found"),
     [([1, 2**64 + 1], 2**64 + 1), ([2**53 + 1, 0.5], 2**53 + 1), ([2**63 + 1, -1], 2**63 + 1), ([10**400], 10**400)],
@@ -130,6 +155,25 @@ def test_an_unknown_column_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(CorpusError, match=r"found the columns 'author', 'year', .*; did you mean --column 'year'\?"):
         choose_types(corpus_of({"year": 1, "author": "a"}), {"yeer": "number"}, SOURCE)
     assert choose_types(corpus_of({"year": 1}), {"yeer": "none"}, SOURCE) == {"year": "number"}
+
+
+@pytest.mark.parametrize(
+    ("values", "are_numbers"),
+    [
+        (["5", "1.10", " 7"], True),
+        (["5", "007"], False),
+        (["5", "1e400"], False),
+        ([str(2**64 - 1), "0"], True),
+        ([str(2**64 - 1), "-1"], False),
+        ([str(2**53 + 1), "0.5"], False),
+        (["5", "true"], False),
+    ],
+    ids=str,
+)
+def test_strings_are_numbers_if_one_dtype_holds_all_of_them(values: list[str], are_numbers: bool) -> None:
+    corpus = corpus_of({}, *({"a": value, "b": "x"} for value in values))
+    assert numeric_strings(corpus, {"a": "string", "b": "string"}) == ["a"] * are_numbers
+    assert numeric_strings(corpus, {"a": "none"}) == []
 
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)
