@@ -93,6 +93,7 @@ def test_rows_that_move_take_their_values_with_them() -> None:
     assert parts_of(["a", "b", "c"], [2, ["x"], 0])["a.codes"] == [1, 2, 0]
     tensors = parts_of([["a", "b"], [], ["b"]], [2, [["c", "a"]], 1, 0])
     assert (tensors["a.codes"], tensors["a.rows"]) == ([1, 2, 0, 0, 1], [0, 1, 1, 3, 3])
+    assert parts_of([["a"], ["b"]], [0, [["c"]]])["a.codes"] == [0, 1]
 
 
 def test_rows_without_a_value_stay_without_one() -> None:
@@ -154,9 +155,8 @@ def test_a_new_column_is_read_from_the_rows_that_have_it() -> None:
 
 
 def test_a_row_that_is_read_for_one_column_has_its_list_of_another_once() -> None:
-    corpus, older = update(
-        [{"a": ["x"], "b": 1}, {"a": ["y", "x"], "b": 2}], [1, 0, {"b": "text"}], ({}, {"b": "string"})
-    )
+    rows: list[Row] = [{"a": ["x"], "b": 1}, {"a": ["y", "x"], "b": 2}]
+    corpus, older = update(rows, [1, 0], ({}, {"b": "string"}))
     tensors = column_tensors(corpus, types_of(corpus, {"b": "string"}), older)
     assert (tensors["a.codes"].tolist(), tensors["a.rows"].tolist()) == ([1, 0, 0], [0, 0, 1])
 
