@@ -3,6 +3,7 @@
 import json
 import re
 import reprlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch import Search, index
-from semsearch.indexing.columns import choose_types, column_tensors, describe_mixed, numeric_strings
+from semsearch.indexing.columns import choose_types, column_tensors, describe_mixed, numeric_strings, store_numbers
 from semsearch.indexing.corpus import Corpus, CorpusError
+from semsearch.indexing.corpus.passages import stored_columns
 from semsearch.indexing.facts import read_facts
+from tests.bundle_files import write_passages
 from tests.indexing.memory import peak_of
 
 SOURCE = Path("stories.jsonl")
@@ -214,6 +217,19 @@ def test_the_summary_and_the_error_of_a_filter_name_the_value_that_took_the_type
     )
     with pytest.raises(ValueError, match="the values of 'price' are of several types, so it cannot be compared"):
         Search(out).search("goose", filter={"price": {"$lt": 3}})
+
+
+def test_numbers_in_place_of_strings_have_facts_of_their_own(tmp_path: Path) -> None:
+    rows = [{"stars": "5", "price": "1.10", "who": "a", "day": "20240531"}, {"price": "2"}, {"stars": "-0.5"}]
+    corpus, passages = corpus_of(*rows), tmp_path / "passages"
+    write_passages(passages, corpus.texts, corpus.ids, corpus.metadata)
+    kinds = {"stars": "number", "price": "number", "who": "string", "day": "number"}
+    written = store_numbers(replace(corpus, columns=kinds), passages)
+    _, _, metadata = stored_columns(passages)
+    assert json.loads(metadata[0]) == {"stars": 5, "price": "1.10", "who": "a", "day": 20240531}
+    fresh = read_facts(metadata)
+    assert written.facts.keys() == fresh.keys()
+    assert [written.facts[name].tolist() for name in fresh] == [column.tolist() for column in fresh.values()]
 
 
 def test_numbers_of_a_csv_are_numbers_in_hits_if_they_are_written_as_they_stood(out: Path, tmp_path: Path) -> None:
