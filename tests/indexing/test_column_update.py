@@ -124,6 +124,8 @@ def test_numbers_have_the_dtype_that_a_fresh_index_chooses(before: list[Any], af
 
 
 def test_numbers_get_a_dictionary_and_lose_it_as_its_size_says() -> None:
+    assert "a.codes" not in parts_of([*range(7), 6], [*range(8)])  # both ways take 64 bytes
+    assert "a.codes" in parts_of([*range(7), 6], [*range(8), [6]])
     few, many = [1, 2] * 20, [*range(40)]
     assert "a.codes" in parts_of(few, [*range(40)])
     assert "a.codes" not in parts_of(few, [0, *([each] for each in many)])

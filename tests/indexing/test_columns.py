@@ -71,6 +71,7 @@ def test_a_column_has_the_type_that_all_its_values_have(values: list[object], ki
         ([2**64 + 1, 0.5, "a"], "string"),
         ([1, "a", {}], "none"),
         ([[0.5] * 101], "numbers"),
+        ([[], "[]"], "numbers"),
     ],
     ids=reprlib.repr,
 )
