@@ -1,5 +1,6 @@
 """Files of a bundle from lists: passages.safetensors, columns.safetensors and keywords.safetensors."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
@@ -7,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from safetensors.numpy import save_file
 
 from semsearch.engine.bundle import KeywordsInfo
@@ -14,10 +16,20 @@ from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.metadata.columns import Column, Columns
 from semsearch.engine.tensors import AnyArray
 from semsearch.indexing.columns import column_tensors
+from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.corpus.passages import writing_passages
 from semsearch.indexing.counting import KeywordText, count_terms
+from semsearch.indexing.facts import read_facts
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
+
+
+def tensors_of(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> dict[str, AnyArray]:
+    """Return the tensors of columns of these types, of which some can be without a value in any row."""
+    metadata = [json.dumps(row) for row in rows]
+    facts = {name: np.zeros(len(rows), np.uint16) for name in types} | dict(read_facts(metadata))
+    corpus = Corpus([""] * len(rows), [""] * len(rows), metadata, facts=facts)
+    return column_tensors(corpus, types)
 
 
 def column_of(values: Sequence[Any], kind: str) -> Column:
@@ -25,7 +37,7 @@ def column_of(values: Sequence[Any], kind: str) -> Column:
     rows: list[Mapping[str, Any]] = [{} if value is None else {"c": value} for value in values]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "columns.safetensors"
-        save_file(column_tensors(rows, {"c": kind}), path)
+        save_file(tensors_of(rows, {"c": kind}), path)
         return Columns(path, {"c": kind}, len(rows))["c"]
 
 

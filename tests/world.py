@@ -49,6 +49,7 @@ from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
 from semsearch.indexing.bundles import write_manifest, write_model
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.facts import read_facts
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.embed import Cores, embed_corpus
@@ -207,6 +208,7 @@ def write_bundle(
     embedder = Embedder.open(folder, model)
     spans = embedder.embed(embedder.tokenize(sample_spans(corpus.texts), role="query"))
     rows = embed(embedder, corpus.texts)
+    corpus = replace(corpus, facts=read_facts(corpus.metadata))
     write_index(folder, manifest, corpus, rows, spans, "stories.csv", keywords, options=options)
     return folder
 

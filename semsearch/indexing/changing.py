@@ -63,8 +63,14 @@ class Changing:
             splitter = Splitter(tokenizer, older.manifest.model, options.passage_tokens, options.overlap)
         path = self._fresh / f"new-{len(self._new)}.safetensors"
         with opening_texts(data, options) as texts:
-            corpus, _ = read_texts(
-                texts, passages=path, options=options, splitter=splitter, older=None, on_progress=self._on_progress
+            corpus, _, _ = read_texts(
+                texts,
+                passages=path,
+                options=options,
+                splitter=splitter,
+                older=None,
+                on_progress=self._on_progress,
+                before=older.manifest.corpus.columns,
             )
         self._plan.merge(corpus, mode)
         self._new.append(path)

@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from semsearch.engine.bundle import NO_STEMS
-from semsearch.indexing.columns import choose_types, describe_mixed, numeric_strings
+from semsearch.indexing.columns import NONE, choose_types, columns_of_numbers, describe_mixed
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.columns import require_column
+from semsearch.indexing.digests import Positions
 from semsearch.indexing.keywords import require_languages
+
+NO_TYPES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +25,32 @@ class ColumnOptions:
     language_column: str | None
 
 
-def choose_columns(corpus: Corpus, path: Path, options: ColumnOptions) -> Corpus:
+def choose_columns(
+    corpus: Corpus,
+    path: Path,
+    options: ColumnOptions,
+    before: Mapping[str, str] = NO_TYPES,
+    new: Positions | None = None,
+) -> Corpus:
     """Return the corpus with the types of its columns; path is for messages.
+
+    before has the types of the columns of the older index: one of numbers stays one if its values are numbers, or
+    strings that are. new has the rows that are new, without it all.
 
     Raises CorpusError if an option names a column that is not there, or one with other values.
     """
     columns = choose_types(corpus, options.column, path)
     others = {column: kind for column, kind in columns.items() if column not in options.column}
-    numeric = tuple(numeric_strings(corpus, others))
+    numeric = tuple(columns_of_numbers(corpus, others, ("string",)))
     if corpus.is_csv:
         columns |= dict.fromkeys(numeric, "number")
+    else:
+        numbers = columns_of_numbers(corpus, others, ("string", NONE))
+        columns |= {name: "number" for name in numbers if before.get(name) == "number"}
     if options.title_column is not None:
         require_column(path, columns, options.title_column, "--title-column")
     if options.language_column not in (None, NO_STEMS):
         require_column(path, columns, options.language_column, "--language-column")
-        require_languages(corpus, options.language_column, path, np.arange(len(corpus.texts)))
-    mixed = describe_mixed(corpus, others)
+        require_languages(corpus, options.language_column, path, np.arange(len(corpus.texts)) if new is None else new)
+    mixed = describe_mixed(corpus, {name: kind for name, kind in others.items() if columns[name] == kind})
     return replace(corpus, numeric_strings=numeric, columns=columns, mixed=mixed)

@@ -19,9 +19,10 @@ from semsearch.engine.bundle import (
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 from semsearch.engine.tensors import Tensors
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.passages import passages_at, stored_columns, stored_rows, stored_sources
+from semsearch.indexing.corpus.passages import passages_at, stored_columns, stored_rows, stored_sources, strings_at
 from semsearch.indexing.digests import Digests, Positions, find_digests
-from semsearch.indexing.update_file import MEASURED, RowDigests, read_update
+from semsearch.indexing.facts import Facts, read_facts, update_facts
+from semsearch.indexing.update_file import MEASURED, RowDigests, kept_facts, read_update
 
 MOST_CHANGED = 0.1  # maximum share of the rows that updates add or remove before the recall is measured again
 
@@ -142,6 +143,14 @@ def find_changes(corpus: Corpus, older: OlderIndex | None) -> Changes:
         return Changes(None, older_rows, new)
     matched = match_rows(older.digests.rows, new.rows, older_rows)
     return Changes(older, matched, older.digests.updated(older_rows, new))
+
+
+def facts_of(corpus: Corpus, changes: Changes) -> Facts:
+    """Return the facts of the values of a corpus. Only the metadata of rows that are new are read."""
+    if changes.kept is None:
+        return read_facts(corpus.metadata)
+    new = read_facts(strings_at(corpus.metadata, changes.new))
+    return update_facts(kept_facts(changes.kept), changes.older_rows, new)
 
 
 def match_rows(older: Digests, new: Digests, older_rows: Positions) -> Positions:

@@ -12,6 +12,7 @@ import numpy as np
 from semsearch.engine.bundle import PASSAGES, BundleError, Manifest, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
+from semsearch.indexing.column_choice import NO_TYPES
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.merging import Mode, count_left_out, require_mode, texts_of
@@ -22,10 +23,18 @@ from semsearch.indexing.errors import require_packages
 from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
-from semsearch.indexing.older import Changes, OlderIndex, find_changes
+from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import FINISHED, replacing
-from semsearch.indexing.texts import TextOptions, Texts, make_splitter, merge_older, opening_texts, read_texts
+from semsearch.indexing.texts import (
+    TextOptions,
+    Texts,
+    make_splitter,
+    merge_older,
+    opening_texts,
+    read_texts,
+    write_place,
+)
 from semsearch.indexing.update_file import RowDigests, recipe_of, write_update
 from semsearch.indexing.vectors.embed import EmbeddedCorpus, embed_texts
 from semsearch.indexing.vectors.floor import measure_floor
@@ -103,18 +112,20 @@ def make_bundle(
 ) -> IndexSummary:
     """Make the bundle of texts in the unfinished folder `fresh`, and return what was made."""
     started = perf_counter()
-    models, corpus, report = place_and_read(texts, fresh=fresh, options=options, older=older, on_progress=on_progress)
+    models, corpus, report, changes = place_and_read(
+        texts, fresh=fresh, options=options, older=older, on_progress=on_progress
+    )
     embedder = models.open_embedder()
     given = texts.given_rows(corpus, report, embedder)
-    corpus = merge_older(
-        corpus,
-        texts=texts,
-        passages=fresh / PASSAGES,
-        options=options.texts,
-        older=older,
-        mode=options.mode,
-    )
-    changes = find_changes(corpus, older)
+    mode, place = options.mode, texts.place
+    if older is not None and mode in ("add", "upsert"):
+        read = len(corpus.texts)
+        corpus, changes = merge_older(
+            corpus, texts=texts, passages=fresh / PASSAGES, options=options.texts, older=older, mode=mode
+        )
+        if len(corpus.texts) > read:
+            place = ""  # no place has all texts
+    write_place(fresh, place)
     left_out = count_losses(changes, has_ids=corpus.has_ids, texts=texts, options=options)
     is_measured = changes.is_measurement_due
     warning = None
@@ -219,7 +230,7 @@ def open_older(options: IndexOptions, on_progress: OnProgress) -> tuple[OlderInd
 
 def place_and_read(
     texts: Texts, *, fresh: Path, options: IndexOptions, older: OlderIndex | None, on_progress: OnProgress
-) -> tuple[PlacedModels, Corpus, ReadReport]:
+) -> tuple[PlacedModels, Corpus, ReadReport, Changes]:
     """Place the model into the unfinished folder, and write the texts there.
 
     The texts come first, so that a wrong table is an error before a model is converted, unless the tokenizer of the
@@ -230,17 +241,21 @@ def place_and_read(
         require_packages(texts.name, "documents")
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)
         splitter = make_splitter(models, options.texts)
-    corpus, report = read_texts(
+    before = NO_TYPES
+    if older is not None and options.mode in ("add", "upsert"):
+        before, older = older.manifest.corpus.columns, None  # the texts are merged into that index later
+    corpus, report, changes = read_texts(
         texts,
         passages=fresh / PASSAGES,
         options=options.texts,
         splitter=splitter,
         older=older,
         on_progress=on_progress,
+        before=before,
     )
     if models is None:
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)
-    return models, corpus, report
+    return models, corpus, report, changes
 
 
 def count_losses(changes: Changes, *, has_ids: bool, texts: Texts, options: IndexOptions) -> int:

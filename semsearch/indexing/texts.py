@@ -1,6 +1,6 @@
 """The texts of an index: where they are, and `write_corpus`, through which all of them pass on their way into it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from semsearch.engine.embedder import Embedder
 from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import AnyArray
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.indexing.column_choice import ColumnOptions, choose_columns
+from semsearch.indexing.column_choice import NO_TYPES, ColumnOptions, choose_columns
 from semsearch.indexing.columns import store_numbers
 from semsearch.indexing.corpus import Corpus, Table, corpus_place, fetching_corpus
 from semsearch.indexing.corpus.columns import TableOptions
@@ -29,8 +29,9 @@ from semsearch.indexing.corpus.passages import stored_columns, stored_sources, w
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
 from semsearch.indexing.documents import DocumentOptions, Documents, Reading, Splitter, is_documents
+from semsearch.indexing.facts import read_facts
 from semsearch.indexing.models.placing import PlacedModels
-from semsearch.indexing.older import OlderIndex
+from semsearch.indexing.older import Changes, OlderIndex, facts_of, find_changes
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
 from semsearch.indexing.vectors.shards import KnownRows
@@ -192,34 +193,52 @@ def read_texts(
     splitter: Splitter | None,
     older: OlderIndex | None,
     on_progress: OnProgress,
-) -> tuple[Corpus, ReadReport]:
-    """Write the texts into `passages` with the types of their columns, and return them, with what was counted."""
+    before: Mapping[str, str] = NO_TYPES,
+) -> tuple[Corpus, ReadReport, Changes]:
+    """Write the texts into `passages`; return them with the types of their columns, what was counted, and what changed.
+
+    before has the types of the columns of an index into which the texts are merged: of a CSV, strings stay strings in
+    a column of strings.
+    """
     on_progress(READ, 0)
     corpus, report = write_corpus(texts.source(options, splitter, older), passages, on_progress, older=older)
-    corpus = choose_columns(corpus, texts.path, options.columns)
+    numeric = None
     if corpus.is_csv:
-        store_numbers(corpus, passages)
+        corpus = choose_columns(replace(corpus, facts=read_facts(corpus.metadata)), texts.path, options.columns)
+        store_numbers(corpus, passages, before)
+        numeric = corpus.numeric_strings
+    corpus, changes = _with_columns(corpus, texts, options, older)
+    if numeric is not None:  # they were strings in the file
+        corpus = replace(corpus, numeric_strings=numeric)
     on_progress(READ, 1)
-    return corpus, report
+    return corpus, report, changes
+
+
+def _with_columns(
+    corpus: Corpus, texts: Texts, options: TextOptions, older: OlderIndex | None
+) -> tuple[Corpus, Changes]:
+    """Return a corpus with the types of its columns, and what differs between it and the older index."""
+    changes = find_changes(corpus, older)
+    corpus = replace(corpus, facts=facts_of(corpus, changes))
+    before = {} if older is None else older.manifest.corpus.columns
+    return choose_columns(corpus, texts.path, options.columns, before, changes.new), changes
 
 
 def merge_older(
-    corpus: Corpus, *, texts: Texts, passages: Path, options: TextOptions, older: OlderIndex | None, mode: Mode | None
-) -> Corpus:
-    """Return the corpus with the texts of the older index that the mode keeps, and note where all of them are from.
+    corpus: Corpus, *, texts: Texts, passages: Path, options: TextOptions, older: OlderIndex, mode: Mode
+) -> tuple[Corpus, Changes]:
+    """Return the corpus with the texts of the older index that the mode keeps, and what has changed.
 
     Raises BundleError if they cannot be merged.
     """
-    place = texts.place
-    if mode in ("add", "upsert") and older is not None:
-        plan, new, new_texts = RowPlan(older), passages.with_name(NEW), len(corpus.texts)
-        passages.rename(new)
-        plan.merge(in_file(corpus, new), mode)
-        written, _ = write_corpus(plan, passages, older=older)
-        new.unlink()
-        both = {name: getattr(written, name) for name in ("texts", "ids", "metadata", "older_rows")}
-        corpus = choose_columns(replace(corpus, **both), texts.path, options.columns)
-        if len(corpus.texts) > new_texts:
-            place = ""  # no file has all texts, so a later run with one of them needs a mode
-    (passages.parent / SOURCE).write_text(place, encoding="utf-8", errors="surrogateescape")
-    return corpus
+    plan, new = RowPlan(older), passages.with_name(NEW)
+    passages.rename(new)
+    plan.merge(in_file(corpus, new), mode)
+    merged, _ = write_corpus(plan, passages, older=older)
+    new.unlink()
+    return _with_columns(replace(merged, has_ids=corpus.has_ids), texts, options, older)
+
+
+def write_place(folder: Path, place: str) -> None:
+    """Note where the texts of an index are from; "" if no place has all of them: a later run then needs a mode."""
+    (folder / SOURCE).write_text(place, encoding="utf-8", errors="surrogateescape")

@@ -27,10 +27,12 @@ from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, UPDATE, 
 from semsearch.engine.tensors import AnyArray, Tensors, TensorsError, map_tensors
 from semsearch.indexing.corpus.corpus import PassageRow, heading_prefix
 from semsearch.indexing.digests import BYTES, Digests, Positions, digest_bytes
+from semsearch.indexing.facts import Facts
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.version import VERSION
 
 RECIPE, CHECKSUM, MEASURED = "recipe", "checksum", "measured"
+FACTS = "facts."  # before the names of columns
 NAMES = ("rows", "ids", "texts", "embedded")  # the fields of RowDigests
 KIND = f"S{BYTES}"
 OWN_FILES = (INDEX, PASSAGES, COLUMNS, KEYWORDS)  # the files that have the rows
@@ -62,26 +64,43 @@ class RowDigests:
     @classmethod
     def read(cls, tensors: Tensors) -> Self:
         """Return the digests that are in a file."""
-        return cls(*(np.frombuffer(tensors[f"digests.{name}"].tobytes(), KIND) for name in NAMES))
+        return cls(*(read_digests(tensors[f"digests.{name}"]) for name in NAMES))
 
     def tensors(self) -> dict[str, AnyArray]:
         """Return the tensors of the file."""
-        found: dict[str, AnyArray] = {}
-        for name in NAMES:
-            content = np.frombuffer(getattr(self, name).tobytes(), np.uint8)
-            found[f"digests.{name}"] = content.reshape(-1, BYTES)
-        return found
+        return {f"digests.{name}": digests_tensor(getattr(self, name)) for name in NAMES}
 
     def updated(self, older_rows: Positions, new: Self) -> Self:
         """Return the digests of rows of which some are older ones, and the others are `new`, in their order."""
-        is_new = older_rows < 0
-        parts = []
-        for name in NAMES:
-            found = np.empty(len(older_rows), KIND)
-            found[~is_new] = getattr(self, name)[older_rows[~is_new]]
-            found[is_new] = getattr(new, name)
-            parts.append(found)
-        return type(self)(*parts)
+        return type(self)(*(update_digests(getattr(self, name), older_rows, getattr(new, name)) for name in NAMES))
+
+
+def read_digests(tensor: AnyArray) -> Digests:
+    """Return digests that are in a file."""
+    return np.frombuffer(tensor.tobytes(), KIND)
+
+
+def digests_tensor(digests: Digests) -> AnyArray:
+    """Return the tensor of the file for digests, (n, BYTES) uint8."""
+    return np.frombuffer(digests.tobytes(), np.uint8).reshape(-1, BYTES)
+
+
+def update_digests(older: Digests, older_rows: Positions, new: Digests) -> Digests:
+    """Return the digests of rows of which some are older ones, -1 for the others, which are `new`, in their order."""
+    found = np.empty(len(older_rows), KIND)
+    found[older_rows >= 0] = older[older_rows[older_rows >= 0]]
+    found[older_rows < 0] = new
+    return found
+
+
+def kept_facts(tensors: Tensors) -> Facts:
+    """Return the facts of each column that are in a file."""
+    return {name.removeprefix(FACTS): tensor for name, tensor in tensors.items() if name.startswith(FACTS)}
+
+
+def facts_tensors(facts: Facts) -> dict[str, AnyArray]:
+    """Return the tensors of the file for the facts of each column."""
+    return {FACTS + name: column for name, column in facts.items()}
 
 
 def recipe_of(options: Mapping[str, Any]) -> str:

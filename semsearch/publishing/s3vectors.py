@@ -46,7 +46,7 @@ from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import dequantize
 from semsearch.engine.semantic.index import Index
 from semsearch.indexing.bundles import write_manifest
-from semsearch.indexing.columns import stored_values
+from semsearch.indexing.facts import stored_values
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.replacing import replacing
 from semsearch.indexing.vectors.embed import group

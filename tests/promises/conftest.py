@@ -17,6 +17,7 @@ from semsearch.client.folder import LocalBundle
 from semsearch.engine.loading import load
 from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.facts import read_facts
 from tests.world import WHAT, WHO, write_bundle
 
 Row = Mapping[str, Any]
@@ -41,7 +42,7 @@ def corpus_of(rows: Sequence[Row]) -> Corpus:
     texts = [row.get("text", f"{WHO[number % len(WHO)]} {number}") for number, row in enumerate(rows)]
     ids = [row.get("id", str(number)) for number, row in enumerate(rows)]
     metadata = [json.dumps({name: row[name] for name in row if name not in ("id", "text")}) for row in rows]
-    corpus = Corpus(texts, ids, metadata)
+    corpus = Corpus(texts, ids, metadata, facts=read_facts(metadata))
     return replace(corpus, columns=choose_types(corpus, {}, Path("rows")))
 
 

@@ -15,13 +15,14 @@ from semsearch.engine.metadata.boosts import read_boosts
 from semsearch.engine.metadata.columns import SECTIONS
 from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
-from semsearch.engine.tensors import AnyArray
+from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.bundles import write_manifest
-from semsearch.indexing.columns import NONE, column_tensors, section_tensor
+from semsearch.indexing.columns import NONE, OlderColumns, column_tensors
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.passages import passages_at, strings_at
 from semsearch.indexing.counting import count_terms
+from semsearch.indexing.digests import Digests
 from semsearch.indexing.keywords import (
     KeywordOptions,
     keyword_tensors,
@@ -29,12 +30,15 @@ from semsearch.indexing.keywords import (
     share_of_known_words,
 )
 from semsearch.indexing.older import Changes, find_changes
+from semsearch.indexing.sections import digest_sections, section_tensor
 from semsearch.indexing.tensor_files import release, save_tensors
 from semsearch.indexing.term_counts import TermCounts, update_counts
+from semsearch.indexing.update_file import digests_tensor, facts_tensors, read_digests, update_digests
 from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
 from semsearch.indexing.vectors.shards import Truncated
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
+SECTION_DIGESTS = ("sections.keys", "sections.contents")  # tensors of update.safetensors
 NO_OPTIONS: Mapping[str, Any] = {}
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
 
@@ -121,12 +125,30 @@ def _shares(recalls: Mapping[str, Recall]) -> dict[str, float]:
 
 def _write_columns(folder: Path, corpus: Corpus, columns: Mapping[str, str], changes: Changes) -> dict[str, AnyArray]:
     """Write the columns, if there are any, and return what an update of them needs."""
+    older, kept, found = None, changes.kept, facts_tensors(corpus.facts)
+    if kept is not None and changes.older is not None:
+        types = changes.older.manifest.corpus.columns
+        older = OlderColumns(
+            types, map_tensors(changes.older.folder / layout.COLUMNS) if types else {}, changes.older_rows
+        )
     if columns:
-        tensors = column_tensors(map(json.loads, corpus.metadata), columns)
+        tensors = column_tensors(corpus, columns, older)
         if corpus.heading_prefix:
-            tensors[SECTIONS] = section_tensor(corpus)
+            sections = _update_sections(corpus, changes)
+            tensors[SECTIONS] = section_tensor(*sections.values())
+            found |= {name: digests_tensor(digests) for name, digests in sections.items()}
         save_tensors(folder / layout.COLUMNS, tensors)
-    return {}
+    return found
+
+
+def _update_sections(corpus: Corpus, changes: Changes) -> dict[str, Digests]:
+    """Return the digests of the section and of the content of each row, by their names in update.safetensors."""
+    new = passages_at(corpus, changes.new)
+    digests = dict(zip(SECTION_DIGESTS, digest_sections((each.text, each.metadata) for each in new), strict=True))
+    kept = changes.kept
+    if kept is None:
+        return digests
+    return {name: update_digests(read_digests(kept[name]), changes.older_rows, each) for name, each in digests.items()}
 
 
 def _write_keywords(

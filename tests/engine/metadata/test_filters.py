@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from semsearch.engine.metadata.columns import LIST_TYPES, Columns, IdColumn
 from semsearch.engine.metadata.filters import MOST_FILTER_VALUES, MOST_LEVELS, FilterError, allowed_rows
 from semsearch.engine.tensors import Strings
-from semsearch.indexing.columns import column_tensors
+from tests.bundle_files import tensors_of
 
 KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date"}
 KINDS |= {"tags": "list", "sizes": "numbers"}
@@ -139,7 +139,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def columns_of(path: Path, rows: list[dict[str, Any]]) -> Columns:
-    save_file(column_tensors(rows, KINDS), path)
+    save_file(tensors_of(rows, KINDS), path)
     return Columns(path, KINDS, len(rows))
 
 
@@ -199,7 +199,7 @@ def test_a_wrong_filter_is_refused_with_the_place(tmp_path: Path, condition: dic
 @pytest.mark.promise("filter.$nin")
 def test_no_row_is_in_an_empty_list(tmp_path: Path, name: str) -> None:
     ids = Strings(np.frombuffer(b"abcd", np.uint8), np.arange(5, dtype=np.uint64))
-    save_file(column_tensors(ROWS, KINDS), tmp_path / "columns")
+    save_file(tensors_of(ROWS, KINDS), tmp_path / "columns")
     columns = Columns(tmp_path / "columns", KINDS, len(ROWS), lambda: IdColumn(ids))
     for condition, kept in (
         ({name: {"$in": []}}, False),

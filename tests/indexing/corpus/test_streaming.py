@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.indexing.corpus import CorpusError, Table
-from semsearch.indexing.corpus.passages import STRINGS_AT_ONCE, stored_columns
+from semsearch.indexing.corpus.passages import STRINGS_AT_ONCE, stored_columns, strings_at
 from semsearch.indexing.digests import digest_texts, find_digests, mark_first
 from semsearch.indexing.texts import write_corpus
 from tests.bundle_files import write_passages
@@ -29,6 +29,13 @@ def test_a_column_reads_like_a_list(tmp_path: Path) -> None:
         assert column[rows] == texts[rows]
     with pytest.raises(IndexError):
         column[len(texts)]
+
+
+def test_some_rows_of_a_column_are_read() -> None:
+    column = [str(row) for row in range(3 * STRINGS_AT_ONCE)]
+    borders = [STRINGS_AT_ONCE - 1, STRINGS_AT_ONCE, 3 * STRINGS_AT_ONCE - 1]
+    for rows in ([], [0], [5, 7], borders, [*range(len(column))]):
+        assert list(strings_at(column, np.array(rows, np.intp))) == [str(row) for row in rows]
 
 
 def test_reading_takes_much_less_memory_than_the_texts(tmp_path: Path) -> None:
