@@ -225,14 +225,10 @@ def test_strings_of_numbers_are_stored_as_numbers_if_json_writes_all_of_a_column
     corpus, passages = corpus_of(*rows), tmp_path / "passages"
     write_passages(passages, corpus.texts, corpus.ids, corpus.metadata)
     kinds = {"stars": "number", "price": "number", "who": "string", "day": "number"}
+    # merged into an index in which days are strings
     store_numbers(replace(corpus, columns=kinds), passages, before={"day": "string", "stars": "number"})
     _, _, metadata = stored_columns(passages)
-    assert json.loads(metadata[0]) == {
-        "stars": 5,
-        "price": "1.10",
-        "who": "a",
-        "day": "20240531",
-    }  # merged into a column of strings
+    assert json.loads(metadata[0]) == {"stars": 5, "price": "1.10", "who": "a", "day": "20240531"}
 
 
 def test_numbers_of_a_csv_are_numbers_in_hits_if_they_are_written_as_they_stood(out: Path, tmp_path: Path) -> None:
