@@ -31,7 +31,6 @@ from semsearch.indexing.digests import Positions
 from semsearch.indexing.facts import (
     FITS,
     FLOAT64,
-    IS_STRING,
     NUMERIC_TYPES,
     SAME_JSON,
     as_numbers,
@@ -131,16 +130,16 @@ def store_numbers(corpus: Corpus, passages: Path) -> Corpus:
     facts = dict(corpus.facts)
     names = set()
     for name in (name for name, kind in corpus.columns.items() if kind == "number"):
-        if all(each & SAME_JSON for each in count_facts(facts[name]) if each & IS_STRING):
+        if all(each & SAME_JSON for each in count_facts(facts[name])):
             names.add(name)
-            facts[name] = np.where(facts[name] & IS_STRING, as_numbers(facts[name]), facts[name])
+            facts[name] = as_numbers(facts[name])
     if not names:
         return corpus
     fresh = passages.with_name("numbers.safetensors")
     with writing_passages(fresh) as append:
         for text, id, metadata in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
             row = json.loads(metadata)
-            row |= {name: json.loads(row[name]) for name in names & row.keys() if isinstance(row[name], str)}
+            row |= {name: json.loads(row[name]) for name in names & row.keys()}
             append(text, id, compact_json(row))
     fresh.replace(passages)
     return replace(corpus, facts=facts)
