@@ -136,7 +136,7 @@ def store_numbers(corpus: Corpus, passages: Path, before: Mapping[str, str]) -> 
     with writing_passages(fresh) as written:
         for text, id, metadata in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
             row = json.loads(metadata)
-            row |= {name: json.loads(row[name]) for name in names & row.keys() if isinstance(row[name], str)}
+            row |= {name: json.loads(row[name]) for name in names & row.keys()}
             written.append(PassageRow(text, id, compact_json(row)))
     fresh.replace(passages)
 

@@ -19,7 +19,8 @@ from semsearch.indexing.digests import Positions
 
 Facts = Mapping[str, Array[np.uint16]]  # of each column that a row has, (rows,)
 
-# All values have the first one. A string that is the JSON of a number has SAME_JSON if JSON writes the number like it.
+# The facts beside the types that a value fits. Every value has the first one. A string has SAME_JSON if it is a number
+# and JSON writes that number in the same form. IS_LONG is for lists: see MOST_NUMBERS.
 HAS_VALUE, IS_STRING, BEGINS_AS_DATE, SAME_JSON, IS_LONG = (1 << bit for bit in range(5))
 INT64, UINT64, FLOAT64 = (1 << bit for bit in range(5, 8))  # the dtypes that hold the value's numbers exactly
 FITS = {kind: 1 << bit for bit, kind in enumerate(EXPECTED_VALUES, 8)}  # the types that the value fits if requested
