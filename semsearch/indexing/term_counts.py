@@ -34,7 +34,7 @@ class TermCounts:
     counts: AnyArray  # (postings,): how often the row has the term, in the smallest unsigned dtype that holds them
     lengths: Array[np.uint32]  # (rows,): number of terms of the text itself and its title, for BM25
     words: Array[np.uint8]  # words that replace misspelled ones
-    word_counts: Array[np.int64]  # (words,): how often the texts have each word
+    word_counts: Array[np.int64]  # (words,): how often the texts and titles have each word
     languages: Array[np.uint8]  # languages of the stemmers, NO_STEMS for none
     language_counts: Array[np.int64]  # (languages,): number of texts in each language
 

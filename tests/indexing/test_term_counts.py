@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from semsearch.engine.tensors import AnyArray, map_tensors
-from semsearch.indexing import term_counts
+from semsearch.indexing import counting, term_counts
 from semsearch.indexing.counting import KeywordText, count_terms
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.term_counts import TermCounts, update_counts
@@ -57,26 +57,25 @@ def languages_of(counts: TermCounts) -> dict[str, int]:
 
 
 def test_terms_are_counted_for_each_row_and_words_for_all() -> None:
-    counts = count(
-        [
-            KeywordText("geese and geese", language="english"),
-            KeywordText(""),
-            KeywordText("a T-shirt", "Geese", None, ("t-shirt",)),
-        ]
-    )
+    geese = KeywordText("geese and Wi-Fi geese", language="english")
+    counts = count([geese, KeywordText(""), KeywordText("a T-shirt", "Geese", names=("t-shirt",))])
     assert terms_of(counts) == {
         "=t-shirt": {2: 1},
         "a": {2: 1},
         "and": {0: 1},
+        "fi": {0: 1},
         "gees": {0: 2},
         "geese": {2: 2},
         "shirt": {2: 1},
         "t": {2: 1},
         "t-shirt": {2: 1},
         "tshirt": {2: 1},
+        "wi": {0: 1},
+        "wi-fi": {0: 1},
+        "wifi": {0: 1},
     }
-    assert counts.lengths.tolist() == [3, 0, 6]
-    assert words_of(counts) == {"and": 1, "geese": 4, "shirt": 1, "tshirt": 1}
+    assert counts.lengths.tolist() == [6, 0, 6]
+    assert words_of(counts) == {"and": 1, "geese": 4, "shirt": 1, "tshirt": 1, "wifi": 1}
     assert languages_of(counts) == {"english": 1, "none": 2}
 
 
@@ -216,7 +215,9 @@ def test_an_update_equals_the_counts_of_all_rows(change: tuple[list[KeywordText]
 
 
 @pytest.mark.parametrize("block", [1, 7, 100])
-def test_an_update_does_not_depend_on_the_size_of_its_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_and_updates_do_not_depend_on_the_size_of_their_blocks(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     choose = random.Random(block)
     older, new = (
         [KeywordText(" ".join(choose.choices(WORDS, k=choose.randint(0, 12)))) for _ in range(40)] for _ in range(2)
@@ -225,4 +226,7 @@ def test_an_update_does_not_depend_on_the_size_of_its_blocks(block: int, monkeyp
     choose.shuffle(rows)
     expected = bytes_of(count(all_rows(older, rows)))
     monkeypatch.setattr(term_counts, "SORTED_AT_ONCE", block)
+    monkeypatch.setattr(counting, "BLOCK_CHARACTERS", block)
+    monkeypatch.setattr(counting, "REMEMBERED_TERMS", block)
+    assert bytes_of(count(all_rows(older, rows))) == expected
     assert bytes_of(update(older, rows)) == expected
