@@ -1,27 +1,35 @@
-"""Changes of texts leave, after each update, the bytes of a fresh index of the same texts and options.
+"""After each change of its texts and options, an updated index has the bytes of a fresh one.
 
-A failing test prints its steps.
+A failing test prints its steps. tests/indexing/changes/comparison.py says what is compared.
 """
 
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
 from semsearch import IndexSummary
+from semsearch.engine.bundle import MANIFEST
+from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS
 from semsearch.indexing.bundles import take_model
 from semsearch.indexing.documents.reading import Reading
+from semsearch.indexing.vectors import query_table
 from tests.command_line import Run
-from tests.indexing.changes import rows
+from tests.indexing.changes import rows as changing_rows
 from tests.indexing.changes import site as changing_site
 from tests.indexing.changes.comparison import embedded_texts, find_differences, is_large_change
 from tests.indexing.changes.rows import Rows, Table
 from tests.indexing.changes.site import Site
+from tests.indexing.killing import count_moments, run_until
 
 LENGTH = 8  # changes of a sequence
+SEQUENCES = 100  # of the slow test
+CSV, JSON_LINES = "stories.csv", "stories.jsonl"
 
 
 class Changing(Protocol):
@@ -35,39 +43,46 @@ class Changing(Protocol):
 
 
 Texts = TypeVar("Texts", bound=Changing)
+Change = Callable[[Texts], str]  # changes the texts, and says what it did
 
 
 class Judge:
-    """Two folders: the index that is updated, and after each change a fresh one."""
+    """The index that is updated, and what makes a fresh one after each change."""
 
     def __init__(self, model: Path, folder: Path) -> None:
         """Take a bundle with the model, and a folder for the indexes."""
         self._model, self._folder = model, folder
-        self.out = self._empty("updated")
+        self.out = self.empty("updated")
 
-    def _empty(self, name: str) -> Path:
-        """Return a bundle with the model and without texts."""
+    def empty(self, name: str) -> Path:
+        """Return a bundle with the model and without texts, in a new folder of this name."""
         shutil.rmtree(self._folder / name, ignore_errors=True)
         out = self._folder / name / "bundle"
         out.mkdir(parents=True)
         take_model(self._model, out)
         return out
 
-    def compare(self, texts: Changing) -> None:
-        """Update the index, and fail if it differs from a fresh one, or if other texts were embedded than new ones."""
+    def compare(self, texts: Changing) -> IndexSummary:
+        """Update the index; fail if it is not as a fresh one, or if other texts were embedded than those that are new.
+
+        Of the new texts, a run before that was killed can have embedded some.
+        """
         before = embedded_texts(self.out)
         made = texts.update(self.out)
         after = embedded_texts(self.out)
-        fresh = self._empty("fresh")
+        fresh = self.empty("fresh")
         texts.make_fresh(fresh)
         assert find_differences(self.out, fresh, exactly=is_large_change(before, after)) == []
-        assert made.rows.embedded == len({*after} - {*before})
+        new = len({*after} - {*before})
+        assert made.rows.embedded <= new
+        assert made.rows.embedded == new or made.rows.resumed
+        return made
 
-    def follow(self, texts: Texts, *changes: Callable[[Texts], str]) -> None:
-        """Compare the indexes before and after each change. Steps are printed, which pytest shows of a failed test."""
-        self.compare(texts)
-        for number, change in enumerate(changes, 1):
-            print(f"step {number}: {change.__name__}: {change(texts)}")
+    def follow(self, texts: Texts, *changes: Change[Texts]) -> None:
+        """Index the texts, and compare after each change. The steps are printed: pytest shows them if a test fails."""
+        texts.update(self.out)
+        for change in changes:
+            print(f"{change.__name__}: {change(texts)}")
             self.compare(texts)
 
 
@@ -76,63 +91,180 @@ def judge(model_alone: tuple[Path, Run], tmp_path: Path) -> Judge:
     return Judge(model_alone[0], tmp_path)
 
 
+MakeSite = Callable[[int], Site]
+
+
 @pytest.fixture
-def make_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Site]:
-    """Return what makes a site, on whose day documents are read."""
+def make_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSite:
+    """Return what makes a site, whose day is today where documents are read."""
     make_reading = Reading.__init__
 
     def make(seed: int) -> Site:
         site = Site(tmp_path / "site", Random(seed))
 
-        def on_its_day(reading: Reading, *arguments: object, **named: object) -> None:
-            make_reading(reading, *arguments, **{"today": site.today, **named})  # type: ignore[arg-type]
+        def make_on_its_day(reading: Reading, *arguments: Any, **named: Any) -> None:
+            make_reading(reading, *arguments, **{"today": site.today, **named})
 
-        monkeypatch.setattr(Reading, "__init__", on_its_day)
+        monkeypatch.setattr(Reading, "__init__", make_on_its_day)
         return site
 
     return make
 
 
-def sequence(changes: tuple[Callable[[Texts], str], ...], seed: int) -> list[Callable[[Texts], str]]:
-    return Random(seed).choices(changes, k=LENGTH)
+def name_of(change: Callable[..., str]) -> str:
+    return change.__name__
 
 
-@pytest.mark.parametrize("change", changing_site.CHANGES, ids=lambda change: change.__name__)
-def test_a_change_of_documents_leaves_a_fresh_index(
-    make_site: Callable[[int], Site], judge: Judge, change: Callable[[Site], str]
+def there_and_back(change: Change[Texts], two_ways: Sequence[Change[Texts]]) -> list[Change[Texts]]:
+    """Return the change, twice if the second one takes the first one back."""
+    return [change] * (1 + (change in two_ways))
+
+
+def some(changes: Sequence[Change[Texts]], seed: int, length: int = LENGTH) -> list[Change[Texts]]:
+    """Return changes in a random order, some of them again and again."""
+    return Random(seed).choices(changes, k=length)
+
+
+# --- each change
+
+
+@pytest.mark.parametrize("change", changing_site.CHANGES, ids=name_of)
+def test_a_change_of_documents_leaves_a_fresh_index(make_site: MakeSite, judge: Judge, change: Change[Site]) -> None:
+    judge.follow(make_site(1), *there_and_back(change, changing_site.TWO_WAYS))
+
+
+@pytest.mark.parametrize("change", changing_rows.TABLE_CHANGES, ids=name_of)
+def test_a_change_of_a_csv_leaves_a_fresh_index(tmp_path: Path, judge: Judge, change: Change[Table]) -> None:
+    judge.follow(Table(tmp_path / CSV, Random(1)), *there_and_back(change, changing_rows.TYPE_CHANGES))
+
+
+@pytest.mark.parametrize("change", changing_rows.TYPE_CHANGES, ids=name_of)
+def test_types_of_json_lines_change_and_leave_a_fresh_index(
+    tmp_path: Path, judge: Judge, change: Change[Table]
 ) -> None:
-    judge.follow(make_site(1), change, change)
+    judge.follow(Table(tmp_path / JSON_LINES, Random(1)), change, change)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_many_changes_of_documents_leave_a_fresh_index(
-    make_site: Callable[[int], Site], judge: Judge, seed: int
+@pytest.mark.parametrize("change", changing_rows.ROW_CHANGES, ids=name_of)
+def test_a_change_of_rows_leaves_a_fresh_index(judge: Judge, change: Change[Rows]) -> None:
+    judge.follow(Rows(Random(1)), *there_and_back(change, changing_rows.TYPE_CHANGES_OF_ROWS))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, values[1]) for name, values in changing_rows.TABLE_OPTIONS.items()], ids=str
+)
+def test_an_option_leaves_a_fresh_index(tmp_path: Path, judge: Judge, name: str, value: object) -> None:
+    table = Table(tmp_path / CSV, Random(1))
+
+    def choose_an_option(table: Table) -> str:
+        table.options[name] = value
+        return f"{name}={value}"
+
+    judge.follow(table, choose_an_option)
+
+
+# --- many changes
+
+
+def follow_some(judge: Judge, make_site: MakeSite, folder: Path, seed: int) -> None:
+    """Follow a sequence of changes of documents, of a CSV, of JSON lines, or of rows in memory."""
+    match seed % 4:
+        case 0:
+            judge.follow(make_site(seed), *some(changing_site.CHANGES, seed))
+        case 1:
+            judge.follow(Rows(Random(seed)), *some(changing_rows.ROW_CHANGES, seed))
+        case kind:
+            name = CSV if kind == 2 else JSON_LINES
+            judge.follow(Table(folder / name, Random(seed)), *some(changing_rows.TABLE_CHANGES, seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_changes_leave_a_fresh_index(make_site: MakeSite, tmp_path: Path, judge: Judge, seed: int) -> None:
+    follow_some(judge, make_site, tmp_path, seed)
+
+
+@pytest.mark.slow  # the test above has the first of these sequences
+@pytest.mark.parametrize("seed", range(4, SEQUENCES))
+def test_more_changes_leave_a_fresh_index(make_site: MakeSite, tmp_path: Path, judge: Judge, seed: int) -> None:
+    follow_some(judge, make_site, tmp_path, seed)
+
+
+def test_a_query_table_is_that_of_a_fresh_index_or_an_older_one(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, few in {"STEPS": 3, "FITTED_SPANS": 60, "UNSEEN_SPANS": 20}.items():
+        monkeypatch.setattr(query_table, name, few)
+    rows = Rows(Random(1))
+    rows.options["queries"] = "table"
+    judge.follow(rows, Rows.upsert_a_row_as_it_is, Rows.remove_rows, Rows.upsert_rows, Rows.replace_all_rows)
+
+
+@pytest.mark.slow  # embeds a thousand texts, four times
+def test_changes_of_an_index_that_is_searched_in_stages_leave_a_fresh_one(judge: Judge) -> None:
+    rows = Rows(Random(1), count=EXHAUSTIVE_ROWS)
+    rows.update(judge.out)
+    in_stages = []
+    for change in (Rows.add_rows, Rows.upsert_rows, Rows.remove_rows):
+        print(f"{change.__name__}: {change(rows)}")
+        in_stages.append(judge.compare(rows).manifest.corpus.stages is not None)
+    assert in_stages == [True, True, False]
+
+
+# --- what an update does after one that was killed
+
+KILLED_WHILE_MOVING = (
+    "if a run was killed while files moved, the next one forgets model, options and texts of the index"
+)
+
+
+def kill(update: Callable[[], IndexSummary], out: Path, choose: Random) -> None:
+    """Kill an update of the bundle in `out` at a random moment."""
+    before = Path(shutil.copytree(out, out.with_name("before")))
+    moments = count_moments(out, update)
+    shutil.rmtree(out)
+    before.rename(out)
+    moment = choose.randrange(moments)
+    print(f"killed at moment {moment} of {moments}")
+    assert run_until(moment, out, update).returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow  # starts processes
+@pytest.mark.parametrize("seed", range(10))
+def test_an_update_after_a_killed_one_leaves_a_fresh_index(
+    make_site: MakeSite, tmp_path: Path, judge: Judge, seed: int
 ) -> None:
-    judge.follow(make_site(seed), *sequence(changing_site.CHANGES, seed))
+    choose = Random(seed)
+    texts: Changing
+    changes: list[Callable[[Any], str]]
+    match seed % 3:
+        case 0:
+            texts, changes = make_site(seed), some(changing_site.LASTING, seed, length=3)
+        case 1:
+            texts = Table(tmp_path / CSV, choose)
+            changes = some(changing_rows.TABLE_CHANGES, seed, length=3)
+        case _:
+            texts, changes = Rows(choose), some(changing_rows.REPEATABLE, seed, length=3)
+    texts.update(judge.out)
+    for change in changes:
+        print(f"{change.__name__}: {change(texts)}")
+        kill(partial(texts.update, judge.out), judge.out, choose)
+        if not (judge.out / MANIFEST).exists():
+            pytest.xfail(KILLED_WHILE_MOVING)
+        if not isinstance(texts, Rows) and choose.randrange(2):  # rows in memory that were not stored are gone
+            print(f"{change.__name__}: {change(texts)}")
+        judge.compare(texts)
 
 
-TABLES = ("stories.csv", "stories.jsonl")
-
-
-@pytest.mark.parametrize("change", rows.TABLE_CHANGES, ids=lambda change: change.__name__)
-@pytest.mark.parametrize("name", TABLES)
-def test_a_change_of_a_table_leaves_a_fresh_index(
-    tmp_path: Path, judge: Judge, name: str, change: Callable[[Table], str]
-) -> None:
-    judge.follow(Table(tmp_path / name, Random(1)), change, change)
-
-
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("seed", range(2))
-def test_many_changes_of_a_table_leave_a_fresh_index(tmp_path: Path, judge: Judge, name: str, seed: int) -> None:
-    judge.follow(Table(tmp_path / name, Random(seed)), *sequence(rows.TABLE_CHANGES, seed))
-
-
-@pytest.mark.parametrize("change", rows.ROW_CHANGES, ids=lambda change: change.__name__)
-def test_a_change_of_rows_leaves_a_fresh_index(judge: Judge, change: Callable[[Rows], str]) -> None:
-    judge.follow(Rows(Random(1)), change, change)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_many_changes_of_rows_leave_a_fresh_index(judge: Judge, seed: int) -> None:
-    judge.follow(Rows(Random(seed)), *sequence(rows.ROW_CHANGES, seed))
+@pytest.mark.slow  # starts processes
+@pytest.mark.xfail(strict=True, reason=KILLED_WHILE_MOVING)
+def test_an_upsert_after_one_that_was_killed_while_files_moved_keeps_the_other_rows(judge: Judge) -> None:
+    rows = Rows(Random(1))
+    rows.update(judge.out)
+    before = Path(shutil.copytree(judge.out, judge.out.with_name("before")))
+    rows.upsert_rows()
+    update = partial(rows.update, judge.out)
+    moment = count_moments(judge.out, update)
+    while (judge.out / MANIFEST).exists():
+        moment -= 4
+        shutil.rmtree(judge.out)
+        shutil.copytree(before, judge.out)
+        run_until(moment, judge.out, update)
+    assert update().manifest.corpus.rows == len(rows.rows)

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -161,25 +162,26 @@ TABLE_CHANGES: tuple[Callable[[Table], str], ...] = (
     Table.move_a_row,
     Table.change_an_option,
 )
+TYPE_CHANGES = (Table.write_a_text_among_numbers, Table.add_or_drop_a_column)
 
 
 class Rows:
     """Rows in memory, of which some are upserted, added or removed, and what all of them are then."""
 
-    def __init__(self, choose: Random) -> None:
+    def __init__(self, choose: Random, count: int = 14) -> None:
         self.choose = choose
-        self.rows = make_rows(choose, 14)
+        self.rows = make_rows(choose, count)
         self.options: dict[str, Any] = {name: values[0] for name, values in OPTIONS.items()}
         self.added = len(self.rows)
         self._update = self._index(self.rows)
 
     def update(self, out: Path) -> IndexSummary:
         """Do what the last change says."""
-        return self._update(out)
+        return self._update(out=out)
 
     def make_fresh(self, out: Path) -> IndexSummary:
         """Index all rows in an empty index."""
-        return self._index(self.rows)(out)
+        return self._index(self.rows)(out=out)
 
     def upsert_rows(self) -> str:
         """Change some rows, and bring some that are new, in any order."""
@@ -230,7 +232,7 @@ class Rows:
         if not ids:
             return self.upsert_a_row_as_it_is()
         self.rows = [row for row in self.rows if row["sku"] not in ids]
-        self._update = lambda out: remove(ids, out, progress=False)
+        self._update = partial(_remove, ids)
         return str(ids)
 
     def change_an_option(self) -> str:
@@ -249,10 +251,13 @@ class Rows:
         self.rows = [by_id.get(row["sku"], row) for row in self.rows] + [row for row in sent if row["sku"] not in known]
         self._update = self._index(sent, mode="upsert")
 
-    def _index(self, rows: list[Row], mode: str | None = None) -> Callable[[Path], IndexSummary]:
+    def _index(self, rows: list[Row], mode: str | None = None) -> Callable[..., IndexSummary]:
         make: Callable[..., IndexSummary] = index
-        options = dict(self.options)
-        return lambda out: make(rows, out=out, id_column="sku", mode=mode, progress=False, **options)
+        return partial(make, rows, id_column="sku", mode=mode, progress=False, **self.options)
+
+
+def _remove(ids: list[str], out: Path) -> IndexSummary:
+    return remove(ids, out, progress=False)
 
 
 ROW_CHANGES: tuple[Callable[[Rows], str], ...] = (
@@ -265,3 +270,6 @@ ROW_CHANGES: tuple[Callable[[Rows], str], ...] = (
     Rows.remove_rows,
     Rows.change_an_option,
 )
+TYPE_CHANGES_OF_ROWS = (Rows.upsert_a_text_among_numbers, Rows.upsert_a_row_with_another_column)
+# Changes that can be made once more, after a run that was killed at its end
+REPEATABLE = (Rows.upsert_rows, Rows.upsert_a_text_among_numbers, Rows.replace_all_rows, Rows.change_an_option)

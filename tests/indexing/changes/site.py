@@ -1,4 +1,4 @@
-"""A folder of documents that changes: a site of Docusaurus with two versions, translations, a partial and HTML pages."""
+"""A folder of documents that changes: a site of Docusaurus with versions, translations, a partial and HTML pages."""
 
 import json
 import os
@@ -216,7 +216,9 @@ class Site:
         pieces = [f"# {sentence(choose)}"]
         for _ in range(choose.randint(0, 2)):
             pieces += [f"{'#' * choose.randint(2, 3)} {sentence(choose)}", sentence(choose)]
-            pieces.append(choose.choice(["", f"**{sentence(choose)}**", f"```\n{sentence(choose)}\n```", "- one\n- two"]))
+            pieces.append(
+                choose.choice(["", f"**{sentence(choose)}**", f"```\n{sentence(choose)}\n```", "- one\n- two"])
+            )
         return "\n\n".join(filter(None, pieces))
 
     def _pages(self) -> list[str]:
@@ -263,3 +265,13 @@ CHANGES: tuple[Callable[[Site], str], ...] = (
     Site.ignore_pages,
     Site.change_an_option,
 )
+TWO_WAYS = (
+    Site.break_or_repair_a_page,
+    Site.empty_or_fill_a_page,
+    Site.delete_or_write_the_original,
+    Site.pass_a_day_of_publishing,
+    Site.add_or_delete_a_translation,
+    Site.begin_or_end_docusaurus,
+)
+# Changes with an effect in another process too, which has a day of its own
+LASTING = tuple(change for change in CHANGES if change is not Site.pass_a_day_of_publishing)
