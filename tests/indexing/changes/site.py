@@ -16,6 +16,7 @@ CONFIG = "docusaurus.config.js"
 VERSIONS = "versions.json"
 ORIGINAL = "static/original.html"
 FRENCH = "i18n/fr/docusaurus-plugin-content-docs/current/intro.md"
+GERMAN = FRENCH.replace("/fr/", "/de/")
 PUBLISHED = date(2900, 1, 1)  # the day on which a page appears
 NOT_UTF_8 = b"caf\xe9"
 OPTIONS: Mapping[str, list[Any]] = {
@@ -41,7 +42,7 @@ class Site:
         self._write(VERSIONS, '["1.0"]')
         for name in ("docs/intro.md", "docs/guide/walk.md", "versioned_docs/version-1.0/intro.md", "notes.txt"):
             self._write(name, self._page())
-        for name in (FRENCH, FRENCH.replace("/fr/", "/de/")):
+        for name in (FRENCH, GERMAN):
             self._write(name, self._page())
         self._write("docs/_partial.mdx", sentence(choose))
         self._write("docs/parts.mdx", f"import Part from './_partial.mdx'\n\n{self._page()}\n\n<Part />\n")
@@ -122,7 +123,10 @@ class Site:
         """Write what no reader can read in the place of a page, or write the page again."""
         if self._readable:
             return self._repair()
-        name = self._any_page(but=(FRENCH, FRENCH.replace("/fr/", "/de/")))
+        return self.break_page(self._any_page(but=(FRENCH, GERMAN)))
+
+    def break_page(self, name: str) -> str:
+        """Write what no reader can read in the place of a page, whose older passages stay then."""
         self._readable[name] = (self.folder / name).read_bytes()
         (self.folder / name).write_bytes(NOT_UTF_8)
         return name
