@@ -19,7 +19,7 @@ from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS
 from semsearch.indexing.vectors import query_table
 from tests.indexing.changes import rows as changing_rows
 from tests.indexing.changes import site as changing_site
-from tests.indexing.changes.judge import Change, Changing, Judge, MakeSite, Texts
+from tests.indexing.changes.judge import Change, Changing, Judge, MakeSite, Texts, name_of
 from tests.indexing.changes.rows import Rows, Table
 from tests.indexing.changes.site import Site
 from tests.indexing.killing import count_moments, run_until
@@ -27,10 +27,6 @@ from tests.indexing.killing import count_moments, run_until
 LENGTH = 8  # changes of a sequence
 SEQUENCES = 100  # of the slow test
 CSV, JSON_LINES = "stories.csv", "stories.jsonl"
-
-
-def name_of(change: Callable[..., str]) -> str:
-    return change.__name__
 
 
 def there_and_back(change: Change[Texts], two_ways: Sequence[Change[Texts]]) -> list[Change[Texts]]:
@@ -68,17 +64,20 @@ def test_a_change_of_rows_leaves_a_fresh_index(judge: Judge, change: Change[Rows
     judge.follow(Rows(Random(1)), *there_and_back(change, changing_rows.TYPE_CHANGES_OF_ROWS))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, values[1]) for name, values in changing_rows.TABLE_OPTIONS.items()], ids=str
-)
-def test_an_option_leaves_a_fresh_index(tmp_path: Path, judge: Judge, name: str, value: object) -> None:
+def choose_option(texts: Site | Table, name: str, value: object) -> str:
+    texts.options[name] = value
+    return f"{name}={value}"
+
+
+@pytest.mark.parametrize("name", changing_site.OPTIONS)
+def test_an_option_of_documents_leaves_a_fresh_index(make_site: MakeSite, judge: Judge, name: str) -> None:
+    judge.follow(make_site(1), partial(choose_option, name=name, value=changing_site.OPTIONS[name][1]))
+
+
+@pytest.mark.parametrize("name", changing_rows.TABLE_OPTIONS)
+def test_an_option_of_a_table_leaves_a_fresh_index(tmp_path: Path, judge: Judge, name: str) -> None:
     table = Table(tmp_path / CSV, Random(1))
-
-    def choose_an_option(table: Table) -> str:
-        table.options[name] = value
-        return f"{name}={value}"
-
-    judge.follow(table, choose_an_option)
+    judge.follow(table, partial(choose_option, name=name, value=changing_rows.TABLE_OPTIONS[name][1]))
 
 
 # --- many changes
@@ -121,7 +120,7 @@ def test_changes_of_an_index_that_is_searched_in_stages_leave_a_fresh_one(judge:
     rows.update(judge.out)
     in_stages = []
     for change in (Rows.add_rows, Rows.upsert_rows, Rows.remove_rows):
-        print(f"{change.__name__}: {change(rows)}")
+        print(f"{name_of(change)}: {change(rows)}")
         in_stages.append(judge.compare(rows).manifest.corpus.stages is not None)
     assert in_stages == [True, True, False]
 
@@ -162,12 +161,12 @@ def test_an_update_after_a_killed_one_leaves_a_fresh_index(
             texts, changes = Rows(choose), some(changing_rows.REPEATABLE, seed, length=3)
     texts.update(judge.out)
     for change in changes:
-        print(f"{change.__name__}: {change(texts)}")
+        print(f"{name_of(change)}: {change(texts)}")
         kill(partial(texts.update, judge.out), judge.out, choose)
         if not (judge.out / MANIFEST).exists():
             pytest.xfail(KILLED_WHILE_MOVING)
         if not isinstance(texts, Rows) and choose.randrange(2):  # rows in memory that were not stored are gone
-            print(f"{change.__name__}: {change(texts)}")
+            print(f"{name_of(change)}: {change(texts)}")
         judge.compare(texts)
 
 

@@ -30,6 +30,10 @@ Texts = TypeVar("Texts", bound=Changing)
 Change = Callable[[Texts], str]  # changes the texts, and says what it did
 
 
+def name_of(change: Callable[..., str]) -> str:
+    return getattr(change, "__name__", "option")
+
+
 class Judge:
     """The index that is updated, and what makes a fresh one after each change."""
 
@@ -56,7 +60,8 @@ class Judge:
         after = embedded_texts(self.out)
         fresh = self.empty("fresh")
         texts.make_fresh(fresh)
-        assert find_differences(self.out, fresh, exactly=is_large_change(before, after)) == []
+        differences = find_differences(self.out, fresh, exactly=is_large_change(before, after))
+        assert not differences, "\n".join(differences)
         new = len({*after} - {*before})
         assert made.rows.embedded <= new
         assert made.rows.embedded == new or made.rows.resumed
@@ -66,7 +71,7 @@ class Judge:
         """Index the texts, and compare after each change. The steps are printed: pytest shows them if a test fails."""
         texts.update(self.out)
         for change in changes:
-            print(f"{change.__name__}: {change(texts)}")
+            print(f"{name_of(change)}: {change(texts)}")
             self.compare(texts)
 
 
