@@ -33,32 +33,34 @@ def find_differences(updated: Path, fresh: Path, *, exactly: bool) -> list[str]:
     check_files(updated)
     ours, theirs = (json.loads((bundle / MANIFEST).read_text()) for bundle in (updated, fresh))
     names = sorted(ours["files"].keys() & theirs["files"].keys())
-    if exactly:
-        kept = set[str]()
-    else:
-        kept = {QUERY_TABLE}
-        if not _differing_tensors(updated / INDEX, fresh / INDEX) - {SIGNS}:
-            kept.add(INDEX)
-        for manifest in (ours, theirs):
-            _leave_out_kept(manifest, kept)
+    for manifest in (ours, theirs):
+        manifest["files"] = dict.fromkeys(manifest["files"])  # the files themselves are compared
+        if not exactly:
+            _leave_out_kept(manifest)
     found = [f"{MANIFEST}: {line}" for line in _differing_fields(ours, theirs)]
     if not found and json.dumps(ours) != json.dumps(theirs):
         found = [f"{MANIFEST}: the fields are in another order"]
     for name in names:
-        if name not in kept and (updated / name).read_bytes() != (fresh / name).read_bytes():
-            found.append(f"{name}: {_describe(updated / name, fresh / name)}")
+        if (updated / name).read_bytes() == (fresh / name).read_bytes():
+            continue
+        if not exactly and _can_be_kept(name, updated / name, fresh / name):
+            continue
+        found.append(f"{name}: {_describe(updated / name, fresh / name)}")
     return found
 
 
-def _leave_out_kept(manifest: dict[str, Any], kept: set[str]) -> None:
-    """Remove the KEPT_FIELDS from a manifest, and what it says of the bytes of kept files."""
+def _leave_out_kept(manifest: dict[str, Any]) -> None:
+    """Remove the KEPT_FIELDS from a manifest."""
     for *path, name in KEPT_FIELDS:
         fields: Any = manifest
         for each in path:
             fields = fields.get(each) or {}
         fields.pop(name, None)
-    for name in kept & manifest["files"].keys():
-        manifest["files"][name] = "kept"
+
+
+def _can_be_kept(name: str, ours: Path, theirs: Path) -> bool:
+    """Return whether a file that differs can be that of an older index."""
+    return name == QUERY_TABLE or (name == INDEX and _differing_tensors(ours, theirs) == {SIGNS})
 
 
 def _differing_fields(ours: Any, theirs: Any, path: str = "") -> list[str]:
