@@ -121,7 +121,7 @@ def test_changes_of_an_index_that_is_searched_in_stages_leave_a_fresh_one(judge:
         row["text"] = row["text"].partition(".")[0]  # one of 200
     rows.update(judge.out)
     in_stages = []
-    for change in (Rows.add_rows, Rows.upsert_rows, Rows.remove_rows):
+    for change in (Rows.add_rows, Rows.upsert_a_row_as_it_is, Rows.remove_rows):
         print(f"{name_of(change)}: {change(rows)}")
         in_stages.append(judge.compare(rows).manifest.corpus.stages is not None)
     assert in_stages == [True, True, False]
