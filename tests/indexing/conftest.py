@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.indexing.bundles import take_model
+from tests.indexing.changes.judge import judge, make_site
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,15 +1,13 @@
 """An export that is killed at any moment goes on where it was, and ends with the same bytes.
 
-The process kills itself at a chosen one of the moments when it opens, renames or removes something in the bundle's
-folder: nothing else that it does outlives it. KILLS=20 in the environment tries more moments.
+KILLS=20 in the environment tries more moments.
 """
 
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +18,10 @@ from semsearch.indexing.replacing import PARTIAL
 from semsearch.indexing.vectors import embed
 from semsearch.indexing.vectors.shards import save_shard
 from tests.command_line import Run, contents, export_texts, run, summary, write_csv
-from tests.project import ROOT
+from tests.indexing.killing import count_moments, run_until
 
 KILLS = int(os.environ.get("KILLS", "3"))
 TEXTS, TEXTS_PER_SHARD = 1_000, 125
-
-KILLED = """
-import os, signal, sys
-from semsearch.commands.main import dispatch
-from semsearch.indexing import steps
-from semsearch.indexing.vectors import embed
-steps.measure_floor = lambda folder, manifest, on_progress: manifest  # as in the process of the tests
-embed.TEXTS_PER_SHARD = int(sys.argv[1])
-folder, left = sys.argv[2], int(sys.argv[3])
-
-def count(event, arguments):
-    global left
-    if event in EVENTS and any(str(argument).startswith(folder) for argument in arguments):
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left -= 1
-
-EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.chmod")
-sys.addaudithook(count)
-code = dispatch(sys.argv[4:])
-print("moments left:", left)
-sys.exit(code)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +39,8 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "TEXTS_PER_SHARD", TEXTS_PER_SHARD)
 
 
-def run_until(moment: int, out: Path, texts: Path) -> subprocess.CompletedProcess[str]:
-    words = [TEXTS_PER_SHARD, out, moment, "index", texts, "--out", out, "--replace"]
-    command = [sys.executable, "-c", KILLED, *map(str, words)]
-    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+def index_into(out: Path, texts: Path) -> tuple[object, ...]:
+    return "index", texts, "--out", out, "--replace"
 
 
 def embedded(out: Path, texts: Path) -> str:
@@ -78,8 +51,7 @@ def embedded(out: Path, texts: Path) -> str:
 @pytest.mark.slow  # the others of this file interrupt an export in this process
 def test_a_killed_export_ends_in_the_same_bytes(bundle: Path, texts: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "whole")
-    uninterrupted = run_until(10**9, tmp_path / "whole", texts)
-    moments = 10**9 - int(uninterrupted.stdout.rpartition(":")[2])
+    moments = count_moments(tmp_path / "whole", partial(run, *index_into(tmp_path / "whole", texts)))
     expected = contents(tmp_path / "whole")
     old = check_bundle(bundle)
     taken_over = 0
@@ -87,7 +59,7 @@ def test_a_killed_export_ends_in_the_same_bytes(bundle: Path, texts: Path, tmp_p
     for part in range(KILLS):  # one moment in each part of the run
         moment = generator.randrange(moments * part // KILLS, moments * (part + 1) // KILLS)
         out = Path(shutil.copytree(bundle, tmp_path / f"killed-{moment}"))
-        assert run_until(moment, out, texts).returncode == -signal.SIGKILL
+        assert run_until(moment, out, partial(run, *index_into(out, texts))).returncode == -signal.SIGKILL
         if contents(out).keys() == contents(bundle).keys():
             assert check_bundle(out) in (old, check_bundle(tmp_path / "whole"))
         taken_over += "taken over" in embedded(out, texts)
@@ -108,7 +80,7 @@ def interrupt_after(shards: int, out: Path, texts: Path) -> Run:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embed, "save_shard", save_or_stop)
-        return run("index", texts, "--out", out, "--replace")
+        return run(*index_into(out, texts))
 
 
 def test_an_interruption_keeps_finished_shards_and_says_so(bundle_copy: Path, texts: Path) -> None:
