@@ -7,8 +7,7 @@ from typing import Any
 from safetensors.numpy import load_file
 
 from semsearch.engine.bundle import INDEX, MANIFEST, PASSAGES, QUERY_TABLE, check_files, read_manifest
-from semsearch.indexing.corpus.corpus import PrefixedTexts
-from semsearch.indexing.corpus.passages import stored_columns, stored_sources
+from semsearch.indexing.corpus.passages import PrefixedTexts, stored_columns, stored_sources
 from semsearch.indexing.vectors.query_table import MOST_NEW
 
 SIGNS = "bits"  # the tensor of an index that only speeds its searches up
