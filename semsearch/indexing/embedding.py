@@ -91,7 +91,7 @@ def embed(
         given=given,
         on_progress=on_progress,
         digests=changes.digests.embedded,
-        older_rows=changes.older_rows,
+        older_rows=changes.same_rows,
     )
     return EmbeddedTexts(
         rows,

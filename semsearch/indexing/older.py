@@ -79,8 +79,16 @@ class Changes:
     """What differs between an index and the older one: which of its rows are older ones."""
 
     older: OlderIndex | None
-    older_rows: Positions  # (rows,): the row of the older index that each row is, -1 for a new one
+    same_rows: Positions  # (rows,): the row of the older index with the same text, id, metadata and source, or -1
     digests: RowDigests  # of the rows of the index
+
+    @property
+    def older_rows(self) -> Positions:
+        """Return the row of the older index that each row is, (rows,), -1 for a new one.
+
+        If nothing was kept for the update, all rows are new.
+        """
+        return np.full(len(self.same_rows), -1, np.intp) if self.kept is None else self.same_rows
 
     @property
     def new(self) -> Positions:

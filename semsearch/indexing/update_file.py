@@ -31,9 +31,9 @@ from semsearch.indexing.facts import Facts
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.version import VERSION
 
-RECIPE, CHECKSUM, MEASURED = "recipe", "checksum", "measured"
+OWN_RECIPE, OWN_CHECKSUM, MEASURED = "recipe", "checksum", "measured"
 FACTS = "facts."  # before the names of columns
-NAMES = ("rows", "ids", "texts", "embedded")  # the fields of RowDigests
+DIGEST_NAMES = ("rows", "ids", "texts", "embedded")  # the fields of RowDigests
 KIND = f"S{BYTES}"
 OWN_FILES = (INDEX, PASSAGES, COLUMNS, KEYWORDS)  # the files that have the rows
 
@@ -64,15 +64,17 @@ class RowDigests:
     @classmethod
     def read(cls, tensors: Tensors) -> Self:
         """Return the digests that are in a file."""
-        return cls(*(read_digests(tensors[f"digests.{name}"]) for name in NAMES))
+        return cls(*(read_digests(tensors[f"digests.{name}"]) for name in DIGEST_NAMES))
 
     def tensors(self) -> dict[str, AnyArray]:
         """Return the tensors of the file."""
-        return {f"digests.{name}": digests_tensor(getattr(self, name)) for name in NAMES}
+        return {f"digests.{name}": digests_tensor(getattr(self, name)) for name in DIGEST_NAMES}
 
     def updated(self, older_rows: Positions, new: Self) -> Self:
         """Return the digests of rows of which some are older ones, and the others are `new`, in their order."""
-        return type(self)(*(update_digests(getattr(self, name), older_rows, getattr(new, name)) for name in NAMES))
+        return type(self)(
+            *(update_digests(getattr(self, name), older_rows, getattr(new, name)) for name in DIGEST_NAMES)
+        )
 
 
 def read_digests(tensor: AnyArray) -> Digests:
@@ -116,18 +118,18 @@ def write_update(
     changed_rows is the number of rows that were added or removed since the recall was measured.
     """
     tensors = dict(parts)
-    tensors[RECIPE] = np.frombuffer(_of_bundle(recipe, manifest).encode(), np.uint8)
+    tensors[OWN_RECIPE] = np.frombuffer(_of_bundle(recipe, manifest).encode(), np.uint8)
     tensors[MEASURED] = np.array([changed_rows], np.uint64)
-    save_tensors(folder / UPDATE, tensors | {CHECKSUM: _checksum(tensors)})
+    save_tensors(folder / UPDATE, tensors | {OWN_CHECKSUM: _checksum(tensors)})
 
 
 def read_update(folder: Path, manifest: Manifest, recipe: str) -> Tensors | None:
     """Return the tensors of the file of a bundle; None if it is missing, damaged, of another bundle or recipe."""
     try:
         tensors = map_tensors(folder / UPDATE)
-        others = {name: tensor for name, tensor in tensors.items() if name != CHECKSUM}
-        is_whole = tensors[CHECKSUM].tobytes() == _checksum(others).tobytes()
-        is_fitting = tensors[RECIPE].tobytes() == _of_bundle(recipe, manifest).encode()
+        others = {name: tensor for name, tensor in tensors.items() if name != OWN_CHECKSUM}
+        is_whole = tensors[OWN_CHECKSUM].tobytes() == _checksum(others).tobytes()
+        is_fitting = tensors[OWN_RECIPE].tobytes() == _of_bundle(recipe, manifest).encode()
     except (OSError, TensorsError):
         return None
     return tensors if is_whole and is_fitting else None

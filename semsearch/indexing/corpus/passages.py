@@ -17,7 +17,7 @@ from semsearch.indexing.corpus.corpus import Corpus, OlderRows, PassageRow, head
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
-COLUMNS = (*PASSAGE_COLUMNS, SOURCE_TEXTS)  # in the order of the fields of a PassageRow
+ROW_COLUMNS = (*PASSAGE_COLUMNS, SOURCE_TEXTS)  # in the order of the fields of a PassageRow
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
@@ -61,7 +61,7 @@ class PassageWriter:
     def tensors(self) -> dict[str, AnyArray]:
         """Return the tensors of the file. Without a source in any row, there are none of sources."""
         tensors: dict[str, AnyArray] = {}
-        for column, file, ends in zip(COLUMNS, self._files, self._ends, strict=True):
+        for column, file, ends in zip(ROW_COLUMNS, self._files, self._ends, strict=True):
             if column == SOURCE_TEXTS and not ends[-1]:
                 continue
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
@@ -70,7 +70,7 @@ class PassageWriter:
 
 def _columns_of(tensors: Tensors) -> list[Strings | None]:
     """Return the strings of each column of a passages.safetensors; None if no text has a source."""
-    return [tensors.strings(name, f"{name}.offsets").check() if name in tensors else None for name in COLUMNS]
+    return [tensors.strings(name, f"{name}.offsets").check() if name in tensors else None for name in ROW_COLUMNS]
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def writing_passages(path: Path, older: Path | None = None) -> Iterator[PassageW
     Raises OSError if the files cannot be written, and TensorsError if the older file is damaged.
     """
     with ExitStack() as opened:
-        writer = PassageWriter([opened.enter_context(TemporaryFile(dir=path.parent)) for _ in COLUMNS], older)
+        writer = PassageWriter([opened.enter_context(TemporaryFile(dir=path.parent)) for _ in ROW_COLUMNS], older)
         yield writer
         save_tensors(path, writer.tensors())
 

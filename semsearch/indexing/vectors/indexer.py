@@ -39,6 +39,7 @@ from semsearch.indexing.vectors.shards import Truncated
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
 SECTION_DIGESTS = ("sections.keys", "sections.contents")  # tensors of update.safetensors
+COUNTED = "counted"  # tensor of update.safetensors
 NO_OPTIONS: Mapping[str, Any] = {}
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
 
@@ -161,22 +162,29 @@ def _write_keywords(
     if options is None:
         return None, {}
     counts = _count_terms(corpus, options, changes)
+    kept = counts.tensors() | {COUNTED: _counted_with(options)}
     postings, described = keyword_tensors(counts, options)
     if described is None:
-        return None, counts.tensors()
+        return None, kept
     if before is not None and before.keywords is not None:
         known = before.keywords.known_words
     else:
         known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
     save_tensors(folder / layout.KEYWORDS, postings)
-    return replace(described, known_words=known), counts.tensors()
+    return replace(described, known_words=known), kept
+
+
+def _counted_with(options: KeywordOptions) -> AnyArray:
+    """Return the tensor of update.safetensors with the options that the counts of terms depend on."""
+    stated = [options.stemming, options.title_column, options.language_column]
+    return np.frombuffer(json.dumps(stated).encode(), np.uint8)
 
 
 def _count_terms(corpus: Corpus, options: KeywordOptions, changes: Changes) -> TermCounts:
     """Return the counts of the terms of a corpus: those of the older index, and those of the rows that have changed."""
     read = partial(keyword_texts, options=options, has_prefixes=corpus.heading_prefix)
     older = changes.older
-    if older is None or older.kept is None:
+    if older is None or older.kept is None or not np.array_equal(older.kept.get(COUNTED, ()), _counted_with(options)):
         return count_terms(read(passages_at(corpus, np.arange(len(corpus.texts)))))
     new = count_terms(read(passages_at(corpus, changes.new)))
     gone = count_terms(read(passages_at(older.corpus(), changes.gone)))
