@@ -33,6 +33,11 @@ class Splitter:
         self.passage_tokens = passage_tokens
         self._overlap = overlap
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Return the numbers of tokens that decide how a text is divided."""
+        return self._room, self.passage_tokens, self._overlap
+
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without special tokens."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)

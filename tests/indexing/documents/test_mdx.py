@@ -132,12 +132,12 @@ PAGES = {
 def test_a_file_has_the_page_that_docusaurus_makes(path: str, tmp_path: Path) -> None:
     fields, *expected = PAGES[path]
     (tmp_path / "versions.json").write_text(json.dumps(["2.0", "1.0"]))
-    page = page_of(tmp_path, tmp_path / path, fields)
+    page = page_of(tmp_path, tmp_path / path, fields, {})
     assert [page.path, page.language, page.version] == expected
 
 
 def test_a_page_of_a_folder_of_the_site_is_relative_to_it(tmp_path: Path) -> None:
-    page = page_of(tmp_path, tmp_path / "docs" / "01-a.md", {})
+    page = page_of(tmp_path, tmp_path / "docs" / "01-a.md", {}, {})
     assert page.address(tmp_path, "https://x.org") == "https://x.org/docs/a"
     assert page.address(tmp_path / "docs", "https://x.org/docs/") == "https://x.org/docs/a"
     assert (page.address(tmp_path / "docs", ""), page.version) == ("a", "")
