@@ -30,7 +30,9 @@ from semsearch.indexing.corpus.merging import (
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
-from semsearch.indexing.documents import DocumentOptions, Documents, Reading, Splitter, is_documents
+from semsearch.indexing.documents.folder import Documents, is_documents
+from semsearch.indexing.documents.passages import Splitter
+from semsearch.indexing.documents.reading import DocumentOptions, Reading
 from semsearch.indexing.models.placing import PlacedModels
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings

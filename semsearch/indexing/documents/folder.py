@@ -22,13 +22,15 @@ from semsearch.indexing.documents.addresses import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.document import UnreadableError
 from semsearch.indexing.documents.looks import look_again
 from semsearch.indexing.documents.older import OlderPassages, OlderRecords
-from semsearch.indexing.documents.reading import FORMATS, ReadDocument, Reading, read_document
+from semsearch.indexing.documents.reading import FORMATS, ReadDocument, Reading, read_document, size_of
 from semsearch.indexing.documents.records import FileRecord, FileRecords, unchanged_record
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
 
 READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
+# A process takes as long to start as to read this many bytes of Markdown, 0.4 s. A small file counts as LEAST_BYTES.
+BYTES_OF_WORKER, LEAST_BYTES = 100_000, 1_000
 # pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
 EXCLUDED_OF_SITE = (
     "404.html",
@@ -70,14 +72,15 @@ class _File(NamedTuple):
 
     path: str
     name: str  # its path from the folder on, as the disk has it
+    format: str  # "" for a folder
 
 
 class Documents:
     """The passages of a document, or of all documents of a folder, in the order of their paths.
 
-    The files are read by processes of their own, one for each core, whose memory and time are limited. Documents that
-    cannot be read are in the report's `unreadable`, and those of which a part could not be in its `incomplete`; other
-    files are counted in `skipped`, by suffix.
+    The files are read by processes of their own, at most one for each core, whose memory and time are limited.
+    Documents that cannot be read are in the report's `unreadable`, and those of which a part could not be in its
+    `incomplete`; other files are counted in `skipped`, by suffix.
 
     A document that would be read as for the older index is not read: its passages are rows of that index.
     """
@@ -94,7 +97,8 @@ class Documents:
         self._folder = folder_of(path)
         self._options = replace(reading.options, anchors=anchors_of(self._folder, reading.options.anchors))
         self._reading = replace(reading, options=self._options)
-        self._older: OlderRecords | OlderPassages = OlderPassages(older) if records is None else OlderRecords(records)
+        self._known = OlderRecords(records or {})
+        self._kept = OlderPassages(older) if records is None else self._known
         self._look_again = cache(look_again)  # many documents look at the same
         self._found = _Found()
         self._records: FileRecords = {}
@@ -125,11 +129,12 @@ class Documents:
             if record is None and file.path not in unread
         ]
         calls = [((path,), self._reading.limits(path)) for path in changed]
-        workers = min(usable_cores(), len(calls))
-        with closing(in_workers(workers, read_document, (self._folder, self._reading), calls)) as results:
+        with closing(
+            in_workers(_count_workers(changed), read_document, (self._folder, self._reading), calls)
+        ) as results:
             for number, (file, record) in enumerate(zip(files, known, strict=True)):
                 if record is not None:
-                    yield from self._take(file, record, self._older.of(file.name)[0], names)
+                    yield from self._take(file, record, self._known.rows(file.name), names)
                     continue
                 on_progress(READ, number / len(files))
                 result = unread.get(file.path) or next(results)
@@ -167,27 +172,25 @@ class Documents:
         paths, self._found.skipped = find_files(self._path, rules, unread=unread)
         if unread:
             paths = sorted([*paths, *unread], key=path_order)
-        entries = [_File(path, relative_path(path, self._folder)) for path in paths]
-        if self._path != self._folder:
-            entries = [_File(str(self._path), self._path.name)]
         patterns = [*map(as_text, options.exclude)]
-        if any(entry.name == "index.html" for entry in entries):
+        if os.path.join(self._folder, "index.html") in paths:  # noqa: PTH118  as the system's own paths
             patterns += EXCLUDED_OF_SITE
         files = []
-        for file in entries:
-            suffix = _suffix(file.name)
-            is_folder = file.path in unread and os.path.isdir(file.path)  # noqa: PTH112  `is_dir` can raise the same error
-            if patterns and any(fnmatchcase(f"/{as_text(file.name)}", f"*/{pattern}") for pattern in patterns):
+        for path in paths:
+            suffix = _suffix(path)
+            name = relative_path(path, self._folder) if self._folder == self._path else self._path.name
+            file = _File(path, name, FORMATS[suffix][0] if suffix in FORMATS else "")
+            if patterns and any(fnmatchcase(f"/{as_text(name)}", f"*/{pattern}") for pattern in patterns):
                 self._found.skip("an excluded path", file)
-            elif suffix not in FORMATS and not is_folder:
-                self._found.skip(f"the suffix {suffix!r}", file)
-            else:
+            elif file.format or (path in unread and os.path.isdir(path)):  # noqa: PTH112  `is_dir` can raise the same error
                 files.append(file)
+            else:
+                self._found.skip(f"the suffix {suffix!r}", file)
         return files
 
     def _unchanged(self, file: _File, names: Collection[str]) -> FileRecord | None:
         """Return the record of a document that would be read as for the older index; None if it has to be read."""
-        older = self._older.record(file.name)
+        older = self._known.record(file.name)
         if older is None:
             return None
         try:
@@ -233,7 +236,7 @@ class Documents:
             self._refuse_if_strict(file, record.no_text)
             found.unreadable.append(f"{as_text(file.name)}: {record.no_text}")
             return ()
-        found.formats[FORMATS[_suffix(file.name)][0]] += 1
+        found.formats[file.format] += 1
         found.running_lines += record.running_lines
         for column, value in record.of_site.items():
             found.of_site[column].add(value)
@@ -248,7 +251,7 @@ class Documents:
         found, name = self._found, as_text(file.name)
         reason = _reason(error, self._reading.limits(Path(file.path)))
         self._refuse_if_strict(file, reason, error)
-        rows, records = self._older.of(file.name)
+        rows, records = self._kept.of(file.name)
         self._records |= records
         number = sum(record.rows for record in records.values())
         found.unreadable.append(f"{name}: {reason}")
@@ -315,6 +318,12 @@ def copied_page(path: str, canonical: str, names: Collection[str]) -> str:
         if found:
             return found if found != path else ""
     return ""
+
+
+def _count_workers(files: Collection[Path]) -> int:
+    """Return the number of processes that read some files."""
+    work = sum(max(size_of(file), LEAST_BYTES) for file in files)
+    return min(usable_cores(), len(files), 1 + work // BYTES_OF_WORKER)
 
 
 def joined_runs(rows: Iterable[PassageRow | OlderRows]) -> Iterator[PassageRow | OlderRows]:

@@ -26,6 +26,10 @@ class OlderRecords:
         """Return the record of a document, None if there is none."""
         return self._records.get(name)
 
+    def rows(self, name: str) -> Sequence[OlderRows]:
+        """Return the rows of a document that has a record."""
+        return [self._rows[name]]
+
     def of(self, name: str) -> tuple[Sequence[OlderRows], FileRecords]:
         """Return the rows of a document, or of all documents of a folder, and their records."""
         names = [name] if name in self._records else self._below[name]
@@ -56,9 +60,6 @@ class OlderPassages:
     def __init__(self, bundle: Path | None) -> None:
         """Take the older index, None if there is none."""
         self._bundle = bundle
-
-    def record(self, name: str) -> None:
-        """Return the record of a document: there is none."""
 
     def of(self, name: str) -> tuple[Sequence[PassageRow], FileRecords]:
         """Return the passages of a document, or of all documents of a folder, and a record of their number."""

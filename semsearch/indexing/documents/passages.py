@@ -70,8 +70,6 @@ class Splitter:
         return [(start, end) for start, end, _ in self.divide(text, paragraphs(text), "")]
 
     def _pieces(self, text: str, blocks: Iterable[Block], budget: int, header: str = "") -> Iterator[SizedSpan]:
-        import semchunk
-
         for place, block in enumerate(blocks):
             own = ""
             if place:
@@ -82,6 +80,8 @@ class Splitter:
                 room = max(budget - self.count(block.header), budget // 2, 1)
                 yield from self._pieces(text, block.parts, room, block.header)
             else:
+                import semchunk  # it imports tqdm, and a document without a long block needs neither
+
                 begin = block.start
                 while begin < block.end:
                     end = min(begin + SENTENCE_CHARACTERS, block.end)

@@ -73,11 +73,16 @@ class Reading:
 
     def limits(self, file: Path) -> Limits:
         """Return what reading this file can take."""
-        size = 0
-        with suppress(OSError):  # reading the file reports it
-            size = file.stat().st_size
+        size = size_of(file)
         factor = MEMORY_OF_ZIPPED_BYTE if file.suffix.lower() == ".docx" else MEMORY_OF_BYTE
         return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
+
+
+def size_of(file: Path) -> int:
+    """Return the bytes of a file, 0 if the system refuses to say: reading the file reports that."""
+    with suppress(OSError):
+        return file.stat().st_size
+    return 0
 
 
 class ReadDocument(NamedTuple):

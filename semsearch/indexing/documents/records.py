@@ -88,7 +88,7 @@ def read_records(content: bytes) -> FileRecords:
     """Return the records that `write_records` wrote."""
     found = json.loads(content)
     return {
-        name: FileRecord(rows, FileState(*state), found["looks"][number], *stated)
+        name: FileRecord(rows, FileState._make(state), found["looks"][number], *stated)
         for name, rows, state, number, *stated in found["records"]
     }
 

@@ -3,9 +3,10 @@
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,20 @@ from semsearch.indexing import processes
 from semsearch.indexing.corpus import CorpusError
 from semsearch.indexing.corpus.corpus import OlderRows, PassageRow
 from semsearch.indexing.corpus.report import ReadReport
-from semsearch.indexing.documents import (
-    DocumentOptions,
-    Documents,
-    Reading,
-    Splitter,
-    key_of_reading,
+from semsearch.indexing.documents import folder as document_folder
+from semsearch.indexing.documents import recipe, records
+from semsearch.indexing.documents.folder import Documents, joined_runs
+from semsearch.indexing.documents.passages import Splitter
+from semsearch.indexing.documents.reading import DocumentOptions, ReadDocument, Reading, read_document
+from semsearch.indexing.documents.recipe import key_of_reading
+from semsearch.indexing.documents.records import (
+    UNSURE_NANOSECONDS,
+    FileRecord,
+    FileRecords,
+    FileState,
     read_records,
-    recipe,
-    records,
     write_records,
 )
-from semsearch.indexing.documents import folder as document_folder
-from semsearch.indexing.documents.folder import joined_runs
-from semsearch.indexing.documents.reading import ReadDocument, read_document
-from semsearch.indexing.documents.records import UNSURE_NANOSECONDS, FileRecord, FileRecords, FileState
 from semsearch.indexing.options import gather, new_options
 from semsearch.indexing.texts import write_corpus
 
@@ -48,7 +48,8 @@ class Updates:
         self.records: FileRecords = {}
         self._index, self._splitter, self._read = index, splitter, read
 
-    def reading(self, today: date = date(2026, 1, 1), **options: Any) -> Reading:
+    def reading(self, **options: Any) -> Reading:
+        today = options.pop("today", date(2026, 1, 1))
         return Reading(self._splitter, gather(DocumentOptions, new_options(index, options)), today=today)
 
     def write(self, name: str, content: str | bytes) -> Path:
@@ -119,6 +120,32 @@ def test_documents_that_have_not_changed_are_one_run_of_older_rows_and_start_no_
     updates.age()
     documents = Documents(updates.folder, updates.reading(), tmp_path / "index", updates.records)
     assert list(documents.passages()) == [OlderRows(0, 6)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "workers"),
+    [([1], 1), ([1] * 99, 1), ([1] * 100, 2), ([10**6], 1), ([10**6, 1], 2), ([10**6] * 9, 3)],
+)
+def test_a_process_more_is_started_only_for_documents_that_take_longer_than_its_start(
+    sizes: list[int],
+    workers: int,
+    tmp_path: Path,
+    make_splitter: Callable[..., Splitter],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[int] = []
+
+    def start(workers: int, *others: Any) -> Iterator[ReadDocument]:
+        started.append(workers)
+        yield from repeat(ReadDocument([], FileRecord()))
+
+    monkeypatch.setattr(document_folder, "in_workers", start)
+    monkeypatch.setattr(document_folder, "usable_cores", lambda: 3)
+    (tmp_path / "other.png").touch()
+    for number, size in enumerate(sizes):
+        (tmp_path / f"{number}.txt").write_bytes(bytes(size))
+    assert not list(Documents(tmp_path, Updates(tmp_path, tmp_path, make_splitter(40), []).reading()).passages())
+    assert started == [workers]
 
 
 def test_only_an_edited_a_new_and_a_renamed_document_are_read(updates: Updates) -> None:
@@ -411,7 +438,7 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
     def key(reading: Reading | None = None, tokenizer: str = "t") -> str:
         return key_of_reading(updates.folder, reading or updates.reading(), tokenizer)
 
-    same = updates.reading(date(2027, 1, 1), exclude=["x"], ignore=False, follow_symlinks=True, strict=True)
+    same = updates.reading(today=date(2027, 1, 1), exclude=["x"], ignore=False, follow_symlinks=True, strict=True)
     assert key(same) == key()
     plain = updates.reading()
     others = [
