@@ -8,6 +8,7 @@ import pytest
 
 from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.markdown import read_mdx
+from semsearch.indexing.documents.mdx import MOST_PARTIALS
 from semsearch.indexing.documents.passages import Splitter, divide
 from tests.indexing.documents.files import ReadPassages
 
@@ -91,6 +92,13 @@ def test_a_partial_stands_where_it_is_used(tmp_path: Path, make_splitter: Callab
     page.write_text("import P from './_part.mdx'\nimport S from '../secret.mdx'\n\na\n\n<P />\n\n<S />\n")
     found = divide(read_mdx(page, "docusaurus"), make_splitter(400))
     assert [(each.anchor, each.text) for each in found] == [("", "a"), ("part", "inner")]
+
+
+def test_a_partial_that_imports_itself_stands_there_some_times(tmp_path: Path) -> None:
+    page = tmp_path / "a.mdx"
+    page.write_text("import A from './a.mdx'\n\nword\n\n<A />\n")
+    (part,) = read_mdx(page, "docusaurus").parts
+    assert part.text.count("word") == 1 + MOST_PARTIALS
 
 
 @pytest.mark.parametrize("piece", ["{", "<a", "import ", "export const a = {", "`", "<A>", "{`"])

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -21,9 +22,11 @@ from semsearch.indexing.corpus.corpus import OlderRows, PassageRow
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.documents import folder as document_folder
 from semsearch.indexing.documents import recipe, records
+from semsearch.indexing.documents.document import Document
 from semsearch.indexing.documents.folder import Documents, joined_runs
+from semsearch.indexing.documents.markdown import read_markdown
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import DocumentOptions, ReadDocument, Reading, read_document
+from semsearch.indexing.documents.reading import FORMATS, DocumentOptions, ReadDocument, Reading, read_document
 from semsearch.indexing.documents.recipe import key_of_reading
 from semsearch.indexing.documents.records import (
     UNSURE_NANOSECONDS,
@@ -46,7 +49,8 @@ class Updates:
     def __init__(self, folder: Path, index: Path, splitter: Splitter, read: list[str]) -> None:
         self.folder = folder
         self.records: FileRecords = {}
-        self._index, self._splitter, self._read = index, splitter, read
+        self.read = read  # the files that the last update has read
+        self._index, self._splitter = index, splitter
 
     def reading(self, **options: Any) -> Reading:
         today = options.pop("today", date(2026, 1, 1))
@@ -61,7 +65,7 @@ class Updates:
     def update(self, **options: Any) -> list[str]:
         """Update the index, which is then equal to a fresh one, and return the files that were read for it."""
         report = self.report(**options)
-        read = [*self._read]
+        read = [*self.read]
         fresh = Documents(self.folder, self.reading(**options))
         assert write_corpus(fresh, self._index / "fresh")[1] == report
         assert (self._index / "fresh").read_bytes() == (self._index / PASSAGES).read_bytes()
@@ -71,7 +75,7 @@ class Updates:
 
     def report(self, **options: Any) -> ReadReport:
         """Update the index, and return what was counted."""
-        self._read.clear()
+        self.read.clear()
         has_older = (self._index / PASSAGES).exists()
         documents = Documents(self.folder, self.reading(**options), self._index, self.records if has_older else None)
         new = self._index / "new"
@@ -198,6 +202,35 @@ def test_a_file_that_was_read_within_two_seconds_of_its_change_is_compared_by_it
     updates.records["a.md"] = replace(updates.records["a.md"], state=state, seen=last + since)
     updates.report()
     assert ("birds" in updates.texts()[0]) == (since <= UNSURE_NANOSECONDS)
+
+
+def test_a_file_that_changes_unnoticed_while_it_is_read_is_read_again(
+    updates: Updates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edit(path: Path, anchors: str) -> Document:
+        document, status = read_markdown(path, anchors), path.stat()
+        path.write_text(path.read_text().replace("words", "birds"))
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        return document
+
+    updates.write("a.md", f"{WORDS} edited")
+    with monkeypatch.context() as patch:
+        patch.setitem(FORMATS, ".md", ("Markdown", edit))
+        updates.report()
+    assert updates.texts()[0] == f"{WORDS} edited"
+    assert updates.update() == ["a.md"]
+
+
+def test_a_touched_file_that_cannot_be_compared_is_tried_as_any_other(
+    updates: Updates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    updates.age()
+    os.utime(updates.folder / "a.md", ns=(0, 0))
+    monkeypatch.setattr(records, "digest_file", refuse)
+    assert updates.report().outdated == ("a.md: Permission denied; its 2 older passages stay",)
 
 
 def test_a_document_is_read_when_a_partial_changes_appears_or_goes(updates: Updates) -> None:
@@ -386,17 +419,30 @@ def test_one_document_is_updated_too(updates: Updates, tmp_path: Path) -> None:
     assert updates.update() == []
 
 
-def test_a_relative_path_finds_the_same_partials_from_another_folder(
+def test_a_relative_path_finds_the_same_files_from_another_folder(
     updates: Updates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    updates.write("p.mdx", "import P from './_p.mdx'\n\nA\n\n<P />\n")
-    updates.write("_p.mdx", "One")
+    updates.write("site/docusaurus.config.js", "")
+    updates.write("site/p.mdx", "import P from '@site/_p.mdx'\n\nA\n\n<P />\n")
+    updates.write("site/_p.mdx", "One")
+    updates.write("1.0/a.html", WORDS)
+    updates.write("versions.json", json.dumps([{"version": "1.0"}]))
     monkeypatch.chdir(updates.folder)
     whole, updates.folder = updates.folder, Path()
-    assert updates.update() == ["_p.mdx", "p.mdx"]
+    assert updates.update() == ["1.0/a.html", "site/_p.mdx", "site/p.mdx"]
     monkeypatch.chdir(whole.parent)
     updates.folder = Path("docs")
     assert updates.update() == []
+
+
+def test_a_document_is_read_when_its_partial_becomes_a_link_to_itself(updates: Updates) -> None:
+    updates.write("p.mdx", "import P from './_p.mdx'\n\nA\n\n<P />\n")
+    partial = updates.write("_p.mdx", "One")
+    updates.update()
+    partial.unlink()
+    partial.symlink_to("_p.mdx")
+    updates.report()
+    assert updates.read == ["p.mdx"]
 
 
 def test_records_are_the_same_after_they_were_written(updates: Updates) -> None:
@@ -454,3 +500,34 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
             others.append(key())
     (updates.folder / "docusaurus.config.js").unlink()
     assert len({key(), *others}) == 1 + len(others)
+
+
+NAMES = [
+    *("a.md", "b.md", "guide/c.mdx", "guide/_p.mdx", "_q.mdx", "guide/index.md", "1.0/d.html", "next/d.html"),
+    *("e.txt", "versions.json"),
+]
+CONTENTS = [
+    *("", "one", "two", "# Two\n\ntwo", "---\ndraft: true\n---\none", "---\npublishDate: 2026-01-02\n---\ntwo"),
+    "import P from './_p.mdx'\nimport Q from '../_q.mdx'\n\n<P />\n\nthree\n\n<Q />\n",
+    "<link rel=canonical href=https://x.org/next/d><p>four</p>",
+    '[{"version": "1.0"}]',
+]
+
+
+def test_an_update_equals_a_fresh_index_after_each_of_many_changes(updates: Updates) -> None:
+    choose = random.Random(65)
+    read = documents = 0
+    for day in sorted([1, 2, 3] * 12):
+        path = updates.write(choose.choice(NAMES), choose.choice(CONTENTS))
+        match choose.choice(["write", "touch", "rename", "remove", "age"]):
+            case "touch":
+                os.utime(path, ns=(0, choose.randint(0, 2)))
+            case "rename":
+                path.rename(path.with_name(choose.choice(["f.md", "g.html", "_p.mdx"])))
+            case "remove":
+                path.unlink()
+            case "age":
+                updates.age()
+        read += len(updates.update(today=date(2026, 1, day)))
+        documents += len(updates.records)
+    assert read < documents / 2
