@@ -48,9 +48,8 @@ from semsearch.engine.semantic.index import Index
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus.corpus import heading_prefix
 from semsearch.indexing.counting import KeywordText, count_terms
-from semsearch.indexing.documents import Splitter
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading
-from semsearch.indexing.documents.passages import PASSAGE_TOKENS, divide
+from semsearch.indexing.documents.passages import PASSAGE_TOKENS, Splitter, divide
 from semsearch.indexing.keywords import KeywordOptions, keyword_tensors
 from semsearch.indexing.vectors.embed import embed_texts
 

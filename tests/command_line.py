@@ -11,6 +11,7 @@ from unittest.mock import patch
 from cyclopts import App
 
 from semsearch.commands.main import app, dispatch
+from semsearch.engine.bundle import UPDATE
 
 STORY_COLUMNS = ("--text-column", "title", "--id-column", "number")  # for the fixture `stories`
 
@@ -60,8 +61,11 @@ def summary(done: Run, name: str) -> str:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return the files of a bundle, without the folder of an export that was stopped."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    """Return the files of a bundle that its manifest can list, and source.txt.
+
+    The folder of an export that was stopped is left out, and so is update.safetensors: it has times of files.
+    """
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != UPDATE}
 
 
 def names(folder: Path) -> list[str]:

@@ -13,7 +13,7 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.engine.values import Id, id_text
 from semsearch.indexing.corpus.merging import Mode, RowPlan
 from semsearch.indexing.corpus.rows import plain_value
-from semsearch.indexing.documents import Splitter
+from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import replacing
@@ -63,7 +63,7 @@ class Changing:
             splitter = Splitter(tokenizer, older.manifest.model, options.passage_tokens, options.overlap)
         path = self._fresh / f"new-{len(self._new)}.safetensors"
         with opening_texts(data, options) as texts:
-            corpus, _, _ = read_texts(
+            read = read_texts(
                 texts,
                 passages=path,
                 options=options,
@@ -72,7 +72,7 @@ class Changing:
                 on_progress=self._on_progress,
                 before=older.manifest.corpus.columns,
             )
-        self._plan.merge(corpus, mode)
+        self._plan.merge(read.corpus, mode)
         self._new.append(path)
         self._is_changed = True
 

@@ -27,6 +27,7 @@ from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import FINISHED, replacing
 from semsearch.indexing.texts import (
+    ReadTexts,
     TextOptions,
     Texts,
     make_splitter,
@@ -112,18 +113,17 @@ def make_bundle(
 ) -> IndexSummary:
     """Make the bundle of texts in the unfinished folder `fresh`, and return what was made."""
     started = perf_counter()
-    models, corpus, report, changes = place_and_read(
-        texts, fresh=fresh, options=options, older=older, on_progress=on_progress
-    )
+    models, read = place_and_read(texts, fresh=fresh, options=options, older=older, on_progress=on_progress)
+    corpus, report, changes = read.corpus, read.report, read.changes
     embedder = models.open_embedder()
     given = texts.given_rows(corpus, report, embedder)
     mode, place = options.mode, texts.place
     if older is not None and mode in ("add", "upsert"):
-        read = len(corpus.texts)
+        new_texts = len(corpus.texts)
         corpus, changes = merge_older(
             corpus, texts=texts, passages=fresh / PASSAGES, options=options.texts, older=older, mode=mode
         )
-        if len(corpus.texts) > read:
+        if len(corpus.texts) > new_texts:
             place = ""  # no place has all texts
     write_place(fresh, place)
     left_out = count_losses(changes, has_ids=corpus.has_ids, texts=texts, options=options)
@@ -175,7 +175,7 @@ def make_bundle(
         fresh,
         manifest,
         recipe_of(recorded),
-        written.kept,
+        {**written.kept, **read.kept},
         changed_rows=0 if is_measured else changes.count_since_measured(),
     )
     checks = require_checks(
@@ -230,7 +230,7 @@ def open_older(options: IndexOptions, on_progress: OnProgress) -> tuple[OlderInd
 
 def place_and_read(
     texts: Texts, *, fresh: Path, options: IndexOptions, older: OlderIndex | None, on_progress: OnProgress
-) -> tuple[PlacedModels, Corpus, ReadReport, Changes]:
+) -> tuple[PlacedModels, ReadTexts]:
     """Place the model into the unfinished folder, and write the texts there.
 
     The texts come first, so that a wrong table is an error before a model is converted, unless the tokenizer of the
@@ -244,7 +244,7 @@ def place_and_read(
     before = NO_TYPES
     if older is not None and options.mode in ("add", "upsert"):
         before, older = older.manifest.corpus.columns, None  # the texts are merged into that index later
-    corpus, report, changes = read_texts(
+    read = read_texts(
         texts,
         passages=fresh / PASSAGES,
         options=options.texts,
@@ -255,7 +255,7 @@ def place_and_read(
     )
     if models is None:
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)
-    return models, corpus, report, changes
+    return models, read
 
 
 def count_losses(changes: Changes, *, has_ids: bool, texts: Texts, options: IndexOptions) -> int:

@@ -28,11 +28,15 @@ from semsearch.indexing.corpus.merging import (
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
-from semsearch.indexing.documents import DocumentOptions, Documents, Reading, Splitter, is_documents
+from semsearch.indexing.documents.folder import Documents, is_documents
+from semsearch.indexing.documents.passages import Splitter
+from semsearch.indexing.documents.reading import DocumentOptions, Reading
+from semsearch.indexing.documents.recipe import key_of_reading
 from semsearch.indexing.facts import read_facts
 from semsearch.indexing.models.placing import PlacedModels
 from semsearch.indexing.older import Changes, OlderIndex, facts_of, find_changes
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.update_file import kept_records, records_tensors
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
 from semsearch.indexing.vectors.shards import KnownRows
 
@@ -63,8 +67,18 @@ class TextSource(Protocol):
         """Return the written passages with what the source knows of them, and a report of what was counted."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadTexts:
+    """The texts of an index in a file, with the types of their columns; what was counted, and what has changed."""
+
+    corpus: Corpus
+    report: ReadReport
+    changes: Changes
+    kept: Mapping[str, AnyArray]  # what an update needs of the source: see update_file.py
+
+
 def write_corpus(
-    source: TextSource, passages: Path, on_progress: OnProgress = no_progress, *, older: OlderIndex | None = None
+    source: TextSource, passages: Path, on_progress: OnProgress = no_progress, *, older: Path | None = None
 ) -> tuple[Corpus, ReadReport]:
     """Write the texts of a source into `passages`, and return them, with what was counted.
 
@@ -73,7 +87,7 @@ def write_corpus(
     take.
     Raises what the source raises.
     """
-    before = None if older is None else older.folder / PASSAGES
+    before = None if older is None else older / PASSAGES
     with writing_passages(passages, before) as written, closing(source.passages(on_progress)) as rows:
         for passage in rows:
             written.append(passage)
@@ -111,17 +125,18 @@ class Texts:
     def source(self, options: TextOptions, splitter: Splitter | None, older: OlderIndex | None) -> TextSource:
         """Return what the texts are read from.
 
-        splitter divides documents, and long texts of a table if there is one. Documents that cannot be read keep their
-        passages of the index `older`, if that was made of the same folder.
+        splitter divides documents, and long texts of a table if there is one. Documents of which the index `older` has
+        the passages are not read again, and those that cannot be read keep theirs, if it was made of the same folder.
         """
         if self.plan is not None:
             return self.plan
         if not self.are_documents:
             return Table(self.path, options.table, rows=self.rows, split=None if splitter is None else splitter.split)
         assert splitter is not None  # see `need_splitter`
-        if older is not None and not has_texts_of(older.folder, self.place, self.name):
-            older = None
-        return Documents(self.path, Reading(splitter, options.documents), None if older is None else older.folder)
+        reading = Reading(splitter, options.documents)
+        if older is None or not has_texts_of(older.folder, self.place, self.name):
+            return Documents(self.path, reading)
+        return Documents(self.path, reading, older.folder, kept_records(older.kept, key_of_reading(self.path, reading)))
 
 
 def texts_of_plan(plan: RowPlan) -> Texts:
@@ -182,7 +197,8 @@ def _with_embeddings(texts: Texts, embeddings: Any) -> Texts:
 def make_splitter(models: PlacedModels, options: TextOptions) -> Splitter:
     """Return what divides texts into passages, measured by the tokenizer of the model that embeds them."""
     tokenizer = read_tokenizer(models.documents_folder / TOKENIZER)
-    return Splitter(tokenizer, models.documents.model, options.passage_tokens, options.overlap)
+    name = models.documents.files[TOKENIZER].sha256
+    return Splitter(tokenizer, models.documents.model, options.passage_tokens, options.overlap, name)
 
 
 def read_texts(
@@ -194,14 +210,15 @@ def read_texts(
     older: OlderIndex | None,
     on_progress: OnProgress,
     before: Mapping[str, str] = NO_TYPES,
-) -> tuple[Corpus, ReadReport, Changes]:
-    """Write the texts into `passages`; return them with the types of their columns, what was counted, and what changed.
+) -> ReadTexts:
+    """Write the texts into `passages` with the types of their columns.
 
     before has the types of the columns of an index into which the texts are merged: of a CSV, strings stay strings in
     a column of strings.
     """
     on_progress(READ, 0)
-    corpus, report = write_corpus(texts.source(options, splitter, older), passages, on_progress, older=older)
+    source = texts.source(options, splitter, older)
+    corpus, report = write_corpus(source, passages, on_progress, older=None if older is None else older.folder)
     numeric = None
     if corpus.is_csv:
         corpus = choose_columns(replace(corpus, facts=read_facts(corpus.metadata)), texts.path, options.columns)
@@ -210,8 +227,11 @@ def read_texts(
     corpus, changes = _with_columns(corpus, texts, options, older)
     if numeric is not None:  # they were strings in the file
         corpus = replace(corpus, numeric_strings=numeric)
+    kept: dict[str, AnyArray] = {}
+    if isinstance(source, Documents):
+        kept = records_tensors(source.records, key_of_reading(texts.path, source.reading))
     on_progress(READ, 1)
-    return corpus, report, changes
+    return ReadTexts(corpus, report, changes, kept)
 
 
 def _with_columns(
@@ -234,7 +254,7 @@ def merge_older(
     plan, new = RowPlan(older), passages.with_name(NEW)
     passages.rename(new)
     plan.merge(in_file(corpus, new), mode)
-    merged, _ = write_corpus(plan, passages, older=older)
+    merged, _ = write_corpus(plan, passages, older=older.folder)
     new.unlink()
     return _with_columns(replace(merged, has_ids=corpus.has_ids), texts, options, older)
 

@@ -12,6 +12,7 @@ does not fit, an update reads and analyses all texts again.
     sections.*      digests of the section of each row: see `SectionDigests`
     terms.*         the terms of each row: see semsearch/indexing/term_counts.py
     documents       JSON, uint8: the states of the files of a folder: see semsearch/indexing/documents/records.py
+    documents.key   what decides, beside the files, what is read: see semsearch/indexing/documents/recipe.py
 """
 
 import json
@@ -27,11 +28,13 @@ from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, UPDATE, 
 from semsearch.engine.tensors import AnyArray, Tensors, TensorsError, map_tensors
 from semsearch.indexing.corpus.corpus import PassageRow, heading_prefix
 from semsearch.indexing.digests import BYTES, Digests, Positions, digest_bytes
+from semsearch.indexing.documents.records import FileRecords, read_records, write_records
 from semsearch.indexing.facts import Facts
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.version import VERSION
 
 OWN_RECIPE, OWN_CHECKSUM, MEASURED = "recipe", "checksum", "measured"
+DOCUMENTS, DOCUMENTS_KEY = "documents", "documents.key"
 FACTS = "facts."  # before the names of columns
 DIGEST_NAMES = ("rows", "ids", "texts", "embedded")  # the fields of RowDigests
 KIND = f"S{BYTES}"
@@ -103,6 +106,21 @@ def kept_facts(tensors: Tensors) -> Facts:
 def facts_tensors(facts: Facts) -> dict[str, AnyArray]:
     """Return the tensors of the file for the facts of each column."""
     return {FACTS + name: column for name, column in facts.items()}
+
+
+def kept_records(tensors: Tensors | None, key: str) -> FileRecords | None:
+    """Return the records of documents that are in a file, None if there are none, or if they were read otherwise."""
+    if tensors is None or DOCUMENTS not in tensors or tensors[DOCUMENTS_KEY].tobytes() != key.encode():
+        return None
+    return read_records(tensors[DOCUMENTS].tobytes())
+
+
+def records_tensors(records: FileRecords, key: str) -> dict[str, AnyArray]:
+    """Return the tensors of the file for the records of documents. key is that of `key_of_reading`."""
+    return {
+        DOCUMENTS: np.frombuffer(write_records(records), np.uint8),
+        DOCUMENTS_KEY: np.frombuffer(key.encode(), np.uint8),
+    }
 
 
 def recipe_of(options: Mapping[str, Any]) -> str:

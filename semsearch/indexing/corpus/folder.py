@@ -19,16 +19,17 @@ def find_files(
     folder: Path,
     rules: WalkRules,
     expected: str = f"files ending in {SUFFIXES}",
-    unread: dict[Path, OSError] | None = None,
-) -> tuple[list[Path], tuple[Skipped, ...]]:
+    unread: dict[str, OSError] | None = None,
+) -> tuple[list[str], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
-    A file is returned as it is. The rules say which entries are not read. expected is what the caller reads.
+    The paths are strings, because a folder can have 100,000 files. A file is returned as it is. The rules say which
+    entries are not read. expected is what the caller reads.
     Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
     leads nowhere. With `unread`, such an entry of the folder is added there with its error instead.
     """
     if not folder.is_dir():
-        return [folder], ()
+        return [str(folder)], ()
     if is_bundle(folder):
         remedy = f"name the texts that it was made of; --update {folder}, or --out {folder}, keeps its model"
         raise corpus_error(folder, None, "a bundle", "a folder of texts", remedy)
@@ -36,14 +37,14 @@ def find_files(
 
     def fail(path: str, error: OSError) -> None:
         named = _named(error, Path(path))
-        if unread is None or Path(path) == folder:
+        if unread is None or path == str(folder):
             raise named from error
-        unread[Path(path)] = named
+        unread[path] = named
 
     walked = walk(folder, rules, skip=lambda reason, path: skipped.setdefault(reason, []).append(path), fail=fail)
-    files = sorted(map(Path, walked))
+    files = sorted(walked, key=path_order)
     described = tuple(
-        Skipped(reason, len(paths), as_text(str(min(map(Path, paths)).relative_to(folder))))
+        Skipped(reason, len(paths), as_text(relative_path(min(paths, key=path_order), folder)))
         for reason, paths in sorted(skipped.items())
     )
     if not files and not unread:
@@ -53,6 +54,16 @@ def find_files(
             remedy += ", or follow such links with --follow-symlinks"
         raise corpus_error(folder, None, found, expected, remedy)
     return files, described
+
+
+def path_order(path: str) -> list[str]:
+    """Return the key by which paths are sorted: what is in a folder is together."""
+    return path.split("/")
+
+
+def relative_path(path: str, folder: Path) -> str:
+    """Return the path of what `find_files` has found in a folder, from that folder on."""
+    return path[len(str(folder)) :].lstrip("/")
 
 
 def _named(error: OSError, path: Path) -> OSError:
@@ -68,6 +79,8 @@ def as_text(name: str) -> str:
 
     It is in NFC, the form that people type and Git uses. A disk of macOS can return it in NFD.
     """
+    if name.isascii():
+        return name
     return normalize("NFC", os.fsencode(name).decode(errors="backslashreplace"))
 
 

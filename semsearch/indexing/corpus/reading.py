@@ -104,7 +104,8 @@ class Table:
             return
         options = self._options
         rules = WalkRules(self._path, ignore=options.ignore, has_pages=False, follow_symlinks=options.follow_symlinks)
-        self._files, self._skipped = find_files(self._path, rules)
+        files, self._skipped = find_files(self._path, rules)
+        self._files = list(map(Path, files))
         self._found = _Found(is_csv=all(map(is_csv, self._files)))
         for number, file in enumerate(self._files):
 

@@ -3,9 +3,3 @@
 A reader of each format returns the text, headings and blocks of a document. `passages` divides them.
 Left out: text in images (OCR), the layout of a PDF beyond its lines, and comments and footnotes of a DOCX.
 """
-
-from semsearch.indexing.documents.folder import Documents, is_documents
-from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import DocumentOptions, Reading
-
-__all__ = ["DocumentOptions", "Documents", "Reading", "Splitter", "is_documents"]

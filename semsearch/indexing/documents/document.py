@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from semsearch.indexing.documents.looks import Looks
 from semsearch.indexing.documents.markup import EditedText, Markup
 
 
@@ -63,6 +64,7 @@ class Document:
     problem: str = ""  # what of it could not be read
     canonical: str = ""  # the address that a page states
     unlisted: str = ""  # why it is not to be found, such as "noindex"
+    looks: Looks = field(default_factory=dict)  # what its reader looked at beside its file
 
 
 def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
+from semsearch.indexing.documents.looks import Looks, read_beside
+
 NUMBER = re.compile(r"^\d+\s*[-_.]+\s*(?=[^-_.\s])")  # orders files; it is no part of an address
 NO_NUMBER = re.compile(r"^\d+(?:[-_.]\d+)+")  # a date or a version is none
 POST_DATE = re.compile(r"^(\d{4})-(\d\d)-(\d\d)-")
@@ -44,8 +46,11 @@ class SitePage:
         return quote(path) or "./"
 
 
-def page_of(site: Path, file: Path, fields: Mapping[str, object]) -> SitePage:
-    """Return the page that a site makes of a file, whose front matter has these fields."""
+def page_of(site: Path, file: Path, fields: Mapping[str, object], looks: Looks) -> SitePage:
+    """Return the page that a site makes of a file, whose front matter has these fields.
+
+    `looks` gets what was looked at.
+    """
     parts = list(file.relative_to(site).parts)
     language = version = ""
     kind = parts.pop(0) if len(parts) > 1 else "pages"
@@ -61,7 +66,7 @@ def page_of(site: Path, file: Path, fields: Mapping[str, object]) -> SitePage:
     elif kind == "src":
         parts, kind = parts[1:] or parts, "pages"
     if kind == "docs":
-        versions = _versions(site)
+        versions = _versions(site, looks)
         if not versions:
             version = ""
         path = _path_of_document(parts, fields, version, versions)
@@ -77,13 +82,13 @@ def page_of(site: Path, file: Path, fields: Mapping[str, object]) -> SitePage:
     return SitePage(site, "/".join(filter(None, [prefix, path])), language, version)
 
 
-def _versions(site: Path) -> list[str]:
+def _versions(site: Path, looks: Looks) -> list[str]:
     """Return the versions of a site, the newest first."""
-    listed = site / "versions.json"
-    if not listed.is_file():
+    listed = read_beside(site / "versions.json", looks)
+    if listed is None:
         return []
     try:
-        return [str(version) for version in json.loads(listed.read_text(encoding="utf-8"))]
+        return [str(version) for version in json.loads(listed.decode())]
     except (ValueError, TypeError):  # Docusaurus refuses such a file
         return []
 

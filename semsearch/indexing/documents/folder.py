@@ -3,28 +3,34 @@
 import os
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
-from semsearch.indexing.corpus.corpus import READ, Corpus, PassageRow, PassageRows, corpus_error
-from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files
+from semsearch.indexing.corpus.corpus import READ, ChangedRows, Corpus, OlderRows, PassageRow, corpus_error
+from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files, path_order, relative_path
 from semsearch.indexing.corpus.formats import is_table, unknown_suffix
 from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.documents.addresses import DOCUSAURUS, GITHUB
-from semsearch.indexing.documents.document import NoTextError, UnreadableError
-from semsearch.indexing.documents.older import OlderPassages
-from semsearch.indexing.documents.reading import FORMATS, ReadDocument, Reading, read_document
+from semsearch.indexing.documents.document import UnreadableError
+from semsearch.indexing.documents.looks import look_again
+from semsearch.indexing.documents.older import OlderPassages, OlderRecords
+from semsearch.indexing.documents.reading import FORMATS, ReadDocument, Reading, read_document, size_of
+from semsearch.indexing.documents.records import FileRecord, FileRecords, unchanged_record
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
 
 READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
+# A process takes as long to start as to read this many bytes of Markdown, 0.4 s. A small file counts as LEAST_BYTES.
+BYTES_OF_WORKER, LEAST_BYTES = 100_000, 1_000
 # pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
 EXCLUDED_OF_SITE = (
     "404.html",
@@ -42,56 +48,99 @@ def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = Fal
     Raises CorpusError for a file that is neither a document nor a table, and for a folder without either.
     """
     expected = f"{READABLE}, in it or in a folder below it"
-    unread: dict[Path, OSError] = {}
+    unread: dict[str, OSError] = {}
     rules = WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks)
     read, skipped = find_files(path, rules, expected, unread)
     files = [*read, *unread]
-    if any(file.suffix.lower() in FORMATS for file in files):
+    if any(_suffix(file) in FORMATS for file in files):
         return True
-    if not any(map(is_table, files)) and path.exists():
+    if not any(is_table(Path(file)) for file in files) and path.exists():
         if path.is_file():
             raise unknown_suffix(path, READABLE)
-        others = f"only other files, such as {as_text(str(files[0].relative_to(path)))}"
+        others = f"only other files, such as {as_text(relative_path(files[0], path))}"
         found = "; ".join([others, *map(str, skipped)])
         raise corpus_error(path, None, found, expected, "check the path")
     return False
 
 
+def _suffix(path: str) -> str:
+    return os.path.splitext(path)[1].lower()  # noqa: PTH122  a folder can have 100,000 files
+
+
+class _File(NamedTuple):
+    """A document, or a file or folder that cannot be read."""
+
+    path: str
+    name: str  # its path from the folder on, as the disk has it
+    format: str  # "" for a folder
+
+
 class Documents:
     """The passages of a document, or of all documents of a folder, in the order of their paths.
 
-    The files are read by processes of their own, one for each core, whose memory and time are limited. Documents that
-    cannot be read are in the report's `unreadable`, and those of which a part could not be in its `incomplete`; other
-    files are counted in `skipped`, by suffix.
+    The files are read by processes of their own, at most one for each core, whose memory and time are limited.
+    Documents that cannot be read are in the report's `unreadable`, and those of which a part could not be in its
+    `incomplete`; other files are counted in `skipped`, by suffix.
+
+    A document that would be read as for the older index is not read: its passages are rows of that index.
     """
 
-    def __init__(self, path: Path, reading: Reading, older: Path | None = None) -> None:
-        """Take the path. `older` is an index of the same folder, of which an unreadable document keeps its passages."""
+    def __init__(
+        self, path: Path, reading: Reading, older: Path | None = None, records: Mapping[str, FileRecord] | None = None
+    ) -> None:
+        """Take the path. `older` is an index of the same folder, of which an unreadable document keeps its passages.
+
+        `records` are those of that index, which has the passages in their order. Without them, or if `key_of_reading`
+        has changed since, all documents are read.
+        """
         self._path = path
-        self._folder = path if path.is_dir() else path.parent
+        self._folder = folder_of(path)
+        self.reading: Reading = reading
         self._options = replace(reading.options, anchors=anchors_of(self._folder, reading.options.anchors))
         self._reading = replace(reading, options=self._options)
-        self._older = OlderPassages(older)
+        self._known = OlderRecords(records or {})
+        self._kept = OlderPassages(older) if records is None else self._known
+        self._look_again = cache(look_again)  # many documents look at the same
         self._found = _Found()
+        self._records: FileRecords = {}
 
-    def passages(self, on_progress: OnProgress = no_progress) -> PassageRows:
-        """Yield the passages.
+    @property
+    def records(self) -> FileRecords:
+        """Return the records of the documents that `passages` has yielded."""
+        return self._records
+
+    def passages(self, on_progress: OnProgress = no_progress) -> ChangedRows:
+        """Yield the passages: new ones, and rows of the older index that stay.
 
         Raises CorpusError if a file changes while it is read, and with the option `strict` for the first document that
         cannot be read, or not as a whole.
         """
-        self._found = _Found()
-        unread: dict[Path, OSError] = {}
+        with closing(self._passages(on_progress)) as rows:
+            yield from joined_runs(rows)
+
+    def _passages(self, on_progress: OnProgress) -> ChangedRows:
+        self._found, self._records = _Found(), {}
+        unread: dict[str, OSError] = {}
         files = self._files(unread)
-        names = {self._name(file) for file in files}
-        calls = [((file,), self._reading.limits(file)) for file in files if file not in unread]
-        workers = min(usable_cores(), len(calls))
-        with closing(in_workers(workers, read_document, (self._folder, self._reading), calls)) as results:
-            for number, file in enumerate(files):
+        names = {as_text(file.name) for file in files}
+        known = [None if file.path in unread else self._unchanged(file, names) for file in files]
+        changed = [
+            Path(file.path)
+            for file, record in zip(files, known, strict=True)
+            if record is None and file.path not in unread
+        ]
+        calls = [((path,), self._reading.limits(path)) for path in changed]
+        with closing(
+            in_workers(_count_workers(changed), read_document, (self._folder, self._reading), calls)
+        ) as results:
+            for number, (file, record) in enumerate(zip(files, known, strict=True)):
+                if record is not None:
+                    yield from self._take(file, record, self._known.rows(file.name), names)
+                    continue
                 on_progress(READ, number / len(files))
-                result = unread.get(file) or next(results)
+                result = unread.get(file.path) or next(results)
                 if isinstance(result, ReadDocument):
-                    yield from self._take(file, result, names)
+                    yield from self._take(file, result.record, result.rows, names)
                 else:
                     yield from self._older_passages(file, result)
 
@@ -115,67 +164,111 @@ class Documents:
         )
         return replace(written, heading_prefix=True), report
 
-    def _files(self, unread: dict[Path, OSError]) -> list[Path]:
+    def _files(self, unread: dict[str, OSError]) -> list[_File]:
         """Return the documents, and those files and folders of which `unread` then has the error."""
         options = self._options
         rules = WalkRules(
             self._path, ignore=options.ignore, drafts=options.drafts, follow_symlinks=options.follow_symlinks
         )
-        entries, self._found.skipped = find_files(self._path, rules, unread=unread)
+        paths, self._found.skipped = find_files(self._path, rules, unread=unread)
+        if unread:
+            paths = sorted([*paths, *unread], key=path_order)
         patterns = [*map(as_text, options.exclude)]
-        if self._folder / "index.html" in entries:
+        if os.path.join(self._folder, "index.html") in paths:  # noqa: PTH118  as the system's own paths
             patterns += EXCLUDED_OF_SITE
         files = []
-        for file in sorted([*entries, *unread]):
-            name, suffix = self._name(file), file.suffix.lower()
-            is_folder = file in unread and os.path.isdir(file)  # noqa: PTH112  `is_dir` can raise the same error
-            if any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns):
-                self._found.skip("an excluded path", name)
-            elif suffix not in FORMATS and not is_folder:
-                self._found.skip(f"the suffix {suffix!r}", name)
-            else:
+        for path in paths:
+            suffix = _suffix(path)
+            name = relative_path(path, self._folder) if self._folder == self._path else self._path.name
+            file = _File(path, name, FORMATS[suffix][0] if suffix in FORMATS else "")
+            if patterns and any(fnmatchcase(f"/{as_text(name)}", f"*/{pattern}") for pattern in patterns):
+                self._found.skip("an excluded path", file)
+            elif file.format or (path in unread and os.path.isdir(path)):  # noqa: PTH112  `is_dir` can raise the same error
                 files.append(file)
+            else:
+                self._found.skip(f"the suffix {suffix!r}", file)
         return files
 
-    def _name(self, file: Path) -> str:
-        return as_text(file.relative_to(self._folder).as_posix())
+    def _unchanged(self, file: _File, names: Collection[str]) -> FileRecord | None:
+        """Return the record of a document that would be read as for the older index; None if it has to be read."""
+        older = self._known.record(file.name)
+        if older is None:
+            return None
+        try:
+            record = unchanged_record(older, file.path)
+        except OSError:  # reading the file reports it
+            return None
+        if record is None or any(self._look_again(question) != answer for question, answer in record.looks.items()):
+            return None
+        if record is not older and self._options.anchors == DOCUSAURUS and self._is_link(file):
+            return None  # it can lead to another place, which decides the address
+        if self._is_copy(file, record, names) or record.no_text:
+            return record
+        if record.unlisted:
+            return record if record.day in ("", self._reading.today.isoformat()) else None
+        if (record.problem and self._options.strict) or not record.rows:  # it was left out as a copy
+            return None
+        return record
 
-    def _take(self, file: Path, document: "ReadDocument", names: Collection[str]) -> Iterator[PassageRow]:
-        """Yield the passages of a document, none for a page that is not to be found; names are those of all files."""
-        found, name = self._found, self._name(file)
-        if copied_page(name, document.canonical, names):
-            found.skip("a copy of the page that it names as canonical", name)
-            return
-        if document.unlisted:
-            found.skip(f"a page with {document.unlisted}", name)
-            return
-        found.formats[FORMATS[file.suffix.lower()][0]] += 1
-        found.running_lines += document.running_lines
-        for column, value in document.of_site.items():
+    def _is_copy(self, file: _File, record: FileRecord, names: Collection[str]) -> bool:
+        return bool(record.canonical and copied_page(as_text(file.name), record.canonical, names))
+
+    def _is_link(self, file: _File) -> bool:
+        return os.path.realpath(file.path) != f"{os.path.realpath(self._folder)}/{file.name}"
+
+    def _take(
+        self,
+        file: _File,
+        record: FileRecord,
+        rows: Sequence[PassageRow | OlderRows],
+        names: Collection[str],
+    ) -> Sequence[PassageRow | OlderRows]:
+        """Return the passages of a document, none for a page that is not to be found; names are those of all files."""
+        found = self._found
+        self._records[file.name] = record
+        if self._is_copy(file, record, names):
+            found.skip("a copy of the page that it names as canonical", file)
+            self._records[file.name] = replace(record, rows=0)
+            return ()
+        if record.unlisted:
+            found.skip(f"a page with {record.unlisted}", file)
+            return ()
+        if record.no_text:
+            self._refuse_if_strict(file, record.no_text)
+            found.unreadable.append(f"{as_text(file.name)}: {record.no_text}")
+            return ()
+        found.formats[file.format] += 1
+        found.running_lines += record.running_lines
+        for column, value in record.of_site.items():
             found.of_site[column].add(value)
-        if document.problem:
-            found.incomplete.append(f"{name}: {document.problem}")
-        yield from document.rows
+        if record.problem:
+            found.incomplete.append(f"{as_text(file.name)}: {record.problem}")
+        return rows
 
-    def _older_passages(self, file: Path, error: Exception) -> list[PassageRow]:
+    def _older_passages(self, file: _File, error: Exception) -> Sequence[PassageRow | OlderRows]:
         """Return the passages that the older index has of a document that cannot be read."""
         if not isinstance(error, UnreadableError | MemoryError | OSError):
             raise error
-        found, name = self._found, self._name(file)
-        reason = _reason(error, self._reading.limits(file))
-        if self._options.strict:
-            remedy = "repair or remove it, or leave --strict out"
-            raise corpus_error(file, None, reason, "a document with text", remedy) from error
-        rows = [] if isinstance(error, NoTextError) else self._older.of(name)
+        found, name = self._found, as_text(file.name)
+        reason = _reason(error, self._reading.limits(Path(file.path)))
+        self._refuse_if_strict(file, reason, error)
+        rows, records = self._kept.of(file.name)
+        self._records |= records
+        number = sum(record.rows for record in records.values())
         found.unreadable.append(f"{name}: {reason}")
-        if rows:
-            found.unreadable[-1] += f"; its {len(rows):,} older passages stay"
+        if number:
+            found.unreadable[-1] += f"; its {number:,} older passages stay"
         is_refused = isinstance(error, OSError) and not isinstance(error, KilledError)
         if is_refused:
             found.refused.append(name)
-        if rows or is_refused:
+        if number or is_refused:
             found.outdated.append(found.unreadable[-1])
         return rows
+
+    def _refuse_if_strict(self, file: _File, reason: str, error: Exception | None = None) -> None:
+        if self._options.strict:
+            remedy = "repair or remove it, or leave --strict out"
+            raise corpus_error(Path(file.path), None, reason, "a document with text", remedy) from error
 
 
 @dataclass(slots=True)
@@ -192,8 +285,8 @@ class _Found:
     of_site: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     running_lines: int = 0
 
-    def skip(self, reason: str, name: str) -> None:
-        self.others[reason].append(name)
+    def skip(self, reason: str, file: _File) -> None:
+        self.others[reason].append(as_text(file.name))
 
 
 def _reason(error: Exception, limits: Limits) -> str:
@@ -226,6 +319,35 @@ def copied_page(path: str, canonical: str, names: Collection[str]) -> str:
         if found:
             return found if found != path else ""
     return ""
+
+
+def _count_workers(files: Collection[Path]) -> int:
+    """Return the number of processes that read some files."""
+    work = sum(max(size_of(file), LEAST_BYTES) for file in files)
+    return min(usable_cores(), len(files), 1 + work // BYTES_OF_WORKER)
+
+
+def joined_runs(rows: Iterable[PassageRow | OlderRows]) -> Iterator[PassageRow | OlderRows]:
+    """Yield the rows with one run instead of several that follow each other."""
+    run = OlderRows(0, 0)
+    for row in rows:
+        if isinstance(row, OlderRows) and row.begin == run.end:
+            run = OlderRows(run.begin, row.end)
+            continue
+        if run.end > run.begin:
+            yield run
+        run = OlderRows(0, 0)
+        if isinstance(row, OlderRows):
+            run = row
+        else:
+            yield row
+    if run.end > run.begin:
+        yield run
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder of the documents of a path: a folder itself, or that of a document."""
+    return path if path.is_dir() else path.parent
 
 
 def anchors_of(folder: Path, anchors: str) -> str:

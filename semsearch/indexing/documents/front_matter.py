@@ -14,6 +14,7 @@ FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^(?:\1|\.\.\.)[ \t]*(?
 FIELD = re.compile(r"(?:[^\S\n]*(?:#.*)?\n)*+[\"']?[\w.-]+[\"']?\s*[:=]")  # begins front matter even if it is broken
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 SIXTY_FOUR_BITS = range(-(2**63), 2**63)
+LATER = "a publishDate in the future"
 UNPUBLISHED = {"draft": True, "unlisted": True, "published": False, "publish": False, "noindex": True}
 
 
@@ -69,7 +70,7 @@ def why_unlisted(fields: Mapping[str, object], today: date) -> str:
         return "noindex"
     day = ISO_DATE.match(str(stated.get("publishdate", "")))
     if day and day[0] > today.isoformat():
-        return "a publishDate in the future"
+        return LATER
     return ""
 
 

@@ -18,6 +18,7 @@ from semsearch.indexing.documents.addresses import DOCUSAURUS, OWN_ANCHORS, Slug
 from semsearch.indexing.documents.dialects import Code, find_comments, find_edits
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, code_parts, decode, trimmed
 from semsearch.indexing.documents.front_matter import read_front_matter
+from semsearch.indexing.documents.looks import Looks
 from semsearch.indexing.documents.markup import Edit, EditedText, Markup, PlainPiece
 from semsearch.indexing.documents.mdx import find_mdx_edits, with_partials
 
@@ -58,12 +59,13 @@ def read_markdown(path: Path, anchors: str) -> Document:
 
 def read_mdx(path: Path, anchors: str) -> Document:
     """Return an MDX file as a document, as `read_markdown` does. Places count with the text of partials."""
-    text = with_partials(decode(path.read_bytes()), path)
+    looks: Looks = {}
+    text = with_partials(decode(path.read_bytes()), path, looks)
     begin = read_front_matter(text)[1]
     edits = (Edit(begin + edit.start, begin + edit.end, edit.text) for edit in find_mdx_edits(text[begin:]))
     edited = EditedText(text, edits)
     document = read_markdown_text(edited.text, path, anchors)
-    return replace(document, parts=[replace(part, edited=edited) for part in document.parts])
+    return replace(document, parts=[replace(part, edited=edited) for part in document.parts], looks=looks)
 
 
 def read_markdown_text(text: str, path: Path, anchors: str) -> Document:

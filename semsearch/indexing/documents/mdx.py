@@ -13,8 +13,8 @@ from pathlib import Path
 
 from semsearch.indexing.documents.document import UnreadableError, decode
 from semsearch.indexing.documents.front_matter import read_front_matter
+from semsearch.indexing.documents.looks import Looks, place_of, read_beside, site_around
 from semsearch.indexing.documents.markup import Edit
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, find_above
 
 FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 # what can begin something that is no text: a fence, code in a line, a statement, a comment, an expression, a tag
@@ -43,28 +43,32 @@ INLINE_TAGS = frozenset(
 CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 
-def with_partials(text: str, path: Path, levels: int = MOST_PARTIALS) -> str:
+def with_partials(text: str, path: Path, looks: Looks, levels: int = MOST_PARTIALS) -> str:
     """Return MDX with the text of each imported partial where it is used.
 
-    A partial that is outside of the site, or of the file's folder if there is no site, is not read.
+    A partial that is outside of the site, or of the file's folder if there is no site, is not read. `looks` gets what
+    was looked at.
     """
-    site = find_above(path.parent, DOCUSAURUS_CONFIG) or path.parent.resolve()
-    for name, place in PARTIAL_IMPORT.findall(text):
+    imports = PARTIAL_IMPORT.findall(text)
+    if not imports or not levels:
+        return text
+    site = site_around(path.parent, looks) or path.parent.resolve()
+    for name, place in imports:
         source = place.removeprefix("@site/")
-        file = (site / source if source != place else path.parent / place).resolve()
-        if levels and file.is_file() and file.is_relative_to(site):
-            partial = _read_partial(file, levels - 1)
+        file = place_of(site / source if source != place else path.parent / place, looks)
+        if file.is_relative_to(site) and (content := read_beside(file, looks)) is not None:
+            partial = _text_of_partial(content, file, looks, levels - 1)
             text = re.sub(rf"<{name}\b[^<>]*/>", lambda _, partial=partial: partial, text)  # type: ignore[misc]
     return text
 
 
-def _read_partial(file: Path, levels: int) -> str:
+def _text_of_partial(content: bytes, file: Path, looks: Looks, levels: int) -> str:
     try:
-        content = decode(file.read_bytes())
+        text = decode(content)
     except UnreadableError:  # it is listed where the folder is read
         return ""
-    begin = read_front_matter(content)[1]
-    return with_partials(content[begin:], file, levels).strip()
+    begin = read_front_matter(text)[1]
+    return with_partials(text[begin:], file, looks, levels).strip()
 
 
 @dataclass(frozen=True, slots=True)

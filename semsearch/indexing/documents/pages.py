@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.indexing.documents.looks import Looks, read_beside
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -59,23 +61,24 @@ def page_columns(tree: "LexborHTMLParser") -> dict[str, object]:
     return {name: value.strip() for name, value in stated.items() if value.strip()}
 
 
-def path_columns(folder: Path, path: str) -> dict[str, object]:
-    """Return the language and the version that the path of a page in a built site has, as Read the Docs and mike do."""
+def path_columns(folder: Path, path: str, looks: Looks) -> dict[str, object]:
+    """Return the language and the version that the path of a page in a built site has, as Read the Docs and mike do.
+
+    `looks` gets what was looked at.
+    """
     if found := READ_THE_DOCS.match(path):
         return {"language": found[1], "version": found[2]}
     first = path.partition("/")[0]
-    if first in _versions_of_mike(folder):
+    listed = read_beside(folder / "versions.json", looks)
+    if listed is not None and first in _versions_of_mike(listed):
         return {"version": first}
     return {}
 
 
 @cache
-def _versions_of_mike(folder: Path) -> set[str]:
-    listed = folder / "versions.json"
-    if not listed.is_file():
-        return set()
+def _versions_of_mike(listed: bytes) -> set[str]:
     try:
-        versions = json.loads(listed.read_text(encoding="utf-8"))
+        versions = json.loads(listed.decode())
         return {name for each in versions for name in (each["version"], *each.get("aliases", ()))}
     except (ValueError, TypeError, KeyError):  # another program's file
         return set()

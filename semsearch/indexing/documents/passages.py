@@ -23,8 +23,14 @@ TextSpan = tuple[int, int, str]  # start, end, table header
 class Splitter:
     """The tokenizer of a model, and the number of tokens of a passage."""
 
-    def __init__(self, tokenizer: Tokenizer, model: ModelInfo, passage_tokens: int, overlap: int) -> None:
-        """Take the tokenizer of a bundle. Of passage_tokens, `overlap` repeat the end of the passage before."""
+    def __init__(
+        self, tokenizer: Tokenizer, model: ModelInfo, passage_tokens: int, overlap: int, tokenizer_sha256: str = ""
+    ) -> None:
+        """Take the tokenizer of a bundle, and the checksum of its file.
+
+        Of passage_tokens, `overlap` repeat the end of the passage before.
+        """
+        self.tokenizer_sha256: str = tokenizer_sha256
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self._tokenizer = tokenizer
@@ -32,6 +38,11 @@ class Splitter:
         self._room -= self.count(model.prompts.get("document", ""))
         self.passage_tokens = passage_tokens
         self._overlap = overlap
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Return the numbers of tokens that decide how a text is divided."""
+        return self._room, self.passage_tokens, self._overlap
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without special tokens."""
@@ -65,8 +76,6 @@ class Splitter:
         return [(start, end) for start, end, _ in self.divide(text, paragraphs(text), "")]
 
     def _pieces(self, text: str, blocks: Iterable[Block], budget: int, header: str = "") -> Iterator[SizedSpan]:
-        import semchunk
-
         for place, block in enumerate(blocks):
             own = ""
             if place:
@@ -77,6 +86,8 @@ class Splitter:
                 room = max(budget - self.count(block.header), budget // 2, 1)
                 yield from self._pieces(text, block.parts, room, block.header)
             else:
+                import semchunk  # it imports tqdm, and a document without a long block needs neither
+
                 begin = block.start
                 while begin < block.end:
                     end = min(begin + SENTENCE_CHARACTERS, block.end)

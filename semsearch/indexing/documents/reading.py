@@ -2,11 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from semsearch.indexing.corpus.corpus import CorpusError, PassageRow
@@ -16,18 +17,19 @@ from semsearch.indexing.documents.addresses import AS_FILES, DOCUSAURUS, HTML, M
 from semsearch.indexing.documents.document import Document, NoTextError, UnreadableError
 from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.docx import read_docx
-from semsearch.indexing.documents.front_matter import why_unlisted
+from semsearch.indexing.documents.front_matter import LATER, why_unlisted
 from semsearch.indexing.documents.html import read_html
+from semsearch.indexing.documents.looks import Looks, site_around
 from semsearch.indexing.documents.markdown import read_markdown, read_mdx
 from semsearch.indexing.documents.notebook import read_notebook
 from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
 from semsearch.indexing.documents.plain_text import read_plain
+from semsearch.indexing.documents.records import FileRecord, record_file
 from semsearch.indexing.documents.rst import read_rst
 from semsearch.indexing.errors import first_line
 from semsearch.indexing.processes import Limits
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, find_above
 
 FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
@@ -71,56 +73,69 @@ class Reading:
 
     def limits(self, file: Path) -> Limits:
         """Return what reading this file can take."""
-        size = 0
-        with suppress(OSError):  # reading the file reports it
-            size = file.stat().st_size
+        size = size_of(file)
         factor = MEMORY_OF_ZIPPED_BYTE if file.suffix.lower() == ".docx" else MEMORY_OF_BYTE
         return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadDocument:
-    """What was read of a document."""
+def size_of(file: Path) -> int:
+    """Return the bytes of a file, 0 if the system refuses to say: reading the file reports that."""
+    with suppress(OSError):
+        return file.stat().st_size
+    return 0
+
+
+class ReadDocument(NamedTuple):
+    """The passages of a document, and what an index notes of it."""
 
     rows: list[PassageRow]
-    running_lines: int
-    problem: str  # what of it could not be read
-    unlisted: str = ""  # why it is not to be found
-    canonical: str = ""  # the address that the page states
-    of_site: Mapping[str, str] = field(default_factory=dict)  # its language and version
+    record: FileRecord
 
 
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
-    """Return the passages of a document below this folder.
+    """Return the passages of a document below this folder, none of one that is unlisted or has no text.
 
-    Raises UnreadableError if it has none, OSError if the file cannot be read, and CorpusError if it changes meanwhile.
+    Raises UnreadableError if it is broken, OSError if the file cannot be read, and CorpusError if it changes meanwhile.
     """
     suffix = path.suffix.lower()
     if suffix != ".pdf" and (size := path.stat().st_size) > LARGEST_FILE:
         raise UnreadableError(f"{size:,} bytes, more than {LARGEST_FILE:,}: divide it")
     try:
         with refusing_changes(path):
+            record = record_file(str(path))
             document = FORMATS[suffix][1](path, reading.options.anchors)
             unlisted = document.unlisted or why_unlisted(document.fields, reading.today)
+            looks = dict(document.looks)
             if unlisted and not reading.options.drafts:
-                return ReadDocument([], 0, "", unlisted=unlisted)
+                day = reading.today.isoformat() if unlisted == LATER else ""
+                return ReadDocument([], replace(record, unlisted=unlisted, day=day, looks=looks))
             if document.problem and reading.options.strict:
                 raise UnreadableError(document.problem)
-            rows = _rows(document, folder, path.relative_to(folder).as_posix(), reading)
+            rows = _rows(document, folder, path.relative_to(folder).as_posix(), reading, looks)
+    except NoTextError as error:
+        return ReadDocument([], replace(record, no_text=str(error)))
     except (UnreadableError, CorpusError, OSError, MemoryError):
         raise
     except Exception as error:  # a damaged file can raise anything in a parser
         raise UnreadableError(f"broken: {first_line(error)}") from error
     if not rows:
-        raise NoTextError("empty")
+        return ReadDocument([], replace(record, no_text="empty", looks=looks))
     stated = json.loads(rows[0].metadata)
-    of_site = {column: stated[column] for column in OF_SITE if isinstance(stated.get(column), str)}
-    return ReadDocument(rows, document.running_lines, document.problem, "", document.canonical, of_site)
+    record = replace(
+        record,
+        rows=len(rows),
+        running_lines=document.running_lines,
+        problem=document.problem,
+        canonical=document.canonical,
+        of_site={column: stated[column] for column in OF_SITE if isinstance(stated.get(column), str)},
+        looks=looks,
+    )
+    return ReadDocument(rows, record)
 
 
-def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list[PassageRow]:
+def _rows(document: Document, folder: Path, name: str, reading: Reading, looks: Looks) -> list[PassageRow]:
     rows = list[PassageRow]()
-    address, of_site = _place_in_site(document, folder, name, reading)
+    address, of_site = _place_in_site(document, folder, name, reading, looks)
     document = replace(document, fields=of_site | document.fields)
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
@@ -141,13 +156,15 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading) -> list
     return rows
 
 
-def _place_in_site(document: Document, folder: Path, name: str, reading: Reading) -> tuple[str, dict[str, object]]:
+def _place_in_site(
+    document: Document, folder: Path, name: str, reading: Reading, looks: Looks
+) -> tuple[str, dict[str, object]]:
     """Return the address of a page, and the language and version that its site has for it, if any."""
     fields, options = document.fields, reading.options
     suffix = (folder / name).suffix.lower()
     if suffix in HTML:
         address = page_address(name, options.base_url, options.anchors, document.canonical)
-        return address, path_columns(folder, name)
+        return address, path_columns(folder, name, looks)
     of_site: dict[str, object] = {}
     if isinstance(fields.get("version"), int | float):
         fields["version"] = str(fields["version"])
@@ -156,10 +173,10 @@ def _place_in_site(document: Document, folder: Path, name: str, reading: Reading
     is_file = AS_FILES in options.base_url or options.base_url.startswith("file:")
     site = None
     if options.anchors == DOCUSAURUS and suffix in MARKDOWN:
-        site = find_above(folder, DOCUSAURUS_CONFIG)
+        site = site_around(folder, looks)
     if site is None or is_file:
         return page_address(name, options.base_url, options.anchors), of_site
-    page = page_of(site, (folder / name).resolve(), fields)
+    page = page_of(site, (folder / name).resolve(), fields, looks)
     stated = {"language": page.language, "version": page.version}
     of_site |= {column: value for column, value in stated.items() if value}
     return page.address(folder, options.base_url), of_site

@@ -17,6 +17,7 @@ VERSIONS = "versions.json"
 ORIGINAL = "static/original.html"
 FRENCH = "i18n/fr/docusaurus-plugin-content-docs/current/intro.md"
 GERMAN = FRENCH.replace("/fr/", "/de/")
+NEWS = "blog/2024-01-02-news.md"
 PUBLISHED = date(2900, 1, 1)  # the day on which a page appears
 NOT_UTF_8 = b"caf\xe9"
 OPTIONS: Mapping[str, list[Any]] = {
@@ -46,7 +47,7 @@ class Site:
             self._write(name, self._page())
         self._write("docs/_partial.mdx", sentence(choose))
         self._write("docs/parts.mdx", f"import Part from './_partial.mdx'\n\n{self._page()}\n\n<Part />\n")
-        self._write("blog/2024-01-02-news.md", f"---\npublishDate: {PUBLISHED}\n---\n{self._page()}")
+        self._write(NEWS, f"---\npublishDate: {PUBLISHED}\n---\n{self._page()}")
         self._write(ORIGINAL, f"<h1>{sentence(choose)}</h1><p>{sentence(choose)}</p>")
         self._write("static/copy.html", f"<link rel=canonical href=/{ORIGINAL}><h1>{sentence(choose)}</h1>")
 
@@ -169,9 +170,14 @@ class Site:
         return "write"
 
     def pass_a_day_of_publishing(self) -> str:
-        """Let the day before or after the publishDate of a page be today."""
+        """Let the day after the publishDate of a page be today, or publish the page later."""
         self._repair()
-        self.today = PUBLISHED + timedelta(1 if self.today < PUBLISHED else -1)
+        day = PUBLISHED
+        if self.today > PUBLISHED:
+            day = self.today = self.today + timedelta(2)
+            self._write(NEWS, f"---\npublishDate: {day + timedelta(1)}\n---\n{self._page()}")
+        else:
+            self.today = PUBLISHED + timedelta(1)
         return str(self.today)
 
     def add_or_delete_a_translation(self) -> str:

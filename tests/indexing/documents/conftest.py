@@ -8,8 +8,7 @@ import pytest
 
 from semsearch.engine.bundle import TOKENIZER, Manifest
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.indexing.documents import Splitter
-from semsearch.indexing.documents.passages import DocumentPassage, divide
+from semsearch.indexing.documents.passages import DocumentPassage, Splitter, divide
 from semsearch.indexing.documents.reading import FORMATS
 from tests.indexing.documents.files import ReadPassages
 

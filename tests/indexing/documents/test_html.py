@@ -185,7 +185,7 @@ def test_a_page_that_names_another_one_as_canonical_is_a_copy(path: str, canonic
 @pytest.mark.parametrize("content", ["{", '{"version": "1.2"}', "[1]", '[{"title": "1.2"}]'])
 def test_a_list_of_versions_that_another_program_wrote_is_ignored(content: str, tmp_path: Path) -> None:
     (tmp_path / "versions.json").write_text(content)
-    assert "version" not in path_columns(tmp_path, "1.2/a.html")
+    assert "version" not in path_columns(tmp_path, "1.2/a.html", {})
 
 
 def test_pages_in_languages_and_versions_have_them_as_columns(tmp_path: Path, bundle_copy: Path) -> None:

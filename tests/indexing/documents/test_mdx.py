@@ -8,6 +8,7 @@ import pytest
 
 from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.markdown import read_mdx
+from semsearch.indexing.documents.mdx import MOST_PARTIALS
 from semsearch.indexing.documents.passages import Splitter, divide
 from tests.indexing.documents.files import ReadPassages
 
@@ -93,6 +94,13 @@ def test_a_partial_stands_where_it_is_used(tmp_path: Path, make_splitter: Callab
     assert [(each.anchor, each.text) for each in found] == [("", "a"), ("part", "inner")]
 
 
+def test_a_partial_that_imports_itself_stands_there_some_times(tmp_path: Path) -> None:
+    page = tmp_path / "a.mdx"
+    page.write_text("import A from './a.mdx'\n\nword\n\n<A />\n")
+    (part,) = read_mdx(page, "docusaurus").parts
+    assert part.text.count("word") == 1 + MOST_PARTIALS
+
+
 @pytest.mark.parametrize("piece", ["{", "<a", "import ", "export const a = {", "`", "<A>", "{`"])
 def test_broken_mdx_keeps_its_text(piece: str, passages: ReadPassages) -> None:
     first, *_ = passages(f"word\n\n{piece * 5_000}", 400, ".mdx")
@@ -132,12 +140,12 @@ PAGES = {
 def test_a_file_has_the_page_that_docusaurus_makes(path: str, tmp_path: Path) -> None:
     fields, *expected = PAGES[path]
     (tmp_path / "versions.json").write_text(json.dumps(["2.0", "1.0"]))
-    page = page_of(tmp_path, tmp_path / path, fields)
+    page = page_of(tmp_path, tmp_path / path, fields, {})
     assert [page.path, page.language, page.version] == expected
 
 
 def test_a_page_of_a_folder_of_the_site_is_relative_to_it(tmp_path: Path) -> None:
-    page = page_of(tmp_path, tmp_path / "docs" / "01-a.md", {})
+    page = page_of(tmp_path, tmp_path / "docs" / "01-a.md", {}, {})
     assert page.address(tmp_path, "https://x.org") == "https://x.org/docs/a"
     assert page.address(tmp_path / "docs", "https://x.org/docs/") == "https://x.org/docs/a"
     assert (page.address(tmp_path / "docs", ""), page.version) == ("a", "")
