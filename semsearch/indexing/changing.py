@@ -70,7 +70,7 @@ class Changing:
                 splitter=splitter,
                 older=None,
                 on_progress=self._on_progress,
-                before=older.manifest.corpus.columns,
+                merged_into=older,
             )
         self._plan.merge(read.corpus, mode)
         self._new.append(path)
@@ -108,6 +108,6 @@ def changing_index(options: IndexOptions) -> Iterator[Changing]:
     """Yield the texts of the index in `options.out`, and make its next bundle at the end of the block."""
     with chosen_progress(options.progress) as on_progress, replacing(options.out) as fresh:
         older = OlderIndex.open(options.out, recipe_of(options.recorded))
-        texts = Changing(RowPlan(older), fresh, options, on_progress)
+        texts = Changing(RowPlan(older, is_split=options.texts.split), fresh, options, on_progress)
         yield texts
         texts.finish()

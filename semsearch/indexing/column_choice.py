@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -23,6 +24,15 @@ class ColumnOptions:
     column: Mapping[str, str]
     title_column: str | None
     language_column: str | None
+
+    def of_those_in(self, corpus: Corpus) -> Self:
+        """Return the options without columns that no text of a corpus has."""
+        titles, languages = (
+            name if name == NO_STEMS or name in corpus.facts else None
+            for name in (self.title_column, self.language_column)
+        )
+        stated = {name: kind for name, kind in self.column.items() if name in corpus.facts}
+        return replace(self, column=stated, title_column=titles, language_column=languages)
 
 
 def choose_columns(

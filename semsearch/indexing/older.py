@@ -21,7 +21,7 @@ from semsearch.engine.tensors import Tensors
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.passages import passages_at, stored_columns, stored_rows, stored_sources, strings_at
 from semsearch.indexing.digests import Digests, Positions, find_digests
-from semsearch.indexing.facts import Facts, read_facts, update_facts
+from semsearch.indexing.facts import IS_STRING, Facts, read_facts, update_facts
 from semsearch.indexing.update_file import MEASURED, RowDigests, kept_facts, read_update
 
 MOST_CHANGED = 0.1  # maximum share of the rows that updates add or remove before the recall is measured again
@@ -61,6 +61,15 @@ class OlderIndex:
         if read_manifest(folder) != manifest:
             raise BundleError(f"{folder}: was replaced while it was read; run the command again when no other one runs")
         return cls(folder, manifest, digests, kept)
+
+    def stored_kinds(self) -> dict[str, str]:
+        """Return the types of its columns as its metadata has the values: number only if JSON has numbers."""
+        kinds = dict(self.manifest.corpus.columns)
+        facts = read_facts(self.corpus().metadata) if self.kept is None else kept_facts(self.kept)
+        for name, column in facts.items():
+            if kinds.get(name) == "number" and (column & IS_STRING).any():
+                kinds[name] = "string"
+        return kinds
 
     def corpus(self) -> Corpus:
         """Return its passages."""

@@ -12,7 +12,6 @@ import numpy as np
 from semsearch.engine.bundle import PASSAGES, BundleError, Manifest, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
-from semsearch.indexing.column_choice import NO_TYPES
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.merging import Mode, count_left_out, require_mode, texts_of
@@ -241,9 +240,9 @@ def place_and_read(
         require_packages(texts.name, "documents")
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)
         splitter = make_splitter(models, options.texts)
-    before = NO_TYPES
-    if older is not None and options.mode in ("add", "upsert"):
-        before, older = older.manifest.corpus.columns, None  # the texts are merged into that index later
+    merged_into = None
+    if options.mode in ("add", "upsert"):
+        merged_into, older = older, None
     read = read_texts(
         texts,
         passages=fresh / PASSAGES,
@@ -251,7 +250,7 @@ def place_and_read(
         splitter=splitter,
         older=older,
         on_progress=on_progress,
-        before=before,
+        merged_into=merged_into,
     )
     if models is None:
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)

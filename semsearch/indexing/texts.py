@@ -209,22 +209,26 @@ def read_texts(
     splitter: Splitter | None,
     older: OlderIndex | None,
     on_progress: OnProgress,
-    before: Mapping[str, str] = NO_TYPES,
+    merged_into: OlderIndex | None = None,
 ) -> ReadTexts:
     """Write the texts into `passages` with the types of their columns.
 
-    before has the types of the columns of an index into which the texts are merged: of a CSV, strings stay strings in
-    a column of strings.
+    merged_into is the index into which the texts are merged, if there is one. Columns that options name can be missing
+    then, and strings of a CSV stay strings in a column that has no numbers there.
     """
     on_progress(READ, 0)
     source = texts.source(options, splitter, older)
     corpus, report = write_corpus(source, passages, on_progress, older=None if older is None else older.folder)
-    numeric = None
+    columns, kinds, numeric = options.columns, NO_TYPES, None
+    if corpus.is_csv or merged_into is not None:
+        corpus = replace(corpus, facts=read_facts(corpus.metadata))
+    if merged_into is not None:
+        columns, kinds = columns.of_those_in(corpus), merged_into.stored_kinds()
     if corpus.is_csv:
-        corpus = choose_columns(replace(corpus, facts=read_facts(corpus.metadata)), texts.path, options.columns)
-        store_numbers(corpus, passages, before)
+        corpus = choose_columns(corpus, texts.path, columns)
+        store_numbers(corpus, passages, kinds)
         numeric = corpus.numeric_strings
-    corpus, changes = _with_columns(corpus, texts, options, older)
+    corpus, changes = _with_columns(corpus, texts, columns, older, keep_types=texts.plan is not None)
     if numeric is not None:  # they were strings in the file
         corpus = replace(corpus, numeric_strings=numeric)
     kept: dict[str, AnyArray] = {}
@@ -235,13 +239,18 @@ def read_texts(
 
 
 def _with_columns(
-    corpus: Corpus, texts: Texts, options: TextOptions, older: OlderIndex | None
+    corpus: Corpus, texts: Texts, columns: ColumnOptions, older: OlderIndex | None, *, keep_types: bool
 ) -> tuple[Corpus, Changes]:
-    """Return a corpus with the types of its columns, and what differs between it and the older index."""
+    """Return a corpus with the types of its columns, and what differs between it and the older index.
+
+    keep_types: whether columns of numbers of the older index stay columns of numbers, if their values allow it.
+    """
     changes = find_changes(corpus, older)
     corpus = replace(corpus, facts=facts_of(corpus, changes))
-    before = {} if older is None else older.manifest.corpus.columns
-    return choose_columns(corpus, texts.path, options.columns, before, changes.new), changes
+    before = NO_TYPES
+    if older is not None and keep_types:
+        before = older.manifest.corpus.columns
+    return choose_columns(corpus, texts.path, columns, before, changes.new), changes
 
 
 def merge_older(
@@ -251,12 +260,12 @@ def merge_older(
 
     Raises BundleError if they cannot be merged.
     """
-    plan, new = RowPlan(older), passages.with_name(NEW)
+    plan, new = RowPlan(older, is_split=options.split), passages.with_name(NEW)
     passages.rename(new)
     plan.merge(in_file(corpus, new), mode)
     merged, _ = write_corpus(plan, passages, older=older.folder)
     new.unlink()
-    return _with_columns(replace(merged, has_ids=corpus.has_ids), texts, options, older)
+    return _with_columns(replace(merged, has_ids=corpus.has_ids), texts, options.columns, older, keep_types=True)
 
 
 def write_place(folder: Path, place: str) -> None:

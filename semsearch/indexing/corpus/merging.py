@@ -1,5 +1,6 @@
 """What becomes of the texts of an index that gets others: they are replaced, kept, or updated by their ids."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, BundleError, CorpusInfo, find_corpus
+from semsearch.engine.bundle import COLUMNS, PASSAGES, SOURCE, BundleError, CorpusInfo, find_corpus
+from semsearch.engine.metadata.columns import Columns
 from semsearch.engine.tensors import Array
 from semsearch.indexing.corpus.corpus import ChangedRows, Corpus, OlderRows, PassageRow
 from semsearch.indexing.corpus.passages import passages_at, stored_columns
-from semsearch.indexing.corpus.reading import ROW_NUMBER
+from semsearch.indexing.corpus.reading import ROW_NUMBER, SPLIT_COLUMNS
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.digests import Digests, Positions, digest_texts, find_digests
 from semsearch.indexing.older import OlderIndex
@@ -104,13 +106,18 @@ class RowPlan:
     Nothing is written: `passages` yields them.
     """
 
-    def __init__(self, older: OlderIndex) -> None:
-        """Take the older index, all of whose rows stay until one is replaced or removed."""
+    def __init__(self, older: OlderIndex, *, is_split: bool) -> None:
+        """Take the older index, all of whose rows stay until one is replaced or removed.
+
+        is_split: whether long texts are divided. The passages of a text are then replaced and removed together.
+        """
         self.older: OlderIndex = older
+        self._is_split = is_split
         self._added: list[Corpus] = []
         # the rows of the next index: those of the older one, and after their numbers those of all corpora, joined
         self._places: Positions = np.arange(older.rows)
         self._ids: Digests = older.digests.ids
+        self._text_ids = self._digest_text_ids(older.corpus(), self._ids)
 
     @property
     def has_added(self) -> bool:
@@ -136,38 +143,50 @@ class RowPlan:
         if not corpus.has_ids:
             corpus = replace(corpus, ids=_numbered(corpus.ids, self._all_ids()))
         ids = digest_texts(corpus.ids)
-        first = find_digests(ids, self._ids)
+        text_ids = self._digest_text_ids(corpus, ids)
+        first = find_digests(text_ids, self._text_ids)
         if mode == "add" and (first >= 0).any():
             found = f"the id {corpus.ids[int((first >= 0).argmax())]!r}, which it has already"
             raise BundleError(f"{folder}: mode add found {found}, expected new ids; use the mode upsert")
-        stays = ~np.isin(self._ids, ids)
+        stays = ~np.isin(self._text_ids, text_ids)
         number = self.older.rows + sum(len(each.texts) for each in self._added)
         # a row with a known id comes where the first one with this id was, all others at the end
         order = np.concatenate([np.flatnonzero(stays), np.where(first < 0, len(self._ids), first)])
         order = np.argsort(order, kind="stable")
         self._places = np.concatenate([self._places[stays], number + np.arange(len(ids))])[order]
         self._ids = np.concatenate([self._ids[stays], ids])[order]
+        self._text_ids = np.concatenate([self._text_ids[stays], text_ids])[order]
         self._added.append(corpus)
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Remove the rows with these ids. Raises BundleError, which names them, if some are unknown."""
+        """Remove the rows with these ids, which are those of passages or of texts.
+
+        Raises BundleError, which names them, if some are unknown.
+        """
         listed = sorted(set(ids))
         wanted = digest_texts(listed)
-        is_known = np.isin(wanted, self._ids)
+        is_known = np.isin(wanted, self._ids) | np.isin(wanted, self._text_ids)
         if not is_known.all():
             unknown = [id for id, known in zip(listed, is_known, strict=True) if not known]
             shown = ", ".join(map(repr, unknown[:5]))
             raise BundleError(
                 f"{self.older.folder}: found no text with the id {shown}, {len(unknown):,} in all; check them"
             )
-        self._keep(~np.isin(self._ids, wanted))
+        self._keep(~(np.isin(self._ids, wanted) | np.isin(self._text_ids, wanted)))
 
     def keep_older(self, stays: Array[np.bool_]) -> None:
         """Keep some of the rows of the older index: stays has a value for each of them. New rows stay."""
         self._keep(np.concatenate([stays, [True]])[np.minimum(self._places, self.older.rows)])
 
     def _keep(self, stays: Array[np.bool_]) -> None:
-        self._places, self._ids = self._places[stays], self._ids[stays]
+        self._places, self._ids, self._text_ids = self._places[stays], self._ids[stays], self._text_ids[stays]
+
+    def _digest_text_ids(self, corpus: Corpus, ids: Digests) -> Digests:
+        """Return the digest of the id of each row's text: a passage of a divided text has it in its metadata."""
+        if not self._is_split:
+            return ids
+        metadata = map(json.loads, corpus.metadata)
+        return digest_texts(values.get(SPLIT_COLUMNS[0], id) for values, id in zip(metadata, corpus.ids, strict=True))
 
     def passages(self, on_progress: OnProgress) -> ChangedRows:
         """Yield the passages of the next index."""
@@ -197,7 +216,19 @@ class RowPlan:
         """Return the corpus of the passages that were written. Raises BundleError if none are left."""
         if not len(written.texts):
             raise BundleError(f"{self.older.folder}: would have no text left; delete the folder instead")
-        return replace(written, heading_prefix=self.older.manifest.corpus.heading_prefix), ReadReport()
+        has_prefixes = self.older.manifest.corpus.heading_prefix
+        report = ReadReport(of_site={"language": self._languages()} if has_prefixes else {})
+        return replace(written, heading_prefix=has_prefixes), report
+
+    def _languages(self) -> tuple[str, ...]:
+        """Return the languages of the documents that are left."""
+        info = self.older.manifest.corpus
+        if info.columns.get("language") != "string":
+            return ()
+        column = Columns(self.older.folder / COLUMNS, info.columns, info.rows)["language"]
+        assert column.codes is not None  # strings have a dictionary
+        codes = np.unique(column.codes[self._places[column.exists()[self._places]]])
+        return tuple(map(column.string, codes.tolist()))
 
 
 def _numbered(ids: Iterable[str], known: Iterable[str]) -> list[str]:
