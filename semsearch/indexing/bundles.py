@@ -8,6 +8,8 @@ from pathlib import Path
 from semsearch.engine import bundle as layout
 from semsearch.engine.bundle import FileInfo, Manifest, ModelInfo, RerankInfo, describe_file
 
+DESCRIBED: dict[tuple[int, ...], FileInfo] = {}  # by the status of a file
+MOST_DESCRIBED = 64
 NONE_KNOWN: Mapping[str, FileInfo] = {}
 
 
@@ -21,7 +23,7 @@ def write_model(
     names = [layout.MODEL, layout.TOKENIZER]
     if rerank is not None:
         names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
-    files = {name: known.get(name) or describe_file(folder / name) for name in names}
+    files = {name: known.get(name) or describe(folder / name) for name in names}
     manifest = Manifest(model=model, corpus_or_none=None, files=files, rerank=rerank)
     write_manifest(folder, manifest)
     return manifest
@@ -64,10 +66,31 @@ def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> FileInfo:
 
     The unfinished folder of the same bundle gets a link to the file, which is quicker.
     """
-    layout.check_file(bundle, name, manifest)
+    check_file(bundle, name, manifest)
     if not copy.parent.parent.samefile(bundle) or not _link(bundle / name, copy):
         shutil.copyfile(bundle / name, copy)
     return manifest.files[name]
+
+
+def check_file(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Check the length and the checksum of a file. Raises BundleError if they are not those of the manifest.
+
+    A file that this process has read or written before is not read again.
+    """
+    if (bundle / name).exists() and describe(bundle / name) == manifest.files.get(name):
+        return
+    layout.check_file(bundle, name, manifest)
+
+
+def describe(path: Path) -> FileInfo:
+    """Return the length and the checksum of a file, which is read once as long as its status stays the same."""
+    status = path.stat()
+    key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    if key not in DESCRIBED:
+        if len(DESCRIBED) >= MOST_DESCRIBED:
+            DESCRIBED.clear()
+        DESCRIBED[key] = describe_file(path)
+    return DESCRIBED[key]
 
 
 def _link(file: Path, copy: Path) -> bool:

@@ -9,6 +9,8 @@ from semsearch.engine.tensors import Array
 
 BYTES = 16
 
+FEW_WANTED = 8  # up to this many digests, comparing each with all is quicker than sorting
+
 Digests = Array[np.bytes_]  # (n,), each 16 bytes long
 Positions = Array[np.intp]
 
@@ -37,6 +39,9 @@ def find_digests(wanted: Digests, known: Digests) -> Positions:
     """Return the first place of each wanted digest among the known ones, -1 where it is not: (len(wanted),) intp."""
     if not len(known):
         return np.full(len(wanted), -1, np.intp)
+    if len(wanted) <= FEW_WANTED:
+        found = [known == each for each in wanted]
+        return np.array([is_it.argmax() if is_it.any() else -1 for is_it in found], np.intp)
     order = np.argsort(known, kind="stable")
     places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
     places[known[places] != wanted] = -1

@@ -13,11 +13,11 @@ from semsearch.engine.bundle import (
     BundleError,
     Manifest,
     check_bundle,
-    check_file,
     read_manifest,
 )
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 from semsearch.engine.tensors import Tensors
+from semsearch.indexing.bundles import check_file
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.passages import passages_at, stored_columns, stored_rows, stored_sources, strings_at
 from semsearch.indexing.digests import Digests, Positions, find_digests

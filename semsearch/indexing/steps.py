@@ -261,7 +261,7 @@ def count_losses(changes: Changes, *, has_ids: bool, texts: Texts, options: Inde
     """Return how many texts of the index in `out` are not in the new one. Raises BundleError if nobody said so."""
     older, out = changes.older, options.out
     if older is not None and older.folder == out:
-        before = older.digests
+        before = older.digests.at(changes.gone)
     elif texts_of(out) is not None:
         try:
             before = RowDigests.of(stored_rows(out / PASSAGES), has_prefixes=False)

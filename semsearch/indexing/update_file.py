@@ -73,6 +73,10 @@ class RowDigests:
         """Return the tensors of the file."""
         return {f"digests.{name}": digests_tensor(getattr(self, name)) for name in DIGEST_NAMES}
 
+    def at(self, rows: Positions) -> Self:
+        """Return the digests of some rows."""
+        return type(self)(*(getattr(self, name)[rows] for name in DIGEST_NAMES))
+
     def updated(self, older_rows: Positions, new: Self) -> Self:
         """Return the digests of rows of which some are older ones, and the others are `new`, in their order."""
         return type(self)(

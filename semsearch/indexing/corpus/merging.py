@@ -79,9 +79,9 @@ def count_left_out(before: RowDigests, now: RowDigests, *, has_ids: bool) -> int
 
     Without has_ids, the ids of the others are row numbers, which are no ids here: another row can have the same one.
     """
-    is_found = np.isin(before.texts, now.texts)
+    is_found = find_digests(before.texts, now.texts) >= 0
     if has_ids:
-        is_found |= np.isin(before.ids, now.ids)
+        is_found |= find_digests(before.ids, now.ids) >= 0
     return int(np.count_nonzero(~is_found))
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from semsearch.engine import bundle as layout
-from semsearch.engine.bundle import BY_CORES, CorpusInfo, KeywordsInfo, Manifest, StagesInfo, describe_file
+from semsearch.engine.bundle import BY_CORES, CorpusInfo, KeywordsInfo, Manifest, StagesInfo
 from semsearch.engine.metadata.boosts import read_boosts
 from semsearch.engine.metadata.columns import SECTIONS
 from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.indexing.bundles import write_manifest
+from semsearch.indexing.bundles import describe, write_manifest
 from semsearch.indexing.columns import NONE, OlderColumns, column_tensors
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.passages import passages_at, strings_at
@@ -112,7 +112,7 @@ def write_index(
         embedded_by=list(embedded_by),
         floor={} if before is None else before.floor,
     )
-    described_files = {file: describe_file(folder / file) for file in written}
+    described_files = {file: describe(folder / file) for file in written}
     manifest = replace(manifest, corpus_or_none=index, files=manifest.files | described_files)
     write_manifest(folder, manifest)
     return WrittenIndex(manifest, kept)
