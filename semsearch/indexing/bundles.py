@@ -8,8 +8,8 @@ from pathlib import Path
 from semsearch.engine import bundle as layout
 from semsearch.engine.bundle import FileInfo, Manifest, ModelInfo, RerankInfo, describe_file
 
-DESCRIBED: dict[tuple[int, ...], FileInfo] = {}  # by the status of a file
-MOST_DESCRIBED = 64
+KNOWN_FILES: dict[tuple[int, ...], FileInfo] = {}  # by the status of a file
+MOST_KNOWN_FILES = 64
 NONE_KNOWN: Mapping[str, FileInfo] = {}
 
 
@@ -86,11 +86,11 @@ def describe(path: Path) -> FileInfo:
     """Return the length and the checksum of a file, which is read once as long as its status stays the same."""
     status = path.stat()
     key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-    if key not in DESCRIBED:
-        if len(DESCRIBED) >= MOST_DESCRIBED:
-            DESCRIBED.clear()
-        DESCRIBED[key] = describe_file(path)
-    return DESCRIBED[key]
+    if key not in KNOWN_FILES:
+        if len(KNOWN_FILES) >= MOST_KNOWN_FILES:
+            KNOWN_FILES.clear()
+        KNOWN_FILES[key] = describe_file(path)
+    return KNOWN_FILES[key]
 
 
 def _link(file: Path, copy: Path) -> bool:
