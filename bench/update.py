@@ -67,7 +67,6 @@ def update(
     folder = work.absolute() / "update" / texts.kind.split()[0]
     folder.mkdir(parents=True, exist_ok=True)
     python = peer_python(work.absolute(), "stores")
-    index(texts.texts[:1], folder / "model", mode="replace", progress=False)  # converts the model if it is not cached
     sources = []
     for size in map(int, documents.split(",")):
         path = write_documents(folder / f"documents-{size}", texts.texts, size)
@@ -133,6 +132,7 @@ def first_index(source: Path, bundle: Path) -> Cost:
     kept = bundle.with_name(f"{bundle.name}.first.json")
 
     def make(out: Path) -> None:
+        index(["a text"], bundle.with_name("model"), mode="replace", progress=False)  # the model is in the cache then
         kept.write_text(json.dumps(measure(lambda: run_index(source, out))), encoding="utf-8")
 
     make_once(bundle, make)
@@ -201,7 +201,7 @@ def edit(folder: Path) -> None:
 
 
 def upsert_and_remove(table: Path, bundle: Path) -> Costs:
-    """Return what it costs to upsert the row in the middle of a table, with a new text each time, and to remove a row."""
+    """Return what it costs to upsert a row in the middle of a table with a new text, and to remove a row."""
     with table.open(newline="", encoding="utf-8") as file:
         rows: list[dict[str, Any]] = list(csv.DictReader(file))
     rows = rows[len(rows) // 2 :]
