@@ -75,11 +75,11 @@ def update(
         path = write_rows(folder / f"rows-{size}.csv", texts.texts[:size])
         sources.append(Source(f"{size:,} rows", path, partial(update_rows, python)))
     seen = {source.name: {FIRST: [first_index(source.path, source.bundle)]} for source in sources}
-    for number in range(rounds):
+    for _ in range(rounds):
         for source in sources:
             for kind, cost in source.measure_updates(source.path, source.bundle).items():
                 seen[source.name].setdefault(kind, []).append(cost)
-        print(f"measured round {number + 1} of {rounds}", flush=True)
+                print(f"{source.name}, {kind}: {cost.processor:,.2f}, {cost.wall:,.2f}", flush=True)
     sizes = {source.name: bytes_of(source.bundle) for source in sources}
     details = {
         name: {kind: [cost._asdict() for cost in several] for kind, several in costs.items()} | {"bytes": sizes[name]}
