@@ -28,6 +28,7 @@ MEASUREMENTS = {
     "serve": "serve",
     "cold-start": "cold_start",
     "memory": "cold_start",
+    "update": "update",
     "month": "month",
     "scale": "scale",
     "nearest": "nearest",
