@@ -38,7 +38,7 @@ def mcp(place: Path, /, *, watch: bool = False) -> None:
     bundle = kept_index(place)
     changed = None if watch else lambda: count_changes(place, bundle)
     server = Server(bundle, changed=changed)
-    if watch or read_states(bundle) != file_states(place):
+    if watch or read_states(bundle) != file_states(place, bundle):
         from semsearch.commands.watching import IndexProcess  # unchanged documents do not need it
 
         process = IndexProcess(place, bundle, watch=watch)  # ends with this process

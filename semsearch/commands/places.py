@@ -7,7 +7,6 @@ kept beside the index, so that a search of unchanged documents imports nothing t
 import json
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +16,7 @@ from semsearch.commands.terminal import visible
 from semsearch.engine.bundle import FORMAT_VERSION, find_corpus, is_bundle
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.cache import cache_folder
-from semsearch.indexing.walking import WalkRules, walk
+from semsearch.indexing.file_choice import files_of_index
 
 if TYPE_CHECKING:
     from semsearch.indexing.make import IndexSummary
@@ -42,7 +41,7 @@ def bundle_at(place: str | Path) -> Path:
     if is_bundle(path) or not path.exists():
         return path  # opening it reports what is missing
     bundle = kept_index(path)
-    found, known = file_states(path), read_states(bundle)
+    found, known = file_states(path, bundle), read_states(bundle)
     if found != known:
         sys.stderr.write(f"{visible(str(path))}: {_describe_change(found, known)}\n")
         _update_showing_progress(path, bundle, found)
@@ -51,7 +50,7 @@ def bundle_at(place: str | Path) -> Path:
 
 def count_changes(path: Path, bundle: Path) -> int:
     """Return how many files of a folder are new, changed or gone since its kept index was made."""
-    found, known = file_states(path, follow_symlinks=follows_symlinks(bundle)), read_states(bundle) or {}
+    found, known = file_states(path, bundle), read_states(bundle) or {}
     return sum(known.get(file) != state for file, state in found.items()) + len(known.keys() - found)
 
 
@@ -99,26 +98,18 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
     return made
 
 
-def file_states(path: Path, *, follow_symlinks: bool = False) -> FileStates:
+def file_states(path: Path, bundle: Path | None = None) -> FileStates:
     """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path.
 
-    With follow_symlinks, links are followed that lead out of the folder.
+    The files are those that an update of `bundle` reads, whose options are recorded there.
     """
+    info = None if bundle is None else find_corpus(bundle)  # an update reports what is wrong with a bundle
     found: FileStates = {}
-    files: Iterable[str] = [str(path)]
-    if path.is_dir():
-        files = walk(path, WalkRules(path, follow_symlinks=follow_symlinks))
-    for file in files:
-        with suppress(OSError):  # it has just been removed, or is in a folder that cannot be read
+    for file in files_of_index(path, {} if info is None else info.options):
+        with suppress(OSError):  # it is not there, or in a folder that cannot be read
             status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
             found[file] = [status.st_size, status.st_mtime_ns]
     return found
-
-
-def follows_symlinks(bundle: Path) -> bool:
-    """Return whether a bundle was made with --follow-symlinks. Its update reports what is wrong with a bundle."""
-    info = find_corpus(bundle)
-    return info is not None and bool(info.options.get("follow_symlinks"))
 
 
 def read_states(bundle: Path) -> FileStates | None:

@@ -22,7 +22,7 @@ from time import monotonic
 from semsearch.app.exit_codes import how_it_ended
 from semsearch.app.shared_memory import SharedFailures
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.places import FileStates, file_states, follows_symlinks, kept_index, read_states, update
+from semsearch.commands.places import FileStates, file_states, kept_index, read_states, update
 from semsearch.commands.terminal import fail, visible
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.processes import python_command
@@ -138,7 +138,7 @@ def main(path: Path, bundle: Path, *, watch: bool, pause: float = SECONDS_BEFORE
     while True:
         shown = None
         try:
-            found = file_states(path, follow_symlinks=follows_symlinks(bundle))
+            found = file_states(path, bundle)
         except OSError as error:
             shown = UpdateResult(f"{path}: {error}", is_made=False)
         else:

@@ -1,17 +1,14 @@
 """The files of a folder that is one corpus, its skipped entries, and files that change while they are read."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from unicodedata import normalize
 
 from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, corpus_error
 from semsearch.indexing.corpus.report import Skipped
-from semsearch.indexing.walking import LINKED_OUT, WalkRules, walk
+from semsearch.indexing.walking import LINKED_OUT, WalkRules, as_text, walk
 
-TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 
 
@@ -61,14 +58,6 @@ def _named(error: OSError, path: Path) -> OSError:
     if path.is_symlink():
         reason = f"a link to {path.readlink()}: {reason}"
     return OSError(error.errno, reason, str(path))
-
-
-def as_text(name: str) -> str:
-    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does.
-
-    It is in NFC, the form that people type and Git uses. A disk of macOS can return it in NFD.
-    """
-    return normalize("NFC", os.fsencode(name).decode(errors="backslashreplace"))
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
+from semsearch.indexing.file_choice import SITE_VERSIONS
+
 NUMBER = re.compile(r"^\d+\s*[-_.]+\s*(?=[^-_.\s])")  # orders files; it is no part of an address
 NO_NUMBER = re.compile(r"^\d+(?:[-_.]\d+)+")  # a date or a version is none
 POST_DATE = re.compile(r"^(\d{4})-(\d\d)-(\d\d)-")
@@ -79,7 +81,7 @@ def page_of(site: Path, file: Path, fields: Mapping[str, object]) -> SitePage:
 
 def _versions(site: Path) -> list[str]:
     """Return the versions of a site, the newest first."""
-    listed = site / "versions.json"
+    listed = site / SITE_VERSIONS
     if not listed.is_file():
         return []
     try:

@@ -6,34 +6,25 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
 from semsearch.indexing.corpus.corpus import READ, Corpus, PassageRow, PassageRows, corpus_error
-from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files
-from semsearch.indexing.corpus.formats import is_table, unknown_suffix
+from semsearch.indexing.corpus.folder import SUFFIXES, find_files
+from semsearch.indexing.corpus.formats import unknown_suffix
 from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.documents.addresses import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.document import NoTextError, UnreadableError
 from semsearch.indexing.documents.older import OlderPassages
-from semsearch.indexing.documents.reading import FORMATS, ReadDocument, Reading, read_document
+from semsearch.indexing.documents.reading import ReadDocument, Reading, read_document
+from semsearch.indexing.file_choice import FORMATS, excluded_patterns, is_excluded, is_table, suffix_of
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, as_text, find_above
 
 READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
-# pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
-EXCLUDED_OF_SITE = (
-    "404.html",
-    "search.html",
-    "search/index.html",
-    "genindex.html",
-    "py-modindex.html",
-    "*LICENSE*.txt",
-)
 
 
 def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = False) -> bool:
@@ -46,7 +37,7 @@ def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = Fal
     rules = WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks)
     read, skipped = find_files(path, rules, expected, unread)
     files = [*read, *unread]
-    if any(file.suffix.lower() in FORMATS for file in files):
+    if any(suffix_of(file) in FORMATS for file in files):
         return True
     if not any(map(is_table, files)) and path.exists():
         if path.is_file():
@@ -122,14 +113,13 @@ class Documents:
             self._path, ignore=options.ignore, drafts=options.drafts, follow_symlinks=options.follow_symlinks
         )
         entries, self._found.skipped = find_files(self._path, rules, unread=unread)
-        patterns = [*map(as_text, options.exclude)]
-        if self._folder / "index.html" in entries:
-            patterns += EXCLUDED_OF_SITE
+        is_built_site = self._folder / "index.html" in entries
+        patterns = excluded_patterns(options.exclude, is_built_site=is_built_site)
         files = []
         for file in sorted([*entries, *unread]):
-            name, suffix = self._name(file), file.suffix.lower()
+            name, suffix = self._name(file), suffix_of(file)
             is_folder = file in unread and os.path.isdir(file)  # noqa: PTH112  `is_dir` can raise the same error
-            if any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns):
+            if is_excluded(name, patterns):
                 self._found.skip("an excluded path", name)
             elif suffix not in FORMATS and not is_folder:
                 self._found.skip(f"the suffix {suffix!r}", name)
@@ -149,7 +139,7 @@ class Documents:
         if document.unlisted:
             found.skip(f"a page with {document.unlisted}", name)
             return
-        found.formats[FORMATS[file.suffix.lower()][0]] += 1
+        found.formats[FORMATS[suffix_of(file)]] += 1
         found.running_lines += document.running_lines
         for column, value in document.of_site.items():
             found.of_site[column].add(value)

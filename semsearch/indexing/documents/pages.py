@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.indexing.file_choice import SITE_VERSIONS
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -71,7 +73,7 @@ def path_columns(folder: Path, path: str) -> dict[str, object]:
 
 @cache
 def _versions_of_mike(folder: Path) -> set[str]:
-    listed = folder / "versions.json"
+    listed = folder / SITE_VERSIONS
     if not listed.is_file():
         return set()
     try:

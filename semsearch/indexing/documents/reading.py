@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from semsearch.indexing.corpus.corpus import CorpusError, PassageRow
-from semsearch.indexing.corpus.folder import as_text, refusing_changes
+from semsearch.indexing.corpus.folder import refusing_changes
 from semsearch.indexing.corpus.formats import compact_json
 from semsearch.indexing.documents.addresses import AS_FILES, DOCUSAURUS, HTML, MARKDOWN, page_address
 from semsearch.indexing.documents.document import Document, NoTextError, UnreadableError
@@ -26,18 +26,19 @@ from semsearch.indexing.documents.pdf import read_pdf
 from semsearch.indexing.documents.plain_text import read_plain
 from semsearch.indexing.documents.rst import read_rst
 from semsearch.indexing.errors import first_line
+from semsearch.indexing.file_choice import FORMATS
 from semsearch.indexing.processes import Limits
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, as_text, find_above
 
-FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
-    **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
-    ".mdx": ("MDX", read_mdx),
-    ".rst": ("reStructuredText", lambda path, anchors: read_rst(path)),
-    ".ipynb": ("notebook", read_notebook),
-    **dict.fromkeys(HTML, ("HTML", lambda path, anchors: read_html(path))),
-    ".pdf": ("PDF", lambda path, anchors: read_pdf(path)),
-    ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
-    ".txt": ("plain text", lambda path, anchors: read_plain(path)),
+READERS: dict[str, Callable[[Path, str], Document]] = {  # by format
+    "Markdown": read_markdown,
+    "MDX": read_mdx,
+    "reStructuredText": lambda path, anchors: read_rst(path),
+    "notebook": read_notebook,
+    "HTML": lambda path, anchors: read_html(path),
+    "PDF": lambda path, anchors: read_pdf(path),
+    "DOCX": lambda path, anchors: read_docx(path),
+    "plain text": lambda path, anchors: read_plain(path),
 }
 OF_SITE = ("language", "version")  # columns of the pages of a site that has several
 LARGEST_FILE = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
@@ -100,7 +101,7 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
         raise UnreadableError(f"{size:,} bytes, more than {LARGEST_FILE:,}: divide it")
     try:
         with refusing_changes(path):
-            document = FORMATS[suffix][1](path, reading.options.anchors)
+            document = READERS[FORMATS[suffix]](path, reading.options.anchors)
             unlisted = document.unlisted or why_unlisted(document.fields, reading.today)
             if unlisted and not reading.options.drafts:
                 return ReadDocument([], 0, "", unlisted=unlisted)
