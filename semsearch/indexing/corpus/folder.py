@@ -60,9 +60,13 @@ def _named(error: OSError, path: Path) -> OSError:
     return OSError(error.errno, reason, str(path))
 
 
+class ChangedFileError(CorpusError):
+    """A file was written or replaced while it was read."""
+
+
 @contextmanager
 def refusing_changes(path: Path) -> Iterator[None]:
-    """Raise CorpusError if the file was written or replaced during the block: its rows would be half old and half new.
+    """Raise ChangedFileError if the file was written or replaced in the block: its rows would be half old, half new.
 
     A CorpusError of the block becomes that error's cause.
     """
@@ -73,7 +77,8 @@ def refusing_changes(path: Path) -> Iterator[None]:
         error = raised
     if _state(path) != before:
         remedy = "run the command again when nothing writes the file, or copy it first"
-        raise corpus_error(path, None, "another file than at the start", "the same until it is read", remedy) from error
+        found = "found another file than at the start, expected the same until it is read"
+        raise ChangedFileError(f"{path}: {found}; {remedy}") from error
     if error is not None:
         raise error
 

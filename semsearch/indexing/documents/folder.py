@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
 from semsearch.indexing.corpus.corpus import READ, Corpus, PassageRow, PassageRows, corpus_error
-from semsearch.indexing.corpus.folder import SUFFIXES, find_files
+from semsearch.indexing.corpus.folder import SUFFIXES, ChangedFileError, find_files
 from semsearch.indexing.corpus.formats import unknown_suffix
 from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.documents.addresses import DOCUSAURUS, GITHUB
@@ -68,8 +68,7 @@ class Documents:
     def passages(self, on_progress: OnProgress = no_progress) -> PassageRows:
         """Yield the passages.
 
-        Raises CorpusError if a file changes while it is read, and with the option `strict` for the first document that
-        cannot be read, or not as a whole.
+        Raises CorpusError with the option `strict`, for the first document that cannot be read, or not as a whole.
         """
         self._found = _Found()
         unread: dict[Path, OSError] = {}
@@ -149,7 +148,7 @@ class Documents:
 
     def _older_passages(self, file: Path, error: Exception) -> list[PassageRow]:
         """Return the passages that the older index has of a document that cannot be read."""
-        if not isinstance(error, UnreadableError | MemoryError | OSError):
+        if not isinstance(error, UnreadableError | ChangedFileError | MemoryError | OSError):
             raise error
         found, name = self._found, self._name(file)
         reason = _reason(error, self._reading.limits(file))
@@ -160,7 +159,7 @@ class Documents:
         found.unreadable.append(f"{name}: {reason}")
         if rows:
             found.unreadable[-1] += f"; its {len(rows):,} older passages stay"
-        is_refused = isinstance(error, OSError) and not isinstance(error, KilledError)
+        is_refused = isinstance(error, OSError | ChangedFileError) and not isinstance(error, KilledError)
         if is_refused:
             found.refused.append(name)
         if rows or is_refused:
@@ -193,6 +192,8 @@ def _reason(error: Exception, limits: Limits) -> str:
             return f"it takes more than {limits.seconds:,} s of processor time"
         case KilledError(code=code):
             return f"its reader crashed (exit code {code}): it is broken, or takes {memory}"
+        case ChangedFileError():
+            return "it was written while it was read"
         case MemoryError():
             return f"it takes {memory}"
         case OSError(strerror=str(reason)):

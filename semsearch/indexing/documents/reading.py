@@ -26,7 +26,7 @@ from semsearch.indexing.documents.pdf import read_pdf
 from semsearch.indexing.documents.plain_text import read_plain
 from semsearch.indexing.documents.rst import read_rst
 from semsearch.indexing.errors import first_line
-from semsearch.indexing.file_choice import FORMATS
+from semsearch.indexing.file_choice import FORMATS, suffix_of
 from semsearch.indexing.processes import Limits
 from semsearch.indexing.walking import DOCUSAURUS_CONFIG, as_text, find_above
 
@@ -91,17 +91,22 @@ class ReadDocument:
     of_site: Mapping[str, str] = field(default_factory=dict)  # its language and version
 
 
+def read_file(path: Path, anchors: str) -> Document:
+    """Return a file as a document, by the reader of its format. Raises what that raises."""
+    return READERS[FORMATS[suffix_of(path)]](path, anchors)
+
+
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     """Return the passages of a document below this folder.
 
-    Raises UnreadableError if it has none, OSError if the file cannot be read, and CorpusError if it changes meanwhile.
+    Raises UnreadableError if it has none, OSError if the file cannot be read, and ChangedFileError if it is written
+    meanwhile.
     """
-    suffix = path.suffix.lower()
-    if suffix != ".pdf" and (size := path.stat().st_size) > LARGEST_FILE:
+    if suffix_of(path) != ".pdf" and (size := path.stat().st_size) > LARGEST_FILE:
         raise UnreadableError(f"{size:,} bytes, more than {LARGEST_FILE:,}: divide it")
     try:
         with refusing_changes(path):
-            document = READERS[FORMATS[suffix]](path, reading.options.anchors)
+            document = read_file(path, reading.options.anchors)
             unlisted = document.unlisted or why_unlisted(document.fields, reading.today)
             if unlisted and not reading.options.drafts:
                 return ReadDocument([], 0, "", unlisted=unlisted)

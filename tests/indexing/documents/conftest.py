@@ -10,7 +10,7 @@ from semsearch.engine.bundle import TOKENIZER, Manifest
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.documents import Splitter
 from semsearch.indexing.documents.passages import DocumentPassage, divide
-from semsearch.indexing.documents.reading import FORMATS
+from semsearch.indexing.documents.reading import read_file
 from tests.indexing.documents.files import ReadPassages
 
 
@@ -32,6 +32,6 @@ def passages(make_splitter: Callable[..., Splitter], tmp_path: Path) -> ReadPass
     def read(content: str, tokens: int = 40, suffix: str = ".md", anchors: str = "github") -> list[DocumentPassage]:
         path = tmp_path / f"page{suffix}"
         path.write_bytes(content.encode())
-        return list(divide(FORMATS[suffix][1](path, anchors), make_splitter(tokens)))
+        return list(divide(read_file(path, anchors), make_splitter(tokens)))
 
     return read
