@@ -36,7 +36,7 @@ def mcp(place: Path, /, *, watch: bool = False) -> None:
         asyncio.run(Server(place).run())
         return
     bundle = kept_index(place)
-    changed = None if watch else lambda: count_changes(place, bundle)
+    changed = None if watch else lambda: count_changes(file_states(place, bundle), read_states(bundle))
     server = Server(bundle, changed=changed)
     if watch or read_states(bundle) != file_states(place, bundle):
         from semsearch.commands.watching import IndexProcess  # unchanged documents do not need it
