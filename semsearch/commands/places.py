@@ -150,11 +150,11 @@ def file_states(path: Path, bundle: Path | None = None) -> FileStates:
     """
     info = None if bundle is None else find_corpus(bundle)  # an update reports what is wrong with a bundle
     found: FileStates = {}
-    folder = path if path.is_dir() else path.parent
+    begin = f"{path if path.is_dir() else path.parent}/"
     for file in files_of_index(path, {} if info is None else info.options):
         with suppress(OSError):  # it is not there, or in a folder that cannot be read
             status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
-            found[file.removeprefix(f"{folder}/")] = [status.st_size, status.st_mtime_ns]
+            found[file.removeprefix(begin)] = [status.st_size, status.st_mtime_ns]
     return found
 
 

@@ -164,9 +164,8 @@ def main(
     between two looks at the files, which are read at the latest `patience` seconds after a change was found. The clock
     counts seconds.
     """
-    is_kept = bundle == kept_index(path)
     before: FileStates | None = None
-    indexed = read_states(bundle) if is_kept else None
+    indexed = read_states(bundle) if bundle == kept_index(path) else None
     result = UpdateResult()  # of the update to `indexed`
     changed_at, retry_at = math.inf, math.inf
     printed: dict[str, str] = {}
@@ -177,8 +176,6 @@ def main(
         except OSError as error:
             shown = UpdateResult(f"{path}: {error}", is_made=False)
         else:
-            if is_kept and found != indexed and found == read_states(bundle):  # another process has updated it
-                indexed, result, retry_at = found, UpdateResult(), math.inf
             changed_at = math.inf if found == indexed else min(changed_at, clock())
             is_due = found != indexed or clock() >= retry_at
             is_still = before in (None, found) or clock() - changed_at >= patience
@@ -220,7 +217,7 @@ def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult | None:
     """Make or update the index, and return what came of it, None if another process does so."""
     try:
         with updating(path, bundle):
-            if bundle == kept_index(path) and found == read_states(bundle):
+            if bundle == kept_index(path) and found == read_states(bundle):  # another process has updated it
                 return UpdateResult()
             with showing_progress(TerminalConsole(stderr=True)) as on_progress:
                 report = update(path, bundle, found, on_progress).report

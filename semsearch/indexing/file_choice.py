@@ -90,7 +90,8 @@ def files_of_index(path: Path, options: Mapping[str, Any]) -> Iterator[str]:
 
     files = list(walk(path, rules, skip=skip))
     patterns = excluded_patterns(options.get("exclude", ()), is_built_site=f"{path}/index.html" in files)
-    documents = [file for file in files if suffix_of(file) in FORMATS]
+    suffixes = tuple(FORMATS)  # for a folder of 100,000 files, faster than `suffix_of`
+    documents = [file for file in files if file.lower().endswith(suffixes)]
     if patterns:
         begin = len(str(path)) + 1
         documents = [file for file in documents if not is_excluded(as_text(file[begin:]), patterns)]
@@ -99,7 +100,7 @@ def files_of_index(path: Path, options: Mapping[str, Any]) -> Iterator[str]:
         return
     yield from documents
     yield from of_site
-    if site is not None or any(suffix_of(file) == ".mdx" for file in documents):
+    if site is not None or any(file.lower().endswith(".mdx") for file in documents):
         yield from _partials(underscored)
 
 
