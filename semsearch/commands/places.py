@@ -19,6 +19,7 @@ from semsearch.engine.bundle import FORMAT_VERSION, find_corpus, is_bundle
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.cache import cache_folder
 from semsearch.indexing.file_choice import files_of_index
+from semsearch.indexing.walking import as_text
 
 if TYPE_CHECKING:
     from semsearch.indexing.make import IndexSummary
@@ -137,7 +138,7 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
     else:
         made = index(path, bundle, base_url=folder.resolve().as_uri(), progress=on_progress)
     if bundle == kept_index(path):
-        read = {file: state for file, state in found.items() if file not in made.report.refused}
+        read = {file: state for file, state in found.items() if as_text(file) not in made.report.refused}
         _states_file(bundle).write_text(json.dumps(read), encoding="utf-8")
     return made
 

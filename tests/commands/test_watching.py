@@ -17,11 +17,14 @@ from typing import Any
 
 import pytest
 
-from semsearch.commands.places import bundle_at, file_states, kept_index, updating
+from semsearch.commands.places import bundle_at, file_states, kept_index, update, updating
 from semsearch.commands.watching import IndexProcess, main
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
+from semsearch.indexing.documents import folder as document_folder
+from semsearch.indexing.documents.reading import ReadDocument, Reading, read_document
 from semsearch.indexing.make import index
+from semsearch.indexing.progress import no_progress
 from tests.command_line import run
 from tests.commands.running import SEMSEARCH, Agent, write_story
 from tests.server.running import eventually
@@ -148,6 +151,41 @@ def test_the_states_of_files_are_the_same_however_their_folder_is_named(
     assert file_states(Path("notes")) == file_states(documents / "a.md") == expected
     monkeypatch.chdir(documents)
     assert file_states(Path()) == file_states(Path("a.md")) == expected
+
+
+def test_an_update_of_a_kept_index_reads_the_changed_documents_alone(
+    documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def note(folder: Path, reading: Reading, path: Path) -> ReadDocument:
+        read.append(path.name)
+        return read_document(folder, reading, path)
+
+    monkeypatch.setattr(document_folder, "read_document", note)
+    bundle_at(documents)
+    write_story(documents / "b.md", "The ferry")
+    bundle_at("notes")  # the same folder by another name
+    assert read == ["a.md", "b.md"]
+    lengthen(documents / "a.md")
+    bundle_at(documents)
+    assert read == ["a.md", "b.md", "a.md"]
+
+
+@pytest.mark.parametrize("name", ["b.md", "cafe\u0301.md"])  # a disk of macOS can return a name in NFD
+def test_a_document_that_the_system_refuses_to_read_is_tried_again(
+    name: str, documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: Path, reading: Reading, path: Path) -> ReadDocument:
+        if path.name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return read_document(folder, reading, path)
+
+    write_story(documents / name, "The ferry")
+    with monkeypatch.context() as patch:
+        patch.setattr(document_folder, "read_document", refuse)
+        assert texts_of(bundle_at(documents)) == {"An angry goose."}
+    assert texts_of(bundle_at(documents)) == {"An angry goose.", "The ferry."}
 
 
 @pytest.fixture
@@ -279,6 +317,24 @@ def test_what_another_process_has_indexed_is_not_indexed_again(
     assert updated == []
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines[-2:] == [{"waiting": 0}, {"error": "", "is_made": True}]
+
+
+def test_a_command_that_waited_for_another_process_finds_the_index_current(
+    documents: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle, found = kept_index(documents), file_states(documents)
+    with ExitStack() as other:
+        other.enter_context(updating(documents, bundle))
+
+        def finish(seconds: float) -> None:
+            update(documents, bundle, found, no_progress)
+            other.close()
+
+        monkeypatch.setattr("semsearch.commands.places.sleep", finish)
+        assert texts_of(bundle_at(documents)) == {"An angry goose."}
+    said = capsys.readouterr().err
+    assert "another process makes the index; waiting for it" in said
+    assert "updating the index" not in said
 
 
 def test_a_query_during_an_update_answers_from_the_older_index_and_says_so(documents: Path) -> None:
