@@ -135,7 +135,13 @@ def create_app(
     if settings.log_queries:
         search = log_queries(search, logger)
     embedding = TextEmbedding(bundle.embedder, executor, settings)
-    routes = [similar_route(search, settings), predict_route(embedding), health_route(executor, logger)]
+    since = None if reloader is None else reloader.since
+    note: Callable[[], str] = str
+    if since is not None:
+        from semsearch.app.freshness import describe_behind  # only a server that watches documents needs it
+
+        note = partial(describe_behind, current, since)
+    routes = [similar_route(search, settings, note), predict_route(embedding), health_route(executor, logger)]
 
     def operation() -> dict[str, object]:
         """Return the fields of GET /info for operators."""
@@ -154,6 +160,6 @@ def create_app(
     def make_fastapi() -> "FastAPI":
         from semsearch.app.fastapi_app import make_fastapi  # a start does not import FastAPI
 
-        return make_fastapi(routes, embedding, search, current, cold_start, operation)
+        return make_fastapi(routes, embedding, search, current, cold_start, operation, since)
 
     return App(routes, make_fastapi, layers, keys, stored_keys, filters)

@@ -23,6 +23,7 @@ from semsearch.app.errors import (
     error_reply,
     reply_to,
 )
+from semsearch.app.freshness import Since
 from semsearch.app.http import HttpError, Reply
 from semsearch.app.mcp.messages import add_mcp
 from semsearch.app.mcp.tools import Tools
@@ -55,8 +56,9 @@ def make_fastapi(
     current: Callable[[], AnyBundle],
     cold_start: ColdStart,
     operation: Callable[[], Mapping[str, object]],
+    since: Callable[[], Since] | None,
 ) -> FastAPI:
-    """Return the app with all routes. `current` returns the bundle of the request.
+    """Return the app with all routes. `current` returns the bundle of the request, and `since` what its index lacks.
 
     Exceptions that no handler answers are raised; semsearch/app/middleware.py logs them and replies.
     """
@@ -82,7 +84,7 @@ def make_fastapi(
     add_openai(app, embedding)
     add_tei(app, embedding)
     add_rerank(app, Reranking(current, executor, settings))
-    add_mcp(app, Tools(current, search, executor, settings), settings)
+    add_mcp(app, Tools(current, search, executor, settings, since), settings)
     add_documents(app, current, executor, settings)
     # FastAPI documents this assignment as the way to extend the document
     app.openapi = lambda: _openapi_document(app, current(), settings)  # type: ignore[method-assign]

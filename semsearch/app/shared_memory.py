@@ -15,11 +15,11 @@ HANDOVER_HEAD = struct.Struct("=Q32s")  # the length of the content and its SHA-
 
 
 class SharedFailures:
-    """The number of failures and the last error, in memory that a process shares with those that it forks."""
+    """The number of failures, the last error and the changes that wait, in memory that forked processes share."""
 
     def __init__(self) -> None:
         """Start without a failure."""
-        row = np.dtype([("failures", np.int64), ("error", f"S{ERROR_BYTES}")])
+        row = np.dtype([("failures", np.int64), ("waiting", np.int64), ("error", f"S{ERROR_BYTES}")])
         self._row: Any = np.frombuffer(mmap.mmap(-1, row.itemsize), row)[0]
 
     @property
@@ -31,6 +31,15 @@ class SharedFailures:
     def error(self) -> str | None:
         """The error of the last failure, None if it was followed by a success."""
         return self._row["error"].decode(errors="replace") or None
+
+    @property
+    def waiting(self) -> int:
+        """The number of changed files that are not in the index yet."""
+        return int(self._row["waiting"])
+
+    @waiting.setter
+    def waiting(self, files: int) -> None:
+        self._row["waiting"] = files
 
     def fail(self, error: str) -> None:
         """Count a failure."""

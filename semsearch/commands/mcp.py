@@ -6,7 +6,9 @@ from pathlib import Path
 
 from cyclopts import App
 
+from semsearch.app.freshness import Since
 from semsearch.app.mcp.stdio import Server
+from semsearch.app.shared_memory import SharedFailures
 from semsearch.commands.places import PlaceError, count_changes, file_states, kept_index, read_states
 from semsearch.engine.bundle import is_bundle
 
@@ -36,11 +38,18 @@ def mcp(place: Path, /, *, watch: bool = False) -> None:
         asyncio.run(Server(place).run())
         return
     bundle = kept_index(place)
-    changed = None if watch else lambda: count_changes(place, bundle)
-    server = Server(bundle, changed=changed)
-    if watch or read_states(bundle) != file_states(place):
+    updates = SharedFailures()
+
+    def since() -> Since:
+        if watch:
+            return Since(updates.waiting or None, updates.error or "")
+        return Since(count_changes(file_states(place, bundle), read_states(bundle)), updates.error or "")
+
+    server = Server(bundle, since=since)
+    if watch or read_states(bundle) != file_states(place, bundle):
         from semsearch.commands.watching import IndexProcess  # unchanged documents do not need it
 
         process = IndexProcess(place, bundle, watch=watch)  # ends with this process
-        server = Server(bundle, partial(process.error_of_first, 0), changed)
+        updates = process.updates
+        server = Server(bundle, partial(process.error_of_first, 0), since)
     asyncio.run(server.run())

@@ -7,33 +7,39 @@ kept beside the index, so that a search of unchanged documents imports nothing t
 import json
 import os
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING
 
 from semsearch.commands.terminal import visible
 from semsearch.engine.bundle import FORMAT_VERSION, find_corpus, is_bundle
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.cache import cache_folder
-from semsearch.indexing.walking import WalkRules, walk
+from semsearch.indexing.file_choice import files_of_index
+from semsearch.indexing.walking import as_text
 
 if TYPE_CHECKING:
     from semsearch.indexing.make import IndexSummary
     from semsearch.indexing.progress import OnProgress
 
-FileStates = dict[str, list[int]]  # by path: bytes, and nanoseconds of the last change
+WAIT = "wait for the index"  # a step of the progress
+SECONDS_BETWEEN_LOCKINGS = 0.2  # while another process makes the index
+
+FileStates = dict[str, list[int]]  # by path, relative if it is in the folder: bytes, and nanoseconds of the last change
 
 
 class PlaceError(ExpectedError, ValueError):
     """A place that a command cannot search."""
 
 
-def bundle_at(place: str | Path) -> Path:
+def bundle_at(place: str | Path, *, can_be_older: bool = False) -> Path:
     """Return the folder of the bundle for a place: the place itself, or the kept index of the documents there.
 
-    The index is made or updated first if files have changed, which is said on standard error.
+    The index is made or updated first if files have changed, which is said on standard error. If another process does
+    so, wait for it. With can_be_older, wait only if there is no index yet.
     Raises PlaceError for an address, and what `index` raises.
     """
     if "://" in str(place):
@@ -42,34 +48,56 @@ def bundle_at(place: str | Path) -> Path:
     if is_bundle(path) or not path.exists():
         return path  # opening it reports what is missing
     bundle = kept_index(path)
-    found, known = file_states(path), read_states(bundle)
-    if found != known:
-        sys.stderr.write(f"{visible(str(path))}: {_describe_change(found, known)}\n")
-        _update_showing_progress(path, bundle, found)
+    if file_states(path, bundle) != read_states(bundle):
+        _update_showing_progress(path, bundle, can_be_older=can_be_older)
     return bundle
 
 
-def count_changes(path: Path, bundle: Path) -> int:
-    """Return how many files of a folder are new, changed or gone since its kept index was made."""
-    found, known = file_states(path, follow_symlinks=follows_symlinks(bundle)), read_states(bundle) or {}
+def count_changes(found: FileStates, known: FileStates | None) -> int:
+    """Return how many files are new, changed or gone."""
+    known = known or {}
     return sum(known.get(file) != state for file, state in found.items()) + len(known.keys() - found)
 
 
 def _describe_change(found: FileStates, known: FileStates | None) -> str:
     if known is None:
         return "making the index, which is kept for the next time"
-    changed = sum(known.get(file) != state for file, state in found.items())
-    return f"{changed} files are new or have changed, {len(known.keys() - found)} are gone; updating the index"
+    gone = len(known.keys() - found)
+    return f"{count_changes(found, known) - gone} files are new or have changed, {gone} are gone; updating the index"
 
 
-def _update_showing_progress(path: Path, bundle: Path, found: FileStates) -> None:
+def _update_showing_progress(path: Path, bundle: Path, *, can_be_older: bool) -> None:
     from semsearch.commands.console import TerminalConsole  # a search of unchanged documents does not need these
     from semsearch.indexing.progress import showing_progress
+    from semsearch.indexing.replacing import BusyError
 
+    def tell(message: str) -> None:
+        sys.stderr.write(f"{visible(str(path))}: {message}\n")
+
+    is_waiting = False
     with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-        made = update(path, bundle, found, on_progress)
+        while True:
+            try:
+                with updating(path, bundle):
+                    found, known = file_states(path, bundle), read_states(bundle)
+                    if is_waiting:
+                        on_progress(WAIT, 1)
+                    if found == known:  # the other process has updated it
+                        return
+                    tell(_describe_change(found, known))
+                    made = update(path, bundle, found, on_progress)
+                break
+            except BusyError:
+                if can_be_older and is_bundle(bundle):
+                    tell("another process updates the index; searching the older one")
+                    return
+                if not is_waiting:
+                    tell("another process makes the index; waiting for it")
+                on_progress(WAIT, 0)
+                is_waiting = True
+                sleep(SECONDS_BETWEEN_LOCKINGS)
     for outdated in made.report.outdated:
-        sys.stderr.write(f"{visible(str(path))}: not read: {visible(outdated)}\n")
+        tell(f"not read: {visible(outdated)}")
 
 
 def kept_index(path: Path) -> Path:
@@ -79,11 +107,28 @@ def kept_index(path: Path) -> Path:
     return cache_folder() / "indexes" / f"{whole.name}-{digest}-{FORMAT_VERSION}"
 
 
+@contextmanager
+def updating(path: Path, bundle: Path) -> Iterator[None]:
+    """Keep other processes from updating a kept index and the states beside it. An update locks other bundles itself.
+
+    Raises BusyError if another process updates the index.
+    """
+    if bundle != kept_index(path):
+        yield
+        return
+    from semsearch.indexing.replacing import locking  # a search of unchanged documents does not need it
+
+    bundle.parent.mkdir(parents=True, exist_ok=True)
+    with locking(bundle.with_name(f"{bundle.name}.lock"), bundle):
+        yield
+
+
 def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress") -> "IndexSummary":
     """Make or update the index of documents; found has the states of their files before.
 
     A new index has the addresses of the files. Beside a kept index, the states are written, except of documents that
-    the system refused to read: the next search tries again.
+    the system refused to read or that were written meanwhile: the next search tries again.
+    Raises what `index` raises, such as BusyError if another process writes into the bundle.
     """
     from semsearch.indexing.make import index  # a search of unchanged documents does not need it
 
@@ -93,32 +138,25 @@ def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress
     else:
         made = index(path, bundle, base_url=folder.resolve().as_uri(), progress=on_progress)
     if bundle == kept_index(path):
-        refused = {f"{folder}/{name}" for name in made.report.refused}
-        read = {file: state for file, state in found.items() if file not in refused}
+        read = {file: state for file, state in found.items() if as_text(file) not in made.report.refused}
         _states_file(bundle).write_text(json.dumps(read), encoding="utf-8")
     return made
 
 
-def file_states(path: Path, *, follow_symlinks: bool = False) -> FileStates:
-    """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path.
+def file_states(path: Path, bundle: Path | None = None) -> FileStates:
+    """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index.
 
-    With follow_symlinks, links are followed that lead out of the folder.
+    The files are those that an update of `bundle` reads, whose options are recorded there. They have the same names
+    however the folder is named.
     """
+    info = None if bundle is None else find_corpus(bundle)  # an update reports what is wrong with a bundle
     found: FileStates = {}
-    files: Iterable[str] = [str(path)]
-    if path.is_dir():
-        files = walk(path, WalkRules(path, follow_symlinks=follow_symlinks))
-    for file in files:
-        with suppress(OSError):  # it has just been removed, or is in a folder that cannot be read
+    begin = f"{path if path.is_dir() else path.parent}/"
+    for file in files_of_index(path, {} if info is None else info.options):
+        with suppress(OSError):  # it is not there, or in a folder that cannot be read
             status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
-            found[file] = [status.st_size, status.st_mtime_ns]
+            found[file.removeprefix(begin)] = [status.st_size, status.st_mtime_ns]
     return found
-
-
-def follows_symlinks(bundle: Path) -> bool:
-    """Return whether a bundle was made with --follow-symlinks. Its update reports what is wrong with a bundle."""
-    info = find_corpus(bundle)
-    return info is not None and bool(info.options.get("follow_symlinks"))
 
 
 def read_states(bundle: Path) -> FileStates | None:

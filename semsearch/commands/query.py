@@ -115,7 +115,7 @@ def run_query(
     options["highlights"] = options.get("highlights", False) or _is_terminal()
     asked = _query(options)
     texts = [None] if text is file is None else _texts(text, file)
-    bundle = load(bundle_at(place))
+    bundle = load(bundle_at(place, can_be_older=True))
     has_cards = _is_terminal() and not (oneline or json)
     is_listed = asked.sort is not None or texts == [None]
     if has_cards and asked.group_by is None and not is_listed and bundle.column_kinds.get(PATH) == "string":

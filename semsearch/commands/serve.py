@@ -170,7 +170,7 @@ def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tu
     from semsearch.commands.watching import IndexProcess  # a bundle does not need it
 
     bundle = Path(place) if is_made else kept_index(Path(place))
-    is_empty = watch and not file_states(folder)
+    is_empty = watch and not file_states(folder, bundle)
     with closing(IndexProcess(folder, bundle, watch=watch)) as process:
         if error := process.error_of_first():
             if not is_empty:

@@ -1,8 +1,11 @@
 """Make or update the index of a folder in a process of its own, once or after each change of a file.
 
-`serve` and `mcp` start it. It prints one line after each update: its result as JSON. It ends when its standard input
-is closed, so it ends with the process that started it. A running server detects that its bundle was replaced
-(FolderReloader).
+`serve` and `mcp` start it. It prints lines of JSON: the result of each update, and how many changes wait for the next
+one. It ends when its standard input is closed, so it ends with the process that started it. A running server detects
+that its bundle was replaced (FolderReloader).
+
+Several of these processes can look at one folder. The one that finds a change first updates the index, and holds its
+lock meanwhile. The others find then that the index is current, or update it themselves if that process has died.
 """
 
 import json
@@ -12,7 +15,7 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +25,26 @@ from time import monotonic
 from semsearch.app.exit_codes import how_it_ended
 from semsearch.app.shared_memory import SharedFailures
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.places import FileStates, file_states, follows_symlinks, kept_index, read_states, update
+from semsearch.commands.places import (
+    FileStates,
+    count_changes,
+    file_states,
+    kept_index,
+    read_states,
+    update,
+    updating,
+)
 from semsearch.commands.terminal import fail, visible
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.processes import python_command
 from semsearch.indexing.progress import showing_progress
+from semsearch.indexing.replacing import BusyError
 
 SECONDS_BETWEEN_SCANS = 0.5  # files are read after two scans that find the same: nothing is writing them any more
+SECONDS_TO_BE_STILL = 2.0  # after a change; then they are read although they are still being written
 SECONDS_BEFORE_RESTART = 1.0
 SECONDS_BEFORE_RETRY = 5.0  # at least, after an update that failed
+WAITING, RESULT = "waiting", "result"  # the kinds of lines that are printed
 PAUSE_FACTOR = 10  # the pause is this many times as long as the update, so that tries take a tenth of a core at most
 
 
@@ -86,7 +100,7 @@ class IndexProcess:
                 assert process.stdout is not None
                 for line in process.stdout:
                     with suppress(ValueError):  # a library printed it
-                        self._note(*json.loads(line))
+                        self._take(json.loads(line))
             code = process.returncode
             is_done = not self._watch and self._has_ended_first.is_set()
             if is_done or code == -signal.SIGINT or self._is_closed.wait(SECONDS_BEFORE_RESTART):
@@ -97,6 +111,14 @@ class IndexProcess:
                 return
             self._note(f"{ending}; it was started again")
             self._process = self._start()
+
+    def _take(self, printed: object) -> None:
+        """Take what the process printed; see `main`."""
+        match printed:
+            case {"waiting": int(files)}:
+                self.updates.waiting = files
+            case {"error": str(error), "is_made": bool(is_made)}:
+                self._note(error, is_made)
 
     def _note(self, error: str, is_made: bool = False) -> None:
         """Note the error of an update, "" if there is none, and whether it has made an index nevertheless."""
@@ -126,46 +148,81 @@ class UpdateResult:
     can_pass: bool = False
 
 
-def main(path: Path, bundle: Path, *, watch: bool, pause: float = SECONDS_BEFORE_RETRY) -> int:
+def main(
+    path: Path,
+    bundle: Path,
+    *,
+    watch: bool,
+    pause: float = SECONDS_BEFORE_RETRY,
+    interval: float = SECONDS_BETWEEN_SCANS,
+    patience: float = SECONDS_TO_BE_STILL,
+    clock: Callable[[], float] = monotonic,
+) -> int:
     """Make or update the index, and again after each change if watch is true; return the exit code.
 
-    An update that failed is tried again after `pause` seconds, or later if it took long.
+    An update that failed is tried again after `pause` seconds, or later if it took long. There are `interval` seconds
+    between two looks at the files, which are read at the latest `patience` seconds after a change was found. The clock
+    counts seconds.
     """
     before: FileStates | None = None
     indexed = read_states(bundle) if bundle == kept_index(path) else None
-    result, printed = UpdateResult(), None  # result of the update to `indexed`, and what was printed last
-    retry_at = math.inf
+    result = UpdateResult()  # of the update to `indexed`
+    changed_at, retry_at = math.inf, math.inf
+    printed: dict[str, str] = {}
     while True:
         shown = None
         try:
-            found = file_states(path, follow_symlinks=follows_symlinks(bundle))
+            found = file_states(path, bundle)
         except OSError as error:
             shown = UpdateResult(f"{path}: {error}", is_made=False)
         else:
-            is_due = found != indexed or monotonic() >= retry_at
-            if is_due and before in (None, found):  # two scans found the same files
-                began = monotonic()
-                result, printed = _update(path, bundle, found), None
-                indexed, retry_at = found, math.inf
-                if result.can_pass:
-                    retry_at = monotonic() + max(pause, PAUSE_FACTOR * (monotonic() - began))
+            changed_at = math.inf if found == indexed else min(changed_at, clock())
+            is_due = found != indexed or clock() >= retry_at
+            is_still = before in (None, found) or clock() - changed_at >= patience
+            if is_due and is_still:
+                _print_waiting(printed, found, indexed)
+                began = clock()
+                done = _update(path, bundle, found)
+                if done is not None:
+                    indexed, result, changed_at, retry_at = found, done, math.inf, math.inf
+                    printed.pop(RESULT, None)
+                    if done.can_pass:
+                        retry_at = clock() + max(pause, PAUSE_FACTOR * (clock() - began))
             if found == indexed:
                 shown = result
+            _print_waiting(printed, found, indexed)
             before = found
-        if shown is not None and shown != printed:
-            print(json.dumps([visible(shown.error), shown.is_made]), flush=True)
-            printed = shown
+        if shown is not None:
+            _print_new(printed, RESULT, {"error": visible(shown.error), "is_made": shown.is_made})
             if not watch:
                 return int(not shown.is_made)
-        if select.select([sys.stdin], [], [], SECONDS_BETWEEN_SCANS)[0]:
+        if select.select([sys.stdin], [], [], interval)[0]:
             return 0
 
 
-def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult:
-    """Make or update the index."""
+def _print_waiting(printed: dict[str, str], found: FileStates, indexed: FileStates | None) -> None:
+    waiting = 0 if found == indexed else count_changes(found, indexed)
+    _print_new(printed, WAITING, {"waiting": waiting})
+
+
+def _print_new(printed: dict[str, str], kind: str, content: Mapping[str, object]) -> None:
+    """Print a line of JSON unless it is the last one of its kind."""
+    line = json.dumps(content)
+    if printed.get(kind) != line:
+        print(line, flush=True)
+        printed[kind] = line
+
+
+def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult | None:
+    """Make or update the index, and return what came of it, None if another process does so."""
     try:
-        with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-            report = update(path, bundle, found, on_progress).report
+        with updating(path, bundle):
+            if bundle == kept_index(path) and found == read_states(bundle):  # another process has updated it
+                return UpdateResult()
+            with showing_progress(TerminalConsole(stderr=True)) as on_progress:
+                report = update(path, bundle, found, on_progress).report
+    except BusyError:
+        return None
     except ExpectedError as error:
         reason = str(error).partition("\n")[0]
     except OSError as error:

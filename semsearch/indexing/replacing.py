@@ -34,14 +34,18 @@ COMPLETE = "complete"  # the marker in PARTIAL: all files are stored and only ha
 LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
 
 
+class BusyError(BundleError):
+    """Another process writes into the folder of a bundle."""
+
+
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
     """Yield a folder whose files replace those in `out` when the block ends without an error.
 
     The folder is empty except for the finished pieces of a stopped run. After an error or an interruption of the
     block, the old bundle is unchanged, and finished pieces stay for the next run.
-    Raises BundleError if `out` holds anything but a bundle or another command writes into it, OSError if it cannot be
-    written.
+    Raises BusyError if another command writes into `out`, BundleError if it holds anything but a bundle, and OSError if
+    it cannot be written.
     """
     out = out.resolve()  # the block can change the current folder
     is_new = not out.exists()
@@ -125,21 +129,31 @@ def _check_is_bundle(out: Path) -> None:
 
 
 @contextmanager
-def _locking(out: Path) -> Iterator[Path]:
-    """Yield the folder PARTIAL of `out`, locked. At the end, remove it unless it holds finished pieces or has to move.
+def locking(file: Path, out: Path) -> Iterator[None]:
+    """Hold the lock of a file that says who writes into `out`. The file is made if it is not there.
 
-    Raises BundleError if another run holds the lock.
+    Raises BusyError if another process holds it.
     """
-    partial = out / PARTIAL
-    partial.mkdir(exist_ok=True)
-    with (partial / LOCK_FILE).open("a") as lock:
+    with file.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_locked = os.path.samestat(os.fstat(lock.fileno()), (partial / LOCK_FILE).stat())
+            is_locked = os.path.samestat(os.fstat(lock.fileno()), file.stat())
         except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other run has just removed the file
             is_locked = False
         if not is_locked:
-            raise BundleError(f"{out}: another command writes into it, expected none; wait, or name another --out")
+            raise BusyError(f"{out}: another command writes into it, expected none; wait, or name another --out")
+        yield
+
+
+@contextmanager
+def _locking(out: Path) -> Iterator[Path]:
+    """Yield the folder PARTIAL of `out`, locked. At the end, remove it unless it holds finished pieces or has to move.
+
+    Raises BusyError if another run holds the lock.
+    """
+    partial = out / PARTIAL
+    partial.mkdir(exist_ok=True)
+    with locking(partial / LOCK_FILE, out):
         try:
             yield partial
         finally:

@@ -16,7 +16,6 @@ from semsearch.indexing.columns import store_numbers
 from semsearch.indexing.corpus import Corpus, Table, corpus_place, fetching_corpus
 from semsearch.indexing.corpus.columns import TableOptions
 from semsearch.indexing.corpus.corpus import READ, ChangedRows, corpus_error
-from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.merging import (
     Mode,
@@ -39,6 +38,7 @@ from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.update_file import kept_records, records_tensors
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
 from semsearch.indexing.vectors.shards import KnownRows
+from semsearch.indexing.walking import as_text
 
 ROWS_IN_MEMORY = "rows"  # what rows in memory are called
 NEW = "new.safetensors"  # the new passages, while those of both indexes are written

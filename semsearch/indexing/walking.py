@@ -166,6 +166,16 @@ def find_above(folder: Path, names: Sequence[str]) -> Path | None:
     return None
 
 
+def as_text(name: str) -> str:
+    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does.
+
+    It is in NFC, the form that people type and Git uses. A disk of macOS can return it in NFD.
+    """
+    if name.isascii():
+        return name
+    return normalize("NFC", os.fsencode(name).decode(errors="backslashreplace"))
+
+
 def _read_rules(folder: str, files: Iterable[str]) -> "list[GitIgnoreSpecPattern]":
     lines: list[str] = []
     for name in sorted(set(IGNORE_FILES).intersection(files), key=IGNORE_FILES.index):

@@ -126,6 +126,12 @@ class SimilarReply(TypedDict):
     queries: NotRequired[
         Annotated[EmbeddedBy, Field(description="what embedded the text, if the corpus has a query table")]
     ]
+    index: NotRequired[
+        Annotated[
+            str,
+            Field(description="when the index was made, if files have changed since, or its last update had an error"),
+        ]
+    ]
 
 
 class PassageReply(TypedDict):

@@ -8,6 +8,7 @@ from functools import partial
 from semsearch.app.access.keys import StatedKeys
 from semsearch.app.app import create_app
 from semsearch.app.cold_start import ColdStart
+from semsearch.app.freshness import Since
 from semsearch.app.http import ASGIApp, Message, Receive, Scope, Send
 from semsearch.app.reloading.reloader import FolderReloader, Reloader
 from semsearch.app.settings import Settings
@@ -19,6 +20,7 @@ from semsearch.server.connections import Connections, as_peer
 from semsearch.server.metrics import Metrics
 
 STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
+HIDDEN_ERROR = "see GET /info"  # not every caller is allowed to read the error of an update
 KEYS_BYTES = 1_000_000  # maximum length of the keys that a worker leaves; a secret in AWS has at most 65,536
 PATIENCE = 0.05  # seconds; a request that takes less time is not watched
 
@@ -192,6 +194,7 @@ def make_app(
     reloader.on_change = metrics.set_bundle
     if updates is not None:
         reloader.more_info = lambda: {"update_failures": updates.failures, "update_error": updates.error}
+        reloader.since = lambda: Since(updates.waiting or None, HIDDEN_ERROR if updates.error else "")
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
     executor = BatchingExecutor(bundle.embedder, threads, max_queued_tokens, tokens_per_batch, metrics)

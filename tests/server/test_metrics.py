@@ -1,5 +1,6 @@
 """GET /metrics, read by the library's own parser."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from semsearch.engine.bundle import MANIFEST
 from semsearch.server import metrics
 from semsearch.server.asgi import ServerApp, make_app
 from semsearch.server.metrics import Metrics
+from tests.app.mcp.test_messages import message
 from tests.server.running import counted
 from tests.world import InProcess
 
@@ -82,6 +84,27 @@ def test_the_seconds_since_a_worker_looked_for_a_bundle_are_shown(
     looked_at = app.reloader.status.looked_at
     monkeypatch.setattr(metrics, "time", lambda: looked_at + 64)
     assert counted(client.get("/metrics").text)["bundle_seconds_since_look",] == 64
+
+
+def test_replies_say_that_changes_wait_and_that_an_update_had_an_error(bundle: Path) -> None:
+    updates = SharedFailures()
+    app = make_app(Settings(bundle_dir=bundle), 1, 10**6, updates=updates)
+    call = message("tools/call", {"name": "search", "arguments": {"query": "goose"}})
+    with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
+
+        def said() -> tuple[str | None, str]:
+            answer = client.post("/mcp", json=call).json()["result"]["content"][0]["text"]
+            return client.post("/similar", json={"text": "goose"}).json().get("index"), json.loads(answer)["index"]
+
+        made = said()[1]
+        assert said() == (None, made)
+        updates.waiting = 3
+        assert said() == (f"{made}; files changed since: 3",) * 2
+        updates.fail("secret.md: Permission denied")
+        assert said() == (f"{made}; files changed since: 3; error of the last update: see GET /info",) * 2
+        updates.waiting = 0
+        updates.succeed()
+        assert said() == (None, made)
 
 
 def test_polls_and_updates_that_fail_are_counted_and_the_last_error_is_shown(bundle_copy: Path) -> None:

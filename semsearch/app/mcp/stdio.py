@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Thread
 
+from semsearch.app.freshness import Since
 from semsearch.app.mcp.messages import RpcError, RpcId, answer, read_message
 from semsearch.app.mcp.tools import Tools
 from semsearch.app.reloading.reloader import FolderReloader
@@ -32,14 +33,14 @@ class Server:
         self,
         bundle: Path,
         error_of_process: Callable[[], str | None] = lambda: "",
-        changed: Callable[[], int] | None = None,
+        since: Callable[[], Since] | None = None,
     ) -> None:
-        """Take the folder of the bundle. changed returns how many files changed since the index was made.
+        """Take the folder of the bundle. since returns what has happened since its index was made, and can take long.
 
         error_of_process returns why the process that makes the index has failed, "" if nothing is known, or None while
         it runs.
         """
-        self._error_of_process, self._changed = error_of_process, changed
+        self._error_of_process, self._since = error_of_process, since
         self._is_new = not is_bundle(bundle)
         self._reloader = FolderReloader(bundle)
         self._tools: Tools | str = "the index is still being made; try again in a minute"
@@ -80,7 +81,7 @@ class Server:
                 continue
             reloader.connect(executor, logging.getLogger("semsearch"))
             self._tools = Tools(
-                lambda: reloader.of_request().bundle, reloader.search, executor, Settings(), self._changed
+                lambda: reloader.of_request().bundle, reloader.search, executor, Settings(), self._since
             )
         reloader.poll_forever()
         if self._is_new:

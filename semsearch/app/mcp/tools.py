@@ -5,6 +5,7 @@ ChatGPT expect of every server (https://developers.openai.com/api/docs/mcp): ids
 the text for an id.
 """
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from unicodedata import normalize
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationError
 
+from semsearch.app.freshness import Since, describe_index
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.fetching import FetchArguments, fetch, has_sections, reference
 from semsearch.app.routes.fields import refuse_query, refuse_texts
@@ -81,7 +83,8 @@ class Tools:
     search: SearchFunction
     executor: Executor
     settings: Settings
-    changed: Callable[[], int] | None = None  # how many files changed since the index of a folder was made, if known
+    # what has happened since the index of a folder was made, if that is known; finding it out can take long
+    since: Callable[[], Since] | None = None
 
     async def describe(self) -> str:
         """Return the description that a language model reads: which texts are searched, by which columns."""
@@ -124,7 +127,7 @@ class Tools:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_query(request, self.settings)
                 content = dict((await self.search(request.query(), stopwatch.lap)).reply())
-            content |= self._freshness()
+            content |= await self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}
             refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
         except ValidationError as error:
@@ -143,14 +146,15 @@ class Tools:
         (tool,) = [each for each in await self.definitions(is_corpus_alone=False) if each["name"] == name]
         return f"{described}; expected {', '.join(tool['inputSchema']['properties'])}"
 
-    def _freshness(self) -> Object:
-        """Return when the index was made, and how many files changed since; nothing for a bundle of no file."""
+    async def _freshness(self) -> Object:
+        """Return when the index was made, and what has happened since; nothing for a bundle of no file."""
         made = self.current().made
         if not made:
             return {}
-        if self.changed is None:
-            return {"index": f"made {made}"}
-        return {"index": f"made {made}; files changed since: {self.changed()}"}
+        since = Since()
+        if self.since is not None:
+            since = await asyncio.to_thread(self.since)
+        return {"index": describe_index(made, since)}
 
     async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
         bundle = self.current()

@@ -27,6 +27,7 @@ from semsearch.search.query import Lap, Query, SearchFunction
 from semsearch.search.results import Found
 
 if TYPE_CHECKING:
+    from semsearch.app.freshness import Since
     from semsearch.app.shared_memory import Handover  # workers of a server have one; a function has none
 
 BundleFiles = dict[str, tuple[int, int, int]]  # by name: inode, bytes, and nanoseconds of the last change
@@ -83,6 +84,8 @@ class Reloader:
     served: ActiveBundle  # `load` of the subclass sets it, and a poll replaces it
     # more about where the bundle comes from, for GET /info: such as what `serve --watch` reports
     more_info: Callable[[], Mapping[str, object]] = staticmethod(dict)
+    # what has happened since the index was made, if a process updates it
+    since: "Callable[[], Since] | None" = None
     on_change: Callable[[Status], None] = staticmethod(lambda _: None)  # called when a field of `status` has changed
 
     def __init__(self, source: str, poll_seconds: float) -> None:

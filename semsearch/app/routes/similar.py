@@ -1,5 +1,7 @@
 """POST /similar: the texts that are closest to a text, in meaning, in words or in both."""
 
+from collections.abc import Callable
+
 from semsearch.app.errors import BACKEND, MISSING, REFUSED
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
@@ -13,8 +15,11 @@ from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest
 
 
-def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
-    """Return the route. A text with too many characters and a reply with too many bytes are answered with 413."""
+def similar_route(search: SearchFunction, settings: Settings, note: Callable[[], str] = str) -> DirectRoute:
+    """Return the route. A text with too many characters and a reply with too many bytes are answered with 413.
+
+    note returns what the field `index` of replies says, "" if it is left out.
+    """
 
     async def similar(body: SimilarRequest, stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
@@ -27,7 +32,10 @@ def similar_route(search: SearchFunction, settings: Settings) -> DirectRoute:
             if error.seconds is None:
                 raise HttpError(502, str(error)) from error
             raise HttpError(429, str(error), {"retry-after": str(error.seconds)}) from error
-        reply = json_bytes(found.reply())
+        content = found.reply()
+        if said := note():
+            content["index"] = said
+        reply = json_bytes(content)
         refuse_large_reply(reply, len(found.results), settings)
         stopwatch.lap("reply")
         return reply

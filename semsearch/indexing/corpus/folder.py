@@ -1,17 +1,14 @@
 """The files of a folder that is one corpus, its skipped entries, and files that change while they are read."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from unicodedata import normalize
 
 from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, corpus_error
 from semsearch.indexing.corpus.report import Skipped
-from semsearch.indexing.walking import LINKED_OUT, WalkRules, walk
+from semsearch.indexing.walking import LINKED_OUT, WalkRules, as_text, walk
 
-TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 
 
@@ -74,19 +71,13 @@ def _named(error: OSError, path: Path) -> OSError:
     return OSError(error.errno, reason, str(path))
 
 
-def as_text(name: str) -> str:
-    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does.
-
-    It is in NFC, the form that people type and Git uses. A disk of macOS can return it in NFD.
-    """
-    if name.isascii():
-        return name
-    return normalize("NFC", os.fsencode(name).decode(errors="backslashreplace"))
+class ChangedFileError(CorpusError):
+    """A file was written or replaced while it was read."""
 
 
 @contextmanager
 def refusing_changes(path: Path) -> Iterator[None]:
-    """Raise CorpusError if the file was written or replaced during the block: its rows would be half old and half new.
+    """Raise ChangedFileError if the file was written or replaced in the block: its rows would be half old, half new.
 
     A CorpusError of the block becomes that error's cause.
     """
@@ -97,7 +88,8 @@ def refusing_changes(path: Path) -> Iterator[None]:
         error = raised
     if _state(path) != before:
         remedy = "run the command again when nothing writes the file, or copy it first"
-        raise corpus_error(path, None, "another file than at the start", "the same until it is read", remedy) from error
+        found = "found another file than at the start, expected the same until it is read"
+        raise ChangedFileError(f"{path}: {found}; {remedy}") from error
     if error is not None:
         raise error
 

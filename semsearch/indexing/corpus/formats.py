@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.indexing.corpus.corpus import READ, CorpusError, corpus_error
-from semsearch.indexing.corpus.folder import SUFFIXES, TABLES
+from semsearch.indexing.corpus.folder import SUFFIXES
 from semsearch.indexing.corpus.rows import (
     ROW_PLACE,
     ROWS_PER_READ,
@@ -48,11 +48,6 @@ compact_json: Callable[[object], str] = json.JSONEncoder(
 def is_csv(path: Path) -> bool:
     """Return whether a file has only strings."""
     return Path(path.name.lower().removesuffix(".gz")).suffix in (".csv", ".tsv")
-
-
-def is_table(path: Path) -> bool:
-    """Return whether a file is a table, by its suffix."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix in TABLES
 
 
 def rows_of(path: Path, separator: str | None = None, decimal_comma: bool = False) -> TableReader:

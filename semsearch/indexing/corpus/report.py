@@ -33,7 +33,8 @@ class ReadReport:
     unreadable: tuple[str, ...] = ()  # documents that were not read, each with its path and the reason
     # those of the unreadable ones whose passages in the older index stay, or that the system refused to read
     outdated: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()  # paths of documents and folders that the system refused to read
+    # paths of documents and folders that the system refused to read, or that were written meanwhile
+    refused: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
     running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
     of_site: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values of `language` and `version` in a site

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from semsearch.indexing.documents.looks import Looks, read_beside
+from semsearch.indexing.file_choice import SITE_VERSIONS
 
 NUMBER = re.compile(r"^\d+\s*[-_.]+\s*(?=[^-_.\s])")  # orders files; it is no part of an address
 NO_NUMBER = re.compile(r"^\d+(?:[-_.]\d+)+")  # a date or a version is none
@@ -84,7 +85,7 @@ def page_of(site: Path, file: Path, fields: Mapping[str, object], looks: Looks) 
 
 def _versions(site: Path, looks: Looks) -> list[str]:
     """Return the versions of a site, the newest first."""
-    listed = read_beside(site / "versions.json", looks)
+    listed = read_beside(site / SITE_VERSIONS, looks)
     if listed is None:
         return []
     try:

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,31 +14,23 @@ from urllib.parse import unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
 from semsearch.indexing.corpus.corpus import READ, ChangedRows, Corpus, OlderRows, PassageRow, corpus_error
-from semsearch.indexing.corpus.folder import SUFFIXES, as_text, find_files, path_order, relative_path
-from semsearch.indexing.corpus.formats import is_table, unknown_suffix
+from semsearch.indexing.corpus.folder import SUFFIXES, ChangedFileError, find_files, path_order, relative_path
+from semsearch.indexing.corpus.formats import unknown_suffix
 from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.documents.addresses import DOCUSAURUS, GITHUB
 from semsearch.indexing.documents.document import UnreadableError
 from semsearch.indexing.documents.looks import look_again
 from semsearch.indexing.documents.older import OlderPassages, OlderRecords
-from semsearch.indexing.documents.reading import FORMATS, ReadDocument, Reading, read_document, size_of
+from semsearch.indexing.documents.reading import ReadDocument, Reading, read_document, size_of
 from semsearch.indexing.documents.records import FileRecord, FileRecords, unchanged_record
+from semsearch.indexing.file_choice import FORMATS, excluded_patterns, is_excluded, is_table, suffix_of
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, as_text, find_above
 
 READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
 # A process takes as long to start as to read this many bytes of Markdown, 0.4 s. A small file counts as LEAST_BYTES.
 BYTES_OF_WORKER, LEAST_BYTES = 100_000, 1_000
-# pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
-EXCLUDED_OF_SITE = (
-    "404.html",
-    "search.html",
-    "search/index.html",
-    "genindex.html",
-    "py-modindex.html",
-    "*LICENSE*.txt",
-)
 
 
 def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = False) -> bool:
@@ -52,19 +43,15 @@ def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = Fal
     rules = WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks)
     read, skipped = find_files(path, rules, expected, unread)
     files = [*read, *unread]
-    if any(_suffix(file) in FORMATS for file in files):
+    if any(suffix_of(file) in FORMATS for file in files):
         return True
-    if not any(is_table(Path(file)) for file in files) and path.exists():
+    if not any(map(is_table, files)) and path.exists():
         if path.is_file():
             raise unknown_suffix(path, READABLE)
         others = f"only other files, such as {as_text(relative_path(files[0], path))}"
         found = "; ".join([others, *map(str, skipped)])
         raise corpus_error(path, None, found, expected, "check the path")
     return False
-
-
-def _suffix(path: str) -> str:
-    return os.path.splitext(path)[1].lower()  # noqa: PTH122  a folder can have 100,000 files
 
 
 class _File(NamedTuple):
@@ -112,8 +99,7 @@ class Documents:
     def passages(self, on_progress: OnProgress = no_progress) -> ChangedRows:
         """Yield the passages: new ones, and rows of the older index that stay.
 
-        Raises CorpusError if a file changes while it is read, and with the option `strict` for the first document that
-        cannot be read, or not as a whole.
+        Raises CorpusError with the option `strict`, for the first document that cannot be read, or not as a whole.
         """
         with closing(self._passages(on_progress)) as rows:
             yield from joined_runs(rows)
@@ -171,17 +157,15 @@ class Documents:
             self._path, ignore=options.ignore, drafts=options.drafts, follow_symlinks=options.follow_symlinks
         )
         paths, self._found.skipped = find_files(self._path, rules, unread=unread)
+        patterns = excluded_patterns(options.exclude, self._folder, paths)
         if unread:
             paths = sorted([*paths, *unread], key=path_order)
-        patterns = [*map(as_text, options.exclude)]
-        if os.path.join(self._folder, "index.html") in paths:  # noqa: PTH118  as the system's own paths
-            patterns += EXCLUDED_OF_SITE
         files = []
         for path in paths:
-            suffix = _suffix(path)
+            suffix = suffix_of(path)
             name = relative_path(path, self._folder) if self._folder == self._path else self._path.name
-            file = _File(path, name, FORMATS[suffix][0] if suffix in FORMATS else "")
-            if patterns and any(fnmatchcase(f"/{as_text(name)}", f"*/{pattern}") for pattern in patterns):
+            file = _File(path, name, FORMATS.get(suffix, ""))
+            if patterns and is_excluded(as_text(name), patterns):
                 self._found.skip("an excluded path", file)
             elif file.format or (path in unread and os.path.isdir(path)):  # noqa: PTH112  `is_dir` can raise the same error
                 files.append(file)
@@ -247,7 +231,7 @@ class Documents:
 
     def _older_passages(self, file: _File, error: Exception) -> Sequence[PassageRow | OlderRows]:
         """Return the passages that the older index has of a document that cannot be read."""
-        if not isinstance(error, UnreadableError | MemoryError | OSError):
+        if not isinstance(error, UnreadableError | ChangedFileError | MemoryError | OSError):
             raise error
         found, name = self._found, as_text(file.name)
         reason = _reason(error, self._reading.limits(Path(file.path)))
@@ -258,7 +242,7 @@ class Documents:
         found.unreadable.append(f"{name}: {reason}")
         if number:
             found.unreadable[-1] += f"; its {number:,} older passages stay"
-        is_refused = isinstance(error, OSError) and not isinstance(error, KilledError)
+        is_refused = isinstance(error, OSError | ChangedFileError) and not isinstance(error, KilledError)
         if is_refused:
             found.refused.append(name)
         if number or is_refused:
@@ -296,6 +280,8 @@ def _reason(error: Exception, limits: Limits) -> str:
             return f"it takes more than {limits.seconds:,} s of processor time"
         case KilledError(code=code):
             return f"its reader crashed (exit code {code}): it is broken, or takes {memory}"
+        case ChangedFileError():
+            return "it was written while it was read"
         case MemoryError():
             return f"it takes {memory}"
         case OSError(strerror=str(reason)):

@@ -10,9 +10,9 @@ from pathlib import Path
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus.corpus import OlderRows, PassageRow
-from semsearch.indexing.corpus.folder import as_text
 from semsearch.indexing.corpus.passages import stored_columns, stored_rows
 from semsearch.indexing.documents.records import FileRecord, FileRecords
+from semsearch.indexing.walking import as_text
 
 
 class OlderRecords:

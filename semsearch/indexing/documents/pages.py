@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.indexing.documents.looks import Looks, read_beside
+from semsearch.indexing.file_choice import SITE_VERSIONS
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -69,7 +70,7 @@ def path_columns(folder: Path, path: str, looks: Looks) -> dict[str, object]:
     if found := READ_THE_DOCS.match(path):
         return {"language": found[1], "version": found[2]}
     first = path.partition("/")[0]
-    listed = read_beside(folder / "versions.json", looks)
+    listed = read_beside(folder / SITE_VERSIONS, looks)
     if listed is not None and first in _versions_of_mike(listed):
         return {"version": first}
     return {}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from semsearch.indexing.corpus.corpus import CorpusError, PassageRow
-from semsearch.indexing.corpus.folder import as_text, refusing_changes
+from semsearch.indexing.corpus.folder import refusing_changes
 from semsearch.indexing.corpus.formats import compact_json
 from semsearch.indexing.documents.addresses import AS_FILES, DOCUSAURUS, HTML, MARKDOWN, page_address
 from semsearch.indexing.documents.document import Document, NoTextError, UnreadableError
@@ -29,17 +29,19 @@ from semsearch.indexing.documents.plain_text import read_plain
 from semsearch.indexing.documents.records import FileRecord, record_file
 from semsearch.indexing.documents.rst import read_rst
 from semsearch.indexing.errors import first_line
+from semsearch.indexing.file_choice import FORMATS, suffix_of
 from semsearch.indexing.processes import Limits
+from semsearch.indexing.walking import as_text
 
-FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
-    **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
-    ".mdx": ("MDX", read_mdx),
-    ".rst": ("reStructuredText", lambda path, anchors: read_rst(path)),
-    ".ipynb": ("notebook", read_notebook),
-    **dict.fromkeys(HTML, ("HTML", lambda path, anchors: read_html(path))),
-    ".pdf": ("PDF", lambda path, anchors: read_pdf(path)),
-    ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
-    ".txt": ("plain text", lambda path, anchors: read_plain(path)),
+READERS: dict[str, Callable[[Path, str], Document]] = {  # by format
+    "Markdown": read_markdown,
+    "MDX": read_mdx,
+    "reStructuredText": lambda path, anchors: read_rst(path),
+    "notebook": read_notebook,
+    "HTML": lambda path, anchors: read_html(path),
+    "PDF": lambda path, anchors: read_pdf(path),
+    "DOCX": lambda path, anchors: read_docx(path),
+    "plain text": lambda path, anchors: read_plain(path),
 }
 OF_SITE = ("language", "version")  # columns of the pages of a site that has several
 LARGEST_FILE = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
@@ -92,18 +94,23 @@ class ReadDocument(NamedTuple):
     record: FileRecord
 
 
+def read_file(path: Path, anchors: str) -> Document:
+    """Return a file as a document, by the reader of its format. Raises what that raises."""
+    return READERS[FORMATS[suffix_of(path)]](path, anchors)
+
+
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     """Return the passages of a document below this folder, none of one that is unlisted or has no text.
 
-    Raises UnreadableError if it is broken, OSError if the file cannot be read, and CorpusError if it changes meanwhile.
+    Raises UnreadableError if it is broken, OSError if the file cannot be read, and ChangedFileError if it is written
+    meanwhile.
     """
-    suffix = path.suffix.lower()
-    if suffix != ".pdf" and (size := path.stat().st_size) > LARGEST_FILE:
+    if suffix_of(path) != ".pdf" and (size := path.stat().st_size) > LARGEST_FILE:
         raise UnreadableError(f"{size:,} bytes, more than {LARGEST_FILE:,}: divide it")
     try:
         with refusing_changes(path):
             record = record_file(str(path))
-            document = FORMATS[suffix][1](path, reading.options.anchors)
+            document = read_file(path, reading.options.anchors)
             unlisted = document.unlisted or why_unlisted(document.fields, reading.today)
             looks = dict(document.looks)
             if unlisted and not reading.options.drafts:

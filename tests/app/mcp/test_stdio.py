@@ -7,10 +7,12 @@ import shutil
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import pytest
 
+from semsearch.app.freshness import Since
 from semsearch.app.mcp.stdio import Server
 from tests.app.mcp.test_messages import message
 
@@ -20,13 +22,14 @@ def answers(
     messages: list[dict[str, Any]],
     capsys: pytest.CaptureFixture[str],
     look: Callable[[], str | None] = lambda: None,
+    since: Callable[[], Since] | None = None,
 ) -> list[dict[str, Any]]:
     """Return what a server prints for these messages. If there is no bundle, it calls `look` until there is one."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb") as sent:
         sent.writelines(json.dumps(each).encode() + b"\n" for each in messages)
     try:
-        asyncio.run(Server(bundle, look).run(reader))
+        asyncio.run(Server(bundle, look, since).run(reader))
     finally:
         os.close(reader)
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -69,3 +72,25 @@ def test_an_index_that_is_finished_while_calls_wait_is_announced_once(
     found = answers(tmp_path / "bundle", calls, capsys, finish_at_the_third_look)
     assert [each["method"] for each in found if "method" in each] == ["notifications/tools/list_changed"]
     assert {each["id"] for each in found if "result" in each} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        (Since(), ""),
+        (Since(0), "; files changed since: 0"),
+        (Since(1_234, "docs: no space"), "; files changed since: 1,234; error of the last update: docs: no space"),
+    ],
+)
+def test_an_answer_says_what_has_happened_since_the_index_was_made(
+    since: Since, said: str, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    threads = []
+
+    def find_out() -> Since:
+        threads.append(current_thread())
+        return since
+
+    (found,) = answers(bundle, [message("tools/call", SEARCH)], capsys, since=find_out)
+    assert json.loads(found["result"]["content"][0]["text"])["index"].partition("Z")[2] == said
+    assert main_thread() not in threads  # looking at a large folder keeps no other message waiting

@@ -21,7 +21,8 @@ from semsearch.indexing.documents import folder as document_folder
 from semsearch.indexing.documents.document import Document
 from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import FORMATS, DocumentOptions, Reading
+from semsearch.indexing.documents.reading import READERS, DocumentOptions, Reading
+from semsearch.indexing.file_choice import FORMATS
 from semsearch.indexing.models import placing
 from semsearch.indexing.models.cache import models_folder
 from semsearch.indexing.models.source import RECIPE
@@ -169,7 +170,8 @@ def test_documents_that_cannot_be_read_are_listed_or_end_a_strict_export(
     def fail(path: Path, anchors: str) -> Document:
         raise IndexError("no such entry\nin a table")
 
-    monkeypatch.setitem(FORMATS, ".htm", ("HTML", fail))
+    monkeypatch.setitem(FORMATS, ".htm", "HTML that fails")
+    monkeypatch.setitem(READERS, "HTML that fails", fail)
     (folder / "error.htm").write_text(WORDS)
     (folder / "empty.md").write_text("\n")
     (folder / "broken.pdf").write_text("x")
@@ -293,6 +295,31 @@ def test_documents_that_cannot_be_read_keep_their_older_passages_and_others_arri
         assert ["new" in text for text in texts] == [True, False, False]
     with pytest.raises(CorpusError, match=r"broken.md: found not UTF-8"):
         index(folder, bundle_copy, mode="replace", follow_symlinks=True, strict=True, progress=False)
+
+
+def test_a_document_that_is_written_while_it_is_read_keeps_its_older_passages_and_nothing_else_out(
+    folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def update(**options: Any) -> ReadReport:
+        return index(folder, bundle_copy, mode="replace", progress=False, **options).report
+
+    update()
+    before, read = paths_of(bundle_copy), READERS["plain text"]
+
+    def read_and_write(path: Path, anchors: str) -> Document:
+        document = read(path, anchors)
+        path.write_text(f"{path.read_text()} more")
+        return document
+
+    monkeypatch.setitem(READERS, "plain text", read_and_write)
+    (folder / "c.txt").write_text("other words")
+    (folder / "b.html").unlink()
+    report = update()
+    assert report.outdated == ("c.txt: it was written while it was read; its 1 older passages stay",)
+    assert report.refused == ("c.txt",)
+    assert paths_of(bundle_copy) == [path for path in before if path != "b.html"]
+    with pytest.raises(CorpusError, match=r"c.txt: found it was written while it was read"):
+        update(strict=True)
 
 
 def test_documents_of_a_folder_that_cannot_be_read_keep_their_older_passages(

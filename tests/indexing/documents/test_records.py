@@ -27,7 +27,7 @@ from semsearch.indexing.documents.document import Document
 from semsearch.indexing.documents.folder import Documents, joined_runs
 from semsearch.indexing.documents.markdown import read_markdown
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import FORMATS, DocumentOptions, ReadDocument, Reading, read_document
+from semsearch.indexing.documents.reading import READERS, DocumentOptions, ReadDocument, Reading, read_document
 from semsearch.indexing.documents.recipe import key_of_reading
 from semsearch.indexing.documents.records import (
     UNSURE_NANOSECONDS,
@@ -216,10 +216,35 @@ def test_a_file_that_changes_unnoticed_while_it_is_read_is_read_again(
 
     updates.write("a.md", f"{WORDS} edited")
     with monkeypatch.context() as patch:
-        patch.setitem(FORMATS, ".md", ("Markdown", edit))
+        patch.setitem(READERS, "Markdown", edit)
         updates.report()
     assert updates.texts()[0] == f"{WORDS} edited"
     assert updates.update() == ["a.md"]
+
+
+def test_a_document_that_is_written_while_it_is_read_keeps_its_older_record_and_a_new_one_has_none(
+    updates: Updates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def append(path: Path, anchors: str) -> Document:
+        document = read_markdown(path, anchors)
+        path.write_text(f"{path.read_text()} more")
+        return document
+
+    before, texts = updates.records, updates.texts()
+    updates.write("a.md", f"{WORDS} edited")
+    updates.write("d.md", WORDS)
+    with monkeypatch.context() as patch:
+        patch.setitem(READERS, "Markdown", append)
+        for _ in range(2):
+            report = updates.report()
+            assert report.outdated == (
+                "a.md: it was written while it was read; its 2 older passages stay",
+                "d.md: it was written while it was read",
+            )
+            assert report.refused == ("a.md", "d.md")
+            assert (list(updates.records), updates.texts()) == (list(before), texts)
+            assert updates.records["a.md"] == before["a.md"]
+    assert updates.update() == ["a.md", "d.md"]
 
 
 def test_a_touched_file_that_cannot_be_compared_is_tried_as_any_other(

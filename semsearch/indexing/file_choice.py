@@ -1,0 +1,114 @@
+"""Which files of a folder an index is made of, by their names, and which others change what is read of them.
+
+A search of a folder whose files have not changed uses these rules too, so this module imports none of the readers.
+Left out: partials of MDX outside of the folder, since only their importers name them.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, UNDERSCORED, WalkRules, as_text, find_above, walk
+
+FORMATS = {  # the format of a document, by its suffix
+    ".md": "Markdown",
+    ".markdown": "Markdown",
+    ".mdx": "MDX",
+    ".rst": "reStructuredText",
+    ".ipynb": "notebook",
+    ".html": "HTML",
+    ".htm": "HTML",
+    ".pdf": "PDF",
+    ".docx": "DOCX",
+    ".txt": "plain text",
+}
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+PARTIAL_SUFFIXES = (".md", ".mdx")  # suffixes of files that MDX imports
+SITE_VERSIONS = "versions.json"  # lists the versions of a Docusaurus site, or of a folder of mike
+# pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
+EXCLUDED_OF_SITE = (
+    "404.html",
+    "search.html",
+    "search/index.html",
+    "genindex.html",
+    "py-modindex.html",
+    "*LICENSE*.txt",
+)
+
+
+def suffix_of(file: str | Path) -> str:
+    """Return the suffix of a file as FORMATS has it."""
+    return os.path.splitext(file)[1].lower()  # noqa: PTH122  a folder can have 100,000 files
+
+
+def is_table(file: str | Path) -> bool:
+    """Return whether a file is a table, by its suffix."""
+    return suffix_of(str(file).lower().removesuffix(".gz")) in TABLES
+
+
+def excluded_patterns(exclude: Sequence[str], folder: Path, files: Collection[str]) -> list[str]:
+    """Return the patterns of paths that are left out: those of the option `exclude`, and those of a built site.
+
+    files are those of the folder, as `walk` yields them.
+    """
+    patterns = [*map(as_text, exclude)]
+    if os.path.join(folder, "index.html") in files:  # noqa: PTH118  as the system's own paths
+        patterns += EXCLUDED_OF_SITE
+    return patterns
+
+
+def is_excluded(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether a path in the folder, as `as_text` returns it, ends in one of the patterns."""
+    return any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns)
+
+
+def files_of_index(path: Path, options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths of the files that decide what an index of a document or a folder has.
+
+    These are the documents, the files in which their site states its versions, and the partials that they can import.
+    In a folder without a document, they are the tables. Not each of these files is there.
+    options are those that the index records.
+    """
+    folder = path if path.is_dir() else path.parent
+    site = find_above(folder, DOCUSAURUS_CONFIG)
+    of_site = [str(folder / SITE_VERSIONS)]
+    if site is not None:
+        of_site += (str(site / name) for name in (SITE_VERSIONS, *DOCUSAURUS_CONFIG))
+    if folder != path:
+        yield from (str(path), *of_site)
+        return
+    rules = WalkRules(
+        path,
+        ignore=options.get("ignore", True),
+        drafts=options.get("drafts", False),
+        follow_symlinks=options.get("follow_symlinks", False),
+    )
+    underscored: list[str] = []
+
+    def skip(reason: str, skipped: str) -> None:
+        if reason == UNDERSCORED:
+            underscored.append(skipped)
+
+    files = list(walk(path, rules, skip=skip))
+    patterns = excluded_patterns(options.get("exclude", ()), path, files)
+    suffixes = tuple(FORMATS)  # for a folder of 100,000 files, faster than `suffix_of`
+    documents = [file for file in files if file.lower().endswith(suffixes)]
+    if patterns:
+        begin = len(str(path)) + 1
+        documents = [file for file in documents if not is_excluded(as_text(file[begin:]), patterns)]
+    if not documents:
+        yield from filter(is_table, files)
+        return
+    yield from documents
+    yield from of_site
+    if site is not None or any(file.lower().endswith(".mdx") for file in documents):
+        yield from _partials(underscored)
+
+
+def _partials(entries: Sequence[str]) -> Iterator[str]:
+    """Yield the files that MDX can import: entries of a folder, and those in them."""
+    for entry in entries:
+        for folder, _, names in [("", (), (entry,)), *os.walk(entry)]:
+            yield from (f"{folder}/{name}" if folder else name for name in names if suffix_of(name) in PARTIAL_SUFFIXES)

@@ -1,0 +1,424 @@
+"""Indexes that follow the documents of a folder, in one process or in several."""
+
+import errno
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from semsearch.commands.places import bundle_at, file_states, kept_index, update, updating
+from semsearch.commands.watching import IndexProcess, main
+from semsearch.engine.bundle import PASSAGES
+from semsearch.engine.passages import Passages
+from semsearch.indexing.documents import folder as document_folder
+from semsearch.indexing.documents.reading import ReadDocument, Reading, read_document
+from semsearch.indexing.make import index
+from semsearch.indexing.progress import no_progress
+from tests.command_line import run
+from tests.commands.running import SEMSEARCH, Agent, write_story
+from tests.server.running import eventually
+
+
+@pytest.fixture
+def linked(documents: Path) -> Path:
+    """The folder of documents, with links to another one and to its document."""
+    (documents.parent / "private").mkdir()
+    write_story(documents.parent / "private" / "b.md", "The ferry")
+    (documents / "linked").symlink_to("../private")
+    (documents / "linked.md").symlink_to("../private/b.md")
+    return documents
+
+
+def texts_of(bundle: Path) -> set[str]:
+    passages = Passages(bundle / PASSAGES)
+    return {passages.text(row) for row in range(len(passages))}
+
+
+def test_a_change_of_a_document_alone_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("a")
+    before = file_states(tmp_path / "a.md")
+    (tmp_path / "a.md").write_text("longer than before")
+    assert file_states(tmp_path / "a.md") != before
+
+
+def test_a_kept_index_has_no_hidden_file_and_nothing_that_links_out_of_the_folder_lead_to(linked: Path) -> None:
+    (linked / ".hidden.md").write_text("The hidden note")
+    assert texts_of(bundle_at(linked)) == {"An angry goose."}
+    assert file_states(linked).keys() == {"a.md"}
+
+
+@pytest.mark.slow  # starts an agent and waits for its update
+def test_what_links_out_of_the_folder_lead_to_is_watched_if_the_index_follows_them(linked: Path) -> None:
+    bundle = linked.parent / "bundle"
+    shutil.copytree(kept_index(linked), bundle)
+    index(linked, bundle, mode="replace", follow_symlinks=True, progress=False)
+    assert texts_of(bundle) == {"An angry goose.", "The ferry."}
+    with closing(IndexProcess(linked, bundle, watch=True)) as process:
+        assert process.error_of_first() == ""
+        write_story(linked / "linked" / "c.md", "The night nurse")
+        assert eventually(lambda: "The night nurse." in texts_of(bundle))
+
+
+@pytest.mark.slow  # starts an agent and waits for its updates
+def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_it_dies(
+    documents: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (documents / "a.md").rename(documents.parent / "a.md")
+    with closing(IndexProcess(documents, kept_index(documents), watch=True)) as process:
+        assert "a folder without files" in str(process.error_of_first())
+        (documents.parent / "a.md").rename(documents / "a.md")
+        assert eventually(lambda: process.updates.error is None)
+        number, failures = process.number, process.updates.failures
+        os.kill(number, signal.SIGHUP)  # a terminal that is closed sends it
+        os.kill(number, signal.SIGKILL)
+        assert eventually(lambda: process.updates.failures == failures + 1)
+        assert eventually(lambda: process.updates.error is None)  # the new process found that the index is current
+    assert "the process that makes its index was ended by the signal SIGKILL" in capsys.readouterr().err
+
+
+def test_an_index_without_a_document_that_cannot_be_read_is_used_and_the_document_reported(documents: Path) -> None:
+    (documents / "broken.md").symlink_to("a link to nowhere.md")
+    with closing(IndexProcess(documents, kept_index(documents), watch=False)) as process:
+        assert process.error_of_first() == ""
+        assert "broken.md" in str(process.updates.error)
+
+
+MADE = SimpleNamespace(report=SimpleNamespace(outdated=(), refused=()))  # what an update returns
+NOT_READ = SimpleNamespace(report=SimpleNamespace(outdated=("a.md: Permission denied",), refused=("a.md",)))
+
+
+def results(printed: str) -> list[dict[str, Any]]:
+    """Return the results of updates that the process which makes an index has printed."""
+    return [line for line in map(json.loads, printed.splitlines()) if "error" in line]
+
+
+def test_an_update_that_failed_is_tried_again_although_no_file_has_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    outcomes: list[Any] = [OSError(errno.ENOSPC, "No space left on device", "bundle"), NOT_READ, MADE]
+
+    def update(*arguments: object) -> Any:
+        outcome = outcomes.pop(0)
+        if not outcomes:
+            os.close(writing)  # ends the process
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr("semsearch.commands.watching.update", update)
+    with os.fdopen(reading) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(folder, folder / "b", watch=True, pause=0.0) == 0
+    assert results(capsys.readouterr().out) == [
+        {"error": "bundle: No space left on device", "is_made": False},
+        {"error": f"{folder}: 1 documents were not read, such as a.md: Permission denied", "is_made": True},
+        {"error": "", "is_made": True},
+    ]
+
+
+def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stated = []
+
+    def index(*places: object, **options: Any) -> Any:
+        stated.append(options)
+        return MADE
+
+    monkeypatch.setattr("semsearch.indexing.make.index", index)
+    assert main(folder, folder / "b", watch=False) == 0
+    assert results(capsys.readouterr().out) == [{"error": "", "is_made": True}]
+    assert [options["base_url"] for options in stated] == [folder.as_uri()]
+
+
+def test_the_states_of_files_are_the_same_however_their_folder_is_named(
+    documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = file_states(documents)
+    assert expected.keys() == {"a.md"}
+    assert file_states(Path("notes")) == file_states(documents / "a.md") == expected
+    monkeypatch.chdir(documents)
+    assert file_states(Path()) == file_states(Path("a.md")) == expected
+
+
+def test_an_update_of_a_kept_index_reads_the_changed_documents_alone(
+    documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def note(folder: Path, reading: Reading, path: Path) -> ReadDocument:
+        read.append(path.name)
+        return read_document(folder, reading, path)
+
+    monkeypatch.setattr(document_folder, "read_document", note)
+    bundle_at(documents)
+    write_story(documents / "b.md", "The ferry")
+    bundle_at("notes")  # the same folder by another name
+    assert read == ["a.md", "b.md"]
+    lengthen(documents / "a.md")
+    bundle_at(documents)
+    assert read == ["a.md", "b.md", "a.md"]
+
+
+@pytest.mark.parametrize("name", ["b.md", "cafe\u0301.md"])  # a disk of macOS can return a name in NFD
+def test_a_document_that_the_system_refuses_to_read_is_tried_again(
+    name: str, documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: Path, reading: Reading, path: Path) -> ReadDocument:
+        if path.name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return read_document(folder, reading, path)
+
+    write_story(documents / name, "The ferry")
+    with monkeypatch.context() as patch:
+        patch.setattr(document_folder, "read_document", refuse)
+        assert texts_of(bundle_at(documents)) == {"An angry goose."}
+    assert texts_of(bundle_at(documents)) == {"An angry goose.", "The ferry."}
+
+
+@pytest.fixture
+def stop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """What ends `main`, as the end of the process that started it does."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "w") as stdout:
+        monkeypatch.setattr("sys.stdin", stdin)
+        yield stdout.close
+
+
+@pytest.fixture
+def updated(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The folders that `main` has updated the index of. In truth nothing is made."""
+    folders: list[Path] = []
+
+    def note(folder: Path, *others: object) -> Any:
+        folders.append(folder)
+        return MADE
+
+    monkeypatch.setattr("semsearch.commands.watching.update", note)
+    return folders
+
+
+MOST_LOOKS = 40  # that `watch_with` takes
+
+
+def watch_with(on_look: Callable[[int], object], stop: Callable[[], None], documents: Path, **options: Any) -> None:
+    """Watch documents with a clock that is a second later at each look, and call `on_look` then, MOST_LOOKS times."""
+    ticks = count()
+
+    def clock() -> float:
+        now = next(ticks)
+        if now < MOST_LOOKS:
+            on_look(now)
+        elif now == MOST_LOOKS:
+            stop()
+        return float(now)
+
+    bundle = options.pop("bundle", kept_index(documents))
+    assert main(documents, bundle, watch=True, interval=0.0, clock=clock, **options) == 0
+
+
+def lengthen(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("more\n")
+
+
+@pytest.mark.parametrize(("patience", "is_read"), [(2.0, True), (math.inf, False)])
+def test_a_document_that_is_written_without_end_is_read_after_a_while(
+    patience: float,
+    is_read: bool,
+    documents: Path,
+    updated: list[Path],
+    stop: Callable[[], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundle = documents.parent / "b"
+    watch_with(lambda now: lengthen(documents / "a.md"), stop, documents, bundle=bundle, patience=patience)
+    assert (len(updated) > 2) == is_read  # the first is that of the start
+
+
+def test_a_log_beside_the_documents_starts_no_update(
+    documents: Path, updated: list[Path], stop: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle_at(documents)
+    watch_with(lambda now: lengthen(documents / "app.log"), stop, documents)
+    assert updated == []
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {"waiting": 0},
+        {"error": "", "is_made": True},
+    ]
+
+
+HOLD = """
+import fcntl, sys
+lock = open(sys.argv[1], "a")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def locked(documents: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Let another process hold the lock of the kept index, as one does that updates it, until it is killed."""
+    lock = kept_index(documents).with_name(f"{kept_index(documents).name}.lock")
+    command = [sys.executable, "-c", HOLD, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "locked\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_an_index_that_another_process_updates_is_followed_in_silence_until_that_is_killed(
+    documents: Path, updated: list[Path], stop: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle_at(documents)
+    write_story(documents / "b.md", "The ferry")
+    seen: list[tuple[list[Path], str]] = []
+    with locked(documents) as other:
+
+        def kill(now: int) -> None:
+            if now == MOST_LOOKS // 2:
+                seen.append(([*updated], capsys.readouterr().out))
+                other.kill()
+                other.wait()
+
+        watch_with(kill, stop, documents)
+    assert seen == [([], '{"waiting": 1}\n')]
+    assert updated == [documents]
+    assert results(capsys.readouterr().out) == [{"error": "", "is_made": True}]
+
+
+def test_what_another_process_has_indexed_is_not_indexed_again(
+    documents: Path, updated: list[Path], stop: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle_at(documents)
+    write_story(documents / "b.md", "The ferry")
+
+    def update_meanwhile(now: int) -> None:
+        if now == 0:
+            bundle_at(documents)
+
+    watch_with(update_meanwhile, stop, documents)
+    assert updated == []
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines[-2:] == [{"waiting": 0}, {"error": "", "is_made": True}]
+
+
+def test_a_command_that_waited_for_another_process_finds_the_index_current(
+    documents: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle, found = kept_index(documents), file_states(documents)
+    with ExitStack() as other:
+        other.enter_context(updating(documents, bundle))
+
+        def finish(seconds: float) -> None:
+            update(documents, bundle, found, no_progress)
+            other.close()
+
+        monkeypatch.setattr("semsearch.commands.places.sleep", finish)
+        assert texts_of(bundle_at(documents)) == {"An angry goose."}
+    said = capsys.readouterr().err
+    assert "another process makes the index; waiting for it" in said
+    assert "updating the index" not in said
+
+
+def test_a_query_during_an_update_answers_from_the_older_index_and_says_so(documents: Path) -> None:
+    assert run("query", "notes", "goose").code == 0
+    write_story(documents / "a.md", "The ferry")
+    with updating(documents, kept_index(documents)):
+        done = run("query", "notes", "goose")
+    assert "An angry goose." in done.out
+    assert (done.code, done.err) == (0, "notes: another process updates the index; searching the older one\n")
+    assert "The ferry." in run("query", "notes", "goose").out
+
+
+@pytest.mark.parametrize(
+    ("words", "is_made", "expected"),
+    [(("query", "goose"), False, "An angry goose."), (("verify",), True, "ok")],
+)
+def test_a_command_waits_for_another_process_where_an_older_index_does_not_do(
+    words: tuple[str, ...], is_made: bool, expected: str, documents: Path, bundle: Path
+) -> None:
+    if not is_made:
+        shutil.rmtree(kept_index(documents))
+    name, *others = words
+    with locked(documents) as other:
+        command = [*SEMSEARCH, name, "notes", *others]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            assert process.stderr.readline() == "notes: another process makes the index; waiting for it\n"
+            if not is_made:
+                shutil.copytree(bundle, kept_index(documents))  # for its model
+            other.kill()
+            out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "wait for the index: 100%" in err
+    assert expected in out
+
+
+@pytest.mark.slow  # starts three agents, each with a process that watches
+def test_three_agents_on_one_folder_make_one_update_and_any_of_them_goes_on(documents: Path, folder: Path) -> None:
+    bundle_at(documents)
+
+    def wait_for(written: str) -> None:
+        write_story(documents / "b.md", written)
+        for agent in agents:
+            assert eventually(lambda agent=agent: f"{written}." in agent.search(written))  # type: ignore[misc]
+
+    with ExitStack() as stack:
+        errors = [stack.enter_context((folder / f"errors-{number}").open("wb")) for number in range(3)]
+        agents = [Agent("notes", "--watch", errors=file) for file in errors]
+        wait_for("The ferry")
+        first = agents.pop(0)
+        first.process.kill()
+        first.end()
+        wait_for("The night nurse")
+        assert [agent.end() for agent in agents] == [0, 0]
+    printed = "".join((folder / f"errors-{number}").read_text() for number in range(3))
+    assert printed.count("write the index: 100%") == 2
+    assert "error" not in printed
+
+
+@pytest.mark.slow  # starts an agent and waits for its updates
+def test_an_agent_learns_that_a_change_waits_and_of_what_an_update_could_not_read(documents: Path) -> None:
+    bundle_at(documents)
+    agent = Agent("notes", "--watch")
+    assert "; " not in agent.index()
+    with updating(documents, kept_index(documents)):
+        write_story(documents / "b.md", "The ferry")
+        assert eventually(lambda: agent.index().endswith("Z; files changed since: 1"))
+    assert eventually(lambda: "; " not in agent.index())
+    (documents / "broken.md").symlink_to("nowhere.md")
+    write_story(documents / "b.md", "The last ferry")
+    said = "Z; error of the last update: notes: 1 documents were not read, such as broken.md: a link to nowhere.md: "
+    assert eventually(lambda: said in agent.index())
+    assert agent.end() == 0
+
+
+def test_a_query_of_unchanged_documents_imports_no_reader(
+    documents: Path, in_a_new_process: Callable[..., Any]
+) -> None:
+    bundle_at(documents)
+    script = """
+import json, sys
+from semsearch.commands.main import dispatch
+dispatch(["query", "notes", "goose"])
+print(json.dumps(sorted(name for name in sys.modules if name.startswith("semsearch.indexing."))))
+"""
+    light = ["semsearch.indexing.cache", "semsearch.indexing.file_choice", "semsearch.indexing.walking"]
+    assert in_a_new_process(script) == light
