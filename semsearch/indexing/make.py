@@ -213,8 +213,9 @@ def changing(bundle: str | Path = "bundle", *, progress: bool | OnProgress = Tru
 
     Raises BundleError if the folder has no index of texts, or if another command changes it.
     """
+    options = options_for(index, IndexOptions, out=bundle, mode="replace", progress=progress)
     require_texts(Path(bundle))
-    with changing_index(options_for(index, IndexOptions, out=bundle, mode="replace", progress=progress)) as texts:
+    with changing_index(options) as texts:
         yield texts
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args,
 
 from semsearch.engine.bundle import BY_MODEL, BundleError, is_bundle, read_manifest
 from semsearch.engine.errors import OptionError
+from semsearch.indexing.replacing import finish_stopped
 
 P = ParamSpec("P")
 Returned = TypeVar("Returned")
@@ -97,6 +98,7 @@ def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwar
     stated = signature.bind(*positional, **named).arguments
     if stated.get("update") is None:
         out = stated.get("out", signature.parameters["out"].default)
+        finish_stopped(Path(out))
         stated["update"] = out if is_bundle(out) else None
     options = options_of(index)
     _check_effects(stated, options)

@@ -67,6 +67,16 @@ def replacing(out: Path) -> Iterator[Path]:
         _finish_move(partial, out)
 
 
+def finish_stopped(out: Path) -> None:
+    """Move the files of a run into `out` that was stopped while it moved them: without them there is no bundle.
+
+    Raises BusyError if another command writes into `out`.
+    """
+    if (out / PARTIAL / COMPLETE).exists():
+        with _locking(out) as partial:
+            _finish_move(partial, out)
+
+
 @contextmanager
 def finishing(fresh: Path, name: str) -> Iterator[Path]:
     """Yield a path in the folder `fresh` for a new piece; if no error is raised, keep the piece under this name."""

@@ -118,9 +118,6 @@ def test_rows_without_ids_have_numbers_after_a_removal_and_an_addition(judge: Ju
     assert find_differences(judge.out, fresh, exactly=False) == []
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the languages of a site are those of the pages that were read now"
-)
 def test_pages_keep_their_stems_while_the_only_page_of_another_language_cannot_be_read(
     judge: Judge, make_site: MakeSite
 ) -> None:

@@ -223,8 +223,7 @@ class Documents:
             return ()
         found.formats[file.format] += 1
         found.running_lines += record.running_lines
-        for column, value in record.of_site.items():
-            found.of_site[column].add(value)
+        found.note_site(record)
         if record.problem:
             found.incomplete.append(f"{as_text(file.name)}: {record.problem}")
         return rows
@@ -238,6 +237,8 @@ class Documents:
         self._refuse_if_strict(file, reason, error)
         rows, records = self._kept.of(file.name)
         self._records |= records
+        for record in records.values():
+            found.note_site(record)
         number = sum(record.rows for record in records.values())
         found.unreadable.append(f"{name}: {reason}")
         if number:
@@ -268,6 +269,10 @@ class _Found:
     incomplete: list[str] = field(default_factory=list)
     of_site: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     running_lines: int = 0
+
+    def note_site(self, record: FileRecord) -> None:
+        for column, value in record.of_site.items():
+            self.of_site[column].add(value)
 
     def skip(self, reason: str, file: _File) -> None:
         self.others[reason].append(as_text(file.name))
