@@ -3,8 +3,8 @@
 A failing test prints its steps. tests/indexing/changes/comparison.py says what is compared.
 """
 
-import shutil
 import os
+import shutil
 import signal
 from collections.abc import Callable, Sequence
 from functools import partial
