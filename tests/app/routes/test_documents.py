@@ -26,7 +26,8 @@ def write_documents(folder: Path, ids: list[str], rows: list[dict[str, Any]]) ->
     metadata = [json.dumps({name: value for name, value in row.items() if value is not None}) for row in rows]
     texts = [f"Text {row} of the baker" for row in range(len(ids))]
     kinds = {"passage": "number", "path": "string", "tenant": "string"}
-    return write_bundle(folder / "bundle", Corpus(texts, ids, metadata, columns=kinds))
+    columns = {name: kind for name, kind in kinds.items() if any(name in row for row in rows)}
+    return write_bundle(folder / "bundle", Corpus(texts, ids, metadata, columns=columns))
 
 
 @pytest.fixture(scope="module")
