@@ -9,7 +9,9 @@ from semsearch.engine.bundle import (
     COLUMNS,
     INDEX,
     KEYWORDS,
+    MODEL,
     PASSAGES,
+    TOKENIZER,
     BundleError,
     Manifest,
     check_bundle,
@@ -116,16 +118,18 @@ class Changes:
         """Return how many rows have the id of an earlier one."""
         return len(self.digests.ids) - len(np.unique(self.digests.ids))
 
-    @property
-    def is_measurement_due(self) -> bool:
-        """Whether the recall and the floor are measured again.
+    def need_measurement(self, model: Manifest) -> bool:
+        """Return whether the recall and the floor are measured again; model describes the models of the new index.
 
-        They are if a tenth of the rows was added or removed since the last time, or if searches look at all rows now
-        and did not then, or the other way round.
+        They are if a tenth of the rows was added or removed since the last time, if another model embeds them, or if
+        searches look at all rows now and did not then, or the other way round.
         """
-        rows = len(self.older_rows)
+        if self.older is None or self.kept is None:
+            return True
+        older, rows = self.older.manifest, len(self.older_rows)
+        is_other = any(older.files[name] != model.files[name] for name in (MODEL, TOKENIZER))
         is_crossed = (rows > EXHAUSTIVE_ROWS) != (self.older_count > EXHAUSTIVE_ROWS)
-        return self.kept is None or is_crossed or self.count_since_measured() > MOST_CHANGED * rows
+        return is_other or older.model != model.model or is_crossed or self.count_since_measured() > MOST_CHANGED * rows
 
     def count_since_measured(self) -> int:
         """Return how many rows were added or removed since the recall was measured."""
@@ -136,11 +140,6 @@ class Changes:
     def kept(self) -> Tensors | None:
         """Return what was kept of the older index for its update, None if there is nothing that fits."""
         return None if self.older is None else self.older.kept
-
-    @property
-    def are_none(self) -> bool:
-        """Return whether the index has the rows of the older one, in their order, and nothing else changes them."""
-        return self.kept is not None and np.array_equal(self.older_rows, np.arange(self.older_count))
 
     @property
     def older_count(self) -> int:

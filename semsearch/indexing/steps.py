@@ -126,7 +126,7 @@ def make_bundle(
             place = ""  # no place has all texts
     write_place(fresh, place)
     left_out = count_losses(changes, has_ids=corpus.has_ids, texts=texts, options=options)
-    is_measured = changes.is_measurement_due
+    is_measured = changes.need_measurement(models.manifest)
     warning = None
     if is_measured:
         warning = warn_of_language(

@@ -112,6 +112,13 @@ def test_a_damaged_model_is_replaced_by_a_named_one_with_its_options_and_the_def
     assert run("verify", bundle_copy).code == 0
 
 
+def test_the_same_texts_by_another_model_are_measured_again(bundle_copy: Path, changed: Path, tmp_path: Path) -> None:
+    export_texts(changed, bundle_copy)
+    export_texts(changed, bundle_copy, "--model", TINY_BERT)
+    export_texts(changed, tmp_path / "fresh", "--model", TINY_BERT)
+    assert contents(bundle_copy) == contents(tmp_path / "fresh")
+
+
 def test_a_bundle_that_is_replaced_meanwhile_is_refused(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = read_manifest(bundle_copy)
 

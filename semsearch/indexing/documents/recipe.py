@@ -1,6 +1,7 @@
 """What decides, beside the files, what is read of documents."""
 
 import json
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from sys import version_info
@@ -20,11 +21,10 @@ def key_of_reading(path: Path, reading: Reading) -> str:
     Left out are options that decide only which files are read. Python has its own part in reading: the data of Unicode.
     """
     options = reading.options
-    packages = ["tokenizers", *(DISTRIBUTIONS.get(module, module) for module in EXTRAS["documents"])]
     stated = {
         "readers": READERS_VERSION,
         "python": version_info[:2],
-        "packages": {package: version(package) for package in packages},
+        "packages": _versions(),
         "tokenizer": reading.splitter.tokenizer_sha256,
         "passages": reading.splitter.sizes,
         "base_url": options.base_url,
@@ -32,3 +32,9 @@ def key_of_reading(path: Path, reading: Reading) -> str:
         "drafts": options.drafts,
     }
     return json.dumps(stated)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    packages = ["tokenizers", *(DISTRIBUTIONS.get(module, module) for module in EXTRAS["documents"])]
+    return {package: version(package) for package in packages}

@@ -523,7 +523,7 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
     others.append(key(replace(plain, splitter=other)))
     updates.write("docusaurus.config.js", "")
     others.append(key())
-    for name, value in (("READERS_VERSION", 0), ("version", lambda package: "0"), ("version_info", (3, 99))):
+    for name, value in (("READERS_VERSION", 0), ("_versions", dict), ("version_info", (3, 99))):
         with monkeypatch.context() as patch:
             patch.setattr(recipe, name, value)
             others.append(key())
