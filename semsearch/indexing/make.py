@@ -220,19 +220,25 @@ def changing(bundle: str | Path = "bundle", *, progress: bool | OnProgress = Tru
 
 
 def remove(
-    ids: Id | Iterable[Id], bundle: str | Path = "bundle", *, progress: bool | OnProgress = True
+    ids: Id | Iterable[Id] = (),
+    bundle: str | Path = "bundle",
+    *,
+    where: Mapping[str, Any] | None = None,
+    progress: bool | OnProgress = True,
 ) -> IndexSummary:
-    """Remove texts from an index by their ids, or by one id. The others keep their embeddings, ids and metadata.
+    """Remove texts from an index by their ids, or by one id, and those that a filter finds.
+
+    The others keep their embeddings, ids and metadata. The filter is that of a search, such as {"year": {"$lt": 2020}}.
 
     Example:
         >>> from semsearch import remove
         >>> remove(["c-2"], "bundle").manifest.corpus.rows
         1
 
-    Raises OptionError for what is no id, and BundleError if the index lacks one of the ids, or if it cannot be used.
-    Then nothing is changed.
+    Raises OptionError for what is no id, BundleError if the index lacks one of the ids, or if it cannot be used, and
+    FilterError for a wrong filter. Then nothing is changed.
     """
     with changing(bundle, progress=progress) as texts:
-        texts.remove(ids)
+        texts.remove(ids, where=where)
     assert texts.summary is not None  # a call of `remove` changes it
     return texts.summary

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from semsearch import BundleError, OptionError, Search, changing, index
+from semsearch import BundleError, OptionError, Search, changing, index, remove
 from semsearch.engine.metadata.filters import FilterError
 from tests.command_line import contents
 
@@ -50,6 +50,12 @@ def test_a_filter_removes_texts_of_the_index_but_none_that_the_block_has_added(c
         texts.upsert([{"sku": "c-1", "text": "A new coat", "price": 1}, {"sku": "n-1", "text": "A goose", "price": 1}])
         texts.remove("c-7", where={"price": {"$lt": 6}})
     assert list(found(coats)) == ["c-1", "c-6", "n-1"]
+
+
+def test_a_filter_removes_texts_without_a_block(coats: Path) -> None:
+    made = remove(bundle=coats, where={"price": {"$gte": 3}}, progress=False)
+    assert list(found(coats)) == ["c-0", "c-1", "c-2"]
+    assert made.left_out == 5
 
 
 @pytest.mark.parametrize(
