@@ -75,7 +75,7 @@ def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> FileInfo:
 def check_file(bundle: Path, name: str, manifest: Manifest) -> None:
     """Check the length and the checksum of a file. Raises BundleError if they are not those of the manifest.
 
-    A file that this process has read or written before is not read again.
+    A file that `describe` has read is not read again while its size, its inode and its time stay the same.
     """
     if (bundle / name).exists() and describe(bundle / name) == manifest.files.get(name):
         return

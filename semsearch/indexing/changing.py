@@ -48,11 +48,11 @@ class Changing:
         filter.
         """
         removed = list(read_ids(ids))
-        older = self._plan.older
+        older, found = self._plan.older, None
         if where is not None:
             info = older.manifest.corpus
-            self._plan.keep_older(~allowed_rows(dict(where), Columns(older.folder / COLUMNS, info.columns, info.rows)))
-        self._plan.remove(removed)
+            found = allowed_rows(where, Columns(older.folder / COLUMNS, info.columns, info.rows))
+        self._plan.remove(removed, found)
         self._is_changed = True
 
     def _merge(self, data: Any, mode: Mode) -> None:
@@ -63,6 +63,7 @@ class Changing:
             splitter = Splitter(tokenizer, older.manifest.model, options.passage_tokens, options.overlap)
         path = self._fresh / f"new-{len(self._new)}.safetensors"
         with opening_texts(data, options) as texts:
+            self._plan.require_tables(mode, are_documents=texts.are_documents)
             read = read_texts(
                 texts,
                 passages=path,
@@ -107,6 +108,7 @@ def read_ids(ids: Id | Iterable[Id]) -> Iterator[str]:
 def changing_index(options: IndexOptions) -> Iterator[Changing]:
     """Yield the texts of the index in `options.out`, and make its next bundle at the end of the block."""
     with chosen_progress(options.progress) as on_progress, replacing(options.out) as fresh:
+        options.require_unchanged()
         older = OlderIndex.open(options.out, recipe_of(options.recorded))
         texts = Changing(RowPlan(older, is_split=options.texts.split), fresh, options, on_progress)
         yield texts

@@ -23,6 +23,8 @@ from semsearch.engine.tensors import AnyArray, Array
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.term_counts import TermCounts, offsets_of, smallest
 
+# Raise this number when a text has other terms: an update then counts all of them again.
+COUNTING_VERSION = 1
 TITLE_WEIGHT = 2  # number of times that a word of a title counts
 SHORTEST_WORD = 3  # letters of a word that can replace a misspelled one
 BLOCK_CHARACTERS = 1 << 20  # characters of the texts whose terms are sorted at a time: about 70 MB

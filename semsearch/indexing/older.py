@@ -12,6 +12,7 @@ from semsearch.engine.bundle import (
     MODEL,
     PASSAGES,
     TOKENIZER,
+    TRUNCATED,
     BundleError,
     Manifest,
     check_bundle,
@@ -44,25 +45,31 @@ class OlderIndex:
 
     @classmethod
     def open(cls, folder: Path, recipe: str) -> "OlderIndex":
-        """Open an index. Its rows stay readable when its files are replaced.
+        """Open an index. `require_unchanged` says at the end whether all that was read of it is of this index.
 
         Raises BundleError or TensorsError if it is damaged, has no texts here, or is being replaced.
         """
         manifest = check_bundle(folder)
         if manifest.corpus.vectors is not None:
             raise BundleError(f"{folder}: its texts are in S3 Vectors; name the bundle that was published there")
-        for name in (INDEX, PASSAGES, COLUMNS, KEYWORDS):
+        for name in (INDEX, PASSAGES, TRUNCATED):
             if name in manifest.files:
                 check_file(folder, name, manifest)
         Index.open(folder / INDEX, manifest.corpus.stages)  # checks the tensors
-        kept = read_update(folder, manifest, recipe)
+        kept = read_update(folder, manifest, recipe) if _are_whole(folder, manifest) else None
         if kept is not None:
             digests = RowDigests.read(kept)
         else:
             digests = RowDigests.of(stored_rows(folder / PASSAGES), has_prefixes=manifest.corpus.heading_prefix)
-        if read_manifest(folder) != manifest:
-            raise BundleError(f"{folder}: was replaced while it was read; run the command again when no other one runs")
-        return cls(folder, manifest, digests, kept)
+        older = cls(folder, manifest, digests, kept)
+        older.require_unchanged()
+        return older
+
+    def require_unchanged(self) -> None:
+        """Raise BundleError if another command has replaced the index since it was opened."""
+        if read_manifest(self.folder) != self.manifest:
+            found = "was replaced while it was read"
+            raise BundleError(f"{self.folder}: {found}; run the command again when no other one runs")
 
     def stored_kinds(self) -> dict[str, str]:
         """Return the types of its columns as its metadata has the values: number only if JSON has numbers."""
@@ -147,6 +154,16 @@ class Changes:
         return 0 if self.older is None else self.older.rows
 
 
+def _are_whole(folder: Path, manifest: Manifest) -> bool:
+    """Return whether the columns and the keywords of an index are whole. Damaged ones are made of the texts."""
+    try:
+        for name in {COLUMNS, KEYWORDS} & manifest.files.keys():
+            check_file(folder, name, manifest)
+    except BundleError:
+        return False
+    return True
+
+
 def find_changes(corpus: Corpus, older: OlderIndex | None) -> Changes:
     """Return what differs between the rows of a corpus and those of the older index."""
     older_rows = corpus.older_rows
@@ -170,7 +187,7 @@ def facts_of(corpus: Corpus, changes: Changes) -> Facts:
 
 
 def match_rows(older: Digests, new: Digests, older_rows: Positions) -> Positions:
-    """Return older_rows, (rows,), with the older row of each new one that is equal to a row that nobody has taken yet.
+    """Return older_rows, (rows,), where each new row has the first equal older row that is still free, if there is one.
 
     older has the digest of each older row, and new that of each row whose older row is -1.
     """

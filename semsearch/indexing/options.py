@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from semsearch.engine.bundle import BY_MODEL, BundleError, is_bundle, read_manifest
+from semsearch.engine.bundle import BY_MODEL, BundleError, find_corpus, is_bundle, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.replacing import finish_stopped
 
@@ -88,6 +88,12 @@ def _gather_all(index: Callable[..., object], options: type[Options], arguments:
     return gather(options, {**arguments, "recorded": content_options(index, arguments)})
 
 
+def recorded_options(folder: Path) -> dict[str, Any] | None:
+    """Return the options that the index in a folder records, None if there is none."""
+    info = find_corpus(folder)
+    return None if info is None else dict(info.options)
+
+
 def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwargs) -> dict[str, Any]:
     """Return all options of a call of `index`: the stated ones, else those of the older bundle, else the defaults.
 
@@ -103,10 +109,11 @@ def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwar
     options = options_of(index)
     _check_effects(stated, options)
     recorded = _recalled(stated, options)
+    stated_before = recorded_options(Path(stated.get("out", signature.parameters["out"].default)))
     for name, option in options.items():
         if option.adds and name in stated:
             stated[name] = {**recorded.get(name, {}), **(stated[name] or {})}
-    return _with_defaults(index, recorded | stated)
+    return {**_with_defaults(index, recorded | stated), "recorded_before": stated_before}
 
 
 def new_options(index: Callable[..., object], stated: Arguments) -> dict[str, Any]:

@@ -58,6 +58,9 @@ def replacing(out: Path) -> Iterator[Path]:
         _empty(partial)
         try:
             yield partial
+            if not (partial / layout.MANIFEST).exists():  # the block has made no bundle
+                _empty(partial)
+                return
             flush(partial)
             (partial / COMPLETE).touch()
             flush_one(partial)

@@ -23,6 +23,7 @@ from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
 from semsearch.indexing.older import Changes, OlderIndex
+from semsearch.indexing.options import recorded_options
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import FINISHED, replacing
 from semsearch.indexing.texts import (
@@ -90,6 +91,12 @@ class IndexOptions:
     embedder: EmbedderChoice
     queries: QueryOptions
     recorded: Mapping[str, Any]  # those that the manifest records
+    recorded_before: Mapping[str, Any] | None  # those that the index in `out` records, None without an index
+
+    def require_unchanged(self) -> None:
+        """Raise BundleError if another command has changed the index in `out` since the options were read."""
+        if recorded_options(self.out) != self.recorded_before:
+            raise BundleError(f"{self.out}: was changed by another command at the same time; run the command again")
 
 
 def make_index(data: Any, options: IndexOptions) -> IndexSummary:
@@ -101,6 +108,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         replacing(options.out) as fresh,
         opening_texts(data, options.texts) as texts,
     ):
+        options.require_unchanged()
         older, damage = open_older(options, on_progress)
         made = make_bundle(texts, fresh=fresh, older=older, options=options, on_progress=on_progress)
     warnings = (*filter(None, [damage]), *made.warnings)
@@ -160,6 +168,8 @@ def make_bundle(
         recorded=recorded,
         on_progress=on_progress,
     )
+    if older is not None:
+        older.require_unchanged()
     manifest = learn_queries(
         fresh,
         written.manifest,

@@ -134,7 +134,8 @@ class Texts:
             return Table(self.path, options.table, rows=self.rows, split=None if splitter is None else splitter.split)
         assert splitter is not None  # see `need_splitter`
         reading = Reading(splitter, options.documents)
-        if older is None or not has_texts_of(older.folder, self.place, self.name):
+        is_older = older is not None and older.manifest.corpus.heading_prefix
+        if older is None or not is_older or not has_texts_of(older.folder, self.place, self.name):
             return Documents(self.path, reading)
         return Documents(self.path, reading, older.folder, kept_records(older.kept, key_of_reading(self.path, reading)))
 

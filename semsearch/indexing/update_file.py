@@ -35,6 +35,8 @@ from semsearch.version import VERSION
 
 OWN_RECIPE, OWN_CHECKSUM, MEASURED = "recipe", "checksum", "measured"
 DOCUMENTS, DOCUMENTS_KEY = "documents", "documents.key"
+# Raise this number when digests or facts are made in another way: an update then makes all of them again.
+KEPT_VERSION = 1
 FACTS = "facts."  # before the names of columns
 DIGEST_NAMES = ("rows", "ids", "texts", "embedded")  # the fields of RowDigests
 KIND = f"S{BYTES}"
@@ -128,8 +130,9 @@ def records_tensors(records: FileRecords, key: str) -> dict[str, AnyArray]:
 
 
 def recipe_of(options: Mapping[str, Any]) -> str:
-    """Return what decides the rows of an index beside its texts: these options, and the version of this package."""
-    return json.dumps({"version": VERSION, "options": options}, sort_keys=True, ensure_ascii=False)
+    """Return what the kept parts depend on beside the texts: these options, and versions."""
+    stated = {"version": VERSION, "kept": KEPT_VERSION, "options": options}
+    return json.dumps(stated, sort_keys=True, ensure_ascii=False)
 
 
 def write_update(

@@ -7,6 +7,7 @@ import pytest
 
 from semsearch import BundleError, OptionError, Search, changing, index, remove
 from semsearch.engine.metadata.filters import FilterError
+from semsearch.indexing.replacing import replacing
 from tests.command_line import contents
 
 ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(8)]
@@ -58,6 +59,47 @@ def test_a_filter_removes_texts_without_a_block(coats: Path) -> None:
     assert made.left_out == 5
 
 
+def test_an_id_that_the_filter_finds_too_is_removed_once_and_a_failed_removal_removes_nothing(coats: Path) -> None:
+    with changing(coats, progress=False) as texts:
+        with pytest.raises(BundleError, match="found no text with the id 'x'"):
+            texts.remove("x", where={"price": {"$gte": 2}})
+        texts.remove(["c-6", "c-7"], where={"price": {"$gte": 6}})
+    assert list(found(coats)) == [f"c-{number}" for number in range(6)]
+
+
+def test_documents_are_refused(out: Path, tmp_path: Path) -> None:
+    index(["a coat"], out=out, progress=False)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A goose")
+    with changing(out, progress=False) as texts, pytest.raises(BundleError, match="mode upsert is for tables"):
+        texts.upsert(tmp_path / "docs")
+
+
+def test_all_passages_of_a_divided_text_are_replaced_also_without_dividing_the_new_one(out: Path) -> None:
+    index([{"id": "a", "text": "The angry goose lost a key. " * 9}], out=out, split=True, passage_tokens=12)
+    assert len(found(out)) > 2
+    index([{"id": "a", "text": "A swan"}], out=out, mode="upsert", split=False)
+    assert found(out) == {"a": "A swan"}
+
+
+def test_an_index_that_another_command_makes_or_changes_meanwhile_is_not_overwritten(
+    coats: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = tmp_path / "new"
+    name = "semsearch.indexing.steps.replacing"
+
+    def make_meanwhile(out: Path) -> Any:
+        monkeypatch.setattr(name, replacing)
+        index(ROWS, out=out, id_column="sku", title="Coats", mode="replace", progress=False)
+        return replacing(out)
+
+    for place in (new, coats):
+        monkeypatch.setattr(name, make_meanwhile)
+        with pytest.raises(BundleError, match="was changed by another command at the same time"):
+            index([{"sku": "n", "text": "A goose", "price": 1}], out=place, mode="upsert", id_column="sku")
+        assert len(found(place)) == 8
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
@@ -82,11 +124,15 @@ def test_a_block_that_raises_changes_nothing(coats: Path, change: Any, error: ty
     assert contents(coats) == before
 
 
-def test_a_block_without_a_change_makes_no_bundle(coats: Path) -> None:
+def test_a_block_without_a_change_makes_no_bundle_and_keeps_the_pieces_of_a_stopped_run(coats: Path) -> None:
+    piece = coats / ".partial" / "finished" / "piece"
+    piece.parent.mkdir(parents=True)
+    piece.touch()
     before = (coats / "manifest.json").stat().st_mtime_ns
     with changing(coats, progress=False) as texts:
         pass
     assert texts.summary is None
+    assert piece.exists()
     assert (coats / "manifest.json").stat().st_mtime_ns == before
 
 

@@ -8,7 +8,17 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 
-from semsearch.engine.bundle import INDEX, MODEL, PASSAGES, TRUNCATED, BundleError, check_bundle, read_manifest
+from semsearch.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    MODEL,
+    PASSAGES,
+    TRUNCATED,
+    BundleError,
+    check_bundle,
+    read_manifest,
+)
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.embedding import known_rows
@@ -110,6 +120,37 @@ def test_a_damaged_model_is_replaced_by_a_named_one_with_its_options_and_the_def
     assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
     assert model.accuracy["texts"] == ACCURACY_TEXTS  # those of the package
     assert run("verify", bundle_copy).code == 0
+
+
+@pytest.mark.parametrize("name", [COLUMNS, KEYWORDS])
+def test_damaged_columns_and_keywords_are_made_of_the_texts(
+    bundle_copy: Path, changed: Path, full: dict[str, bytes], name: str
+) -> None:
+    export_texts(changed, bundle_copy)
+    damage(bundle_copy / name)
+    assert summary(export_texts(changed, bundle_copy), "embedded").startswith("0 texts")
+    assert contents(bundle_copy) == full
+
+
+def test_a_lost_list_of_truncated_texts_is_made_again(bundle_copy: Path, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", ROWS)
+    export_texts(rows, bundle_copy)
+    before = contents(bundle_copy)
+    (bundle_copy / TRUNCATED).unlink()
+    done = run("index", rows, "--out", bundle_copy)
+    assert "truncated.jsonl: is missing" in done.err
+    assert contents(bundle_copy) == before
+
+
+def test_other_stems_count_all_terms_again(
+    bundle_copy: Path, changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_texts(changed, bundle_copy)
+    monkeypatch.setattr("semsearch.indexing.counting.SHORTEST_WORD", 5)
+    monkeypatch.setattr("semsearch.indexing.vectors.indexer.COUNTING_VERSION", 0)
+    export_texts(changed, bundle_copy)
+    export_texts(changed, tmp_path / "fresh", "--update", bundle_copy)
+    assert contents(bundle_copy)[KEYWORDS] == contents(tmp_path / "fresh")[KEYWORDS]
 
 
 def test_the_same_texts_by_another_model_are_measured_again(bundle_copy: Path, changed: Path, tmp_path: Path) -> None:

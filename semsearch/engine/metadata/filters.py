@@ -53,7 +53,7 @@ class Condition:
 Parsed = Condition | tuple[str, list["Parsed"]]  # "$and" or "$or" with its parts, or "$not" with its only one
 
 
-def allowed_rows(condition: dict[str, Any], columns: Columns) -> Mask:
+def allowed_rows(condition: Mapping[str, Any], columns: Columns) -> Mask:
     """Return the rows that a filter keeps, (rows,) bool. Only the columns that it names are read.
 
     Raises FilterError if the filter is not in the grammar, names an unknown column, compares with another type or holds

@@ -112,7 +112,7 @@ class RowPlan:
         is_split: whether long texts are divided. The passages of a text are then replaced and removed together.
         """
         self.older: OlderIndex = older
-        self._is_split = is_split
+        self._is_split = is_split or bool(older.manifest.corpus.options.get("split"))
         self._added: list[Corpus] = []
         # the rows of the next index: those of the older one, and after their numbers those of all corpora, joined
         self._places: Positions = np.arange(older.rows)
@@ -131,11 +131,7 @@ class RowPlan:
         the older one with its id, and new ones at the end. Raises BundleError if these texts cannot be merged.
         """
         folder = self.older.folder
-        if corpus.heading_prefix or self.older.manifest.corpus.heading_prefix:
-            raise BundleError(
-                f"{folder}: mode {mode} is for tables, and these are documents, whose ids are their paths in one "
-                "folder; index one folder that has all of them"
-            )
+        self.require_tables(mode, are_documents=corpus.heading_prefix)
         if mode == "upsert" and not corpus.has_ids:
             raise BundleError(
                 f"{folder}: mode upsert finds texts by their ids, and these have none; name a column of ids"
@@ -158,8 +154,18 @@ class RowPlan:
         self._text_ids = np.concatenate([self._text_ids[stays], text_ids])[order]
         self._added.append(corpus)
 
-    def remove(self, ids: Iterable[str]) -> None:
-        """Remove the rows with these ids, which are those of passages or of texts.
+    def require_tables(self, mode: Mode, *, are_documents: bool) -> None:
+        """Raise BundleError if texts of the index, or the ones that are merged into it, are documents."""
+        if are_documents or self.older.manifest.corpus.heading_prefix:
+            raise BundleError(
+                f"{self.older.folder}: mode {mode} is for tables, and these are documents, whose ids are their paths "
+                "in one folder; index one folder that has all of them"
+            )
+
+    def remove(self, ids: Iterable[str], older: Array[np.bool_] | None = None) -> None:
+        """Remove the rows with these ids, which are those of passages or of texts, and some of the older index.
+
+        older says for each row of the older index whether it is removed.
 
         Raises BundleError, which names them, if some are unknown.
         """
@@ -172,13 +178,9 @@ class RowPlan:
             raise BundleError(
                 f"{self.older.folder}: found no text with the id {shown}, {len(unknown):,} in all; check them"
             )
-        self._keep(~(np.isin(self._ids, wanted) | np.isin(self._text_ids, wanted)))
-
-    def keep_older(self, stays: Array[np.bool_]) -> None:
-        """Keep some of the rows of the older index: stays has a value for each of them. New rows stay."""
-        self._keep(np.concatenate([stays, [True]])[np.minimum(self._places, self.older.rows)])
-
-    def _keep(self, stays: Array[np.bool_]) -> None:
+        stays = ~(np.isin(self._ids, wanted) | np.isin(self._text_ids, wanted))
+        if older is not None:
+            stays &= ~np.append(older, False)[np.minimum(self._places, self.older.rows)]
         self._places, self._ids, self._text_ids = self._places[stays], self._ids[stays], self._text_ids[stays]
 
     def _digest_text_ids(self, corpus: Corpus, ids: Digests) -> Digests:

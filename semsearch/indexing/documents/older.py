@@ -1,7 +1,7 @@
 """The passages that an older index has of documents, by its records or, without them, by the path of each passage."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -68,7 +68,8 @@ class OlderPassages:
         if self._bundle is None or not rows:
             return [], {}
         passages = [passage for row, passage in enumerate(stored_rows(self._bundle / PASSAGES)) if row in rows]
-        return passages, {name: FileRecord(rows=len(passages))}
+        numbers = Counter(self._paths[row] for row in sorted(rows))
+        return passages, {each: FileRecord(rows=number) for each, number in numbers.items()}
 
     @cached_property
     def _paths(self) -> list[str]:

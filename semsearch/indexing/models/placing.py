@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
 
-from semsearch.engine.bundle import MODEL, RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
+from semsearch.engine.bundle import MODEL, RERANK, RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import take_model, take_reranker, write_model
 from semsearch.indexing.errors import PackagesError, install_command
@@ -125,6 +125,8 @@ def place_models(
         if older is not None and reranker.rerank is None:
             manifest = take_reranker(older, fresh, manifest)
     if reranker.rerank is not None:
+        for name in (RERANK, RERANK_TOKENIZER):  # links to those of the older bundle, which stay as they are
+            (fresh / name).unlink(missing_ok=True)
         info: RerankInfo = convert("rerank", cross_encoder, read_texts(), fresh, on_progress)
         if (fresh / RERANK_TOKENIZER).read_bytes() == (fresh / TOKENIZER).read_bytes():
             (fresh / RERANK_TOKENIZER).unlink()

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from semsearch.engine.bundle import BY_CORES, INDEX, TRUNCATED, check_file
+from semsearch.engine.bundle import BY_CORES, INDEX, TRUNCATED
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.embedder import Embedder, TokenIds, plan_batches
 from semsearch.engine.quantization import Codes, Embeddings, Scales, quantize
@@ -239,14 +239,10 @@ def group(items: Iterable[Item], most: int, most_size: int, size_of: Callable[[I
 
 
 def open_rows(older: OlderIndex) -> KnownRows:
-    """Return the rows of the older index. They stay readable when its files are replaced.
-
-    Raises BundleError if its list of truncated texts is damaged.
-    """
+    """Return the rows of the older index. They stay readable when its files are replaced."""
     tensors = map_tensors(older.folder / INDEX)
     is_truncated = np.zeros(older.rows, bool)
     if TRUNCATED in older.manifest.files:
-        check_file(older.folder, TRUNCATED, older.manifest)
         with (older.folder / TRUNCATED).open(encoding="utf-8") as file:
             is_truncated[[json.loads(line)["index"] for line in file]] = True
 

@@ -4,8 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unicodedata import unidata_version
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from semsearch.indexing.bundles import describe, write_manifest
 from semsearch.indexing.columns import NONE, OlderColumns, column_tensors
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.passages import passages_at, strings_at
-from semsearch.indexing.counting import count_terms
+from semsearch.indexing.counting import COUNTING_VERSION, count_terms
 from semsearch.indexing.digests import Digests
 from semsearch.indexing.keywords import (
     KeywordOptions,
@@ -144,9 +146,12 @@ def _write_columns(folder: Path, corpus: Corpus, columns: Mapping[str, str], cha
 
 def _update_sections(corpus: Corpus, changes: Changes) -> dict[str, Digests]:
     """Return the digests of the section and of the content of each row, by their names in update.safetensors."""
-    new = passages_at(corpus, changes.new)
-    digests = dict(zip(SECTION_DIGESTS, digest_sections((each.text, each.metadata) for each in new), strict=True))
     kept = changes.kept
+    if kept is not None and not kept.keys() >= set(SECTION_DIGESTS):  # no column had a type before
+        kept = None
+    rows = np.arange(len(corpus.texts)) if kept is None else changes.new
+    found = digest_sections((each.text, each.metadata) for each in passages_at(corpus, rows))
+    digests = dict(zip(SECTION_DIGESTS, found, strict=True))
     if kept is None:
         return digests
     return {name: update_digests(read_digests(kept[name]), changes.older_rows, each) for name, each in digests.items()}
@@ -176,7 +181,8 @@ def _write_keywords(
 
 def _counted_with(options: KeywordOptions) -> AnyArray:
     """Return the tensor of update.safetensors with the options that the counts of terms depend on."""
-    stated = [options.stemming, options.title_column, options.language_column]
+    chosen = [options.stemming, options.title_column, options.language_column]
+    stated = [*chosen, COUNTING_VERSION, version("PyStemmer"), unidata_version]
     return np.frombuffer(json.dumps(stated).encode(), np.uint8)
 
 
