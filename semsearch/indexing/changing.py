@@ -5,20 +5,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from semsearch.engine.bundle import COLUMNS, TOKENIZER
+from semsearch.engine.bundle import COLUMNS
 from semsearch.engine.errors import OptionError
 from semsearch.engine.metadata.columns import Columns
 from semsearch.engine.metadata.filters import allowed_rows
-from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.engine.values import Id, id_text
 from semsearch.indexing.corpus.merging import Mode, RowPlan
 from semsearch.indexing.corpus.rows import plain_value
-from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import replacing
 from semsearch.indexing.steps import IndexOptions, IndexSummary, make_bundle
-from semsearch.indexing.texts import opening_texts, read_texts, texts_of_plan
+from semsearch.indexing.texts import make_splitter, opening_texts, read_texts, texts_of_plan
 from semsearch.indexing.update_file import recipe_of
 
 
@@ -59,8 +57,7 @@ class Changing:
         older, options = self._plan.older, self._options.texts
         splitter = None
         if options.split:
-            tokenizer = read_tokenizer(older.folder / TOKENIZER)
-            splitter = Splitter(tokenizer, older.manifest.model, options.passage_tokens, options.overlap)
+            splitter = make_splitter(older.folder, older.manifest, options)
         path = self._fresh / f"new-{len(self._new)}.safetensors"
         with opening_texts(data, options) as texts:
             self._plan.require_tables(mode, are_documents=texts.are_documents)

@@ -166,6 +166,9 @@ def _recalled(stated: Arguments, options: Mapping[str, Option]) -> dict[str, Any
     if index is None:
         return {}
     contradicted = {name for name, option in options.items() if stated.get(option.without) is False}
+    first, *others = str(index.options.get("text_column", "")).split(",")
+    if "text_column" in stated and others and index.options.get("title_column") == first:  # nobody has stated it
+        contradicted.add("title_column")
     return {name: value for name, value in index.options.items() if name not in contradicted}
 
 

@@ -110,7 +110,12 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
     ):
         options.require_unchanged()
         older, damage = open_older(options, on_progress)
-        made = make_bundle(texts, fresh=fresh, older=older, options=options, on_progress=on_progress)
+        try:
+            made = make_bundle(texts, fresh=fresh, older=older, options=options, on_progress=on_progress)
+        except Exception:
+            if older is not None:  # what was read can be of two indexes, and then that is the error
+                older.require_unchanged()
+            raise
     warnings = (*filter(None, [damage]), *made.warnings)
     return replace(made, warnings=warnings, seconds=perf_counter() - started)
 
@@ -249,7 +254,7 @@ def place_and_read(
     if texts.need_splitter(options.texts):
         require_packages(texts.name, "documents")
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)
-        splitter = make_splitter(models, options.texts)
+        splitter = make_splitter(models.documents_folder, models.documents, options.texts)
     merged_into = None
     if options.mode in ("add", "upsert"):
         merged_into, older = older, None

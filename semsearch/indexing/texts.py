@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, TOKENIZER
+from semsearch.engine.bundle import PASSAGES, SOURCE, TOKENIZER, Manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import AnyArray
@@ -32,7 +32,6 @@ from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import DocumentOptions, Reading
 from semsearch.indexing.documents.recipe import key_of_reading
 from semsearch.indexing.facts import read_facts
-from semsearch.indexing.models.placing import PlacedModels
 from semsearch.indexing.older import Changes, OlderIndex, facts_of, find_changes
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.update_file import kept_records, records_tensors
@@ -195,11 +194,10 @@ def _with_embeddings(texts: Texts, embeddings: Any) -> Texts:
     return texts
 
 
-def make_splitter(models: PlacedModels, options: TextOptions) -> Splitter:
-    """Return what divides texts into passages, measured by the tokenizer of the model that embeds them."""
-    tokenizer = read_tokenizer(models.documents_folder / TOKENIZER)
-    name = models.documents.files[TOKENIZER].sha256
-    return Splitter(tokenizer, models.documents.model, options.passage_tokens, options.overlap, name)
+def make_splitter(folder: Path, manifest: Manifest, options: TextOptions) -> Splitter:
+    """Return what divides texts into passages; the model in the folder embeds them, and its tokenizer measures them."""
+    tokenizer, name = read_tokenizer(folder / TOKENIZER), manifest.files[TOKENIZER].sha256
+    return Splitter(tokenizer, manifest.model, options.passage_tokens, options.overlap, name)
 
 
 def read_texts(

@@ -7,6 +7,8 @@ import pytest
 
 from semsearch import BundleError, OptionError, Search, changing, index, remove
 from semsearch.engine.metadata.filters import FilterError
+from semsearch.indexing import steps
+from semsearch.indexing.corpus.merging import Mode
 from semsearch.indexing.replacing import replacing
 from tests.command_line import contents
 
@@ -98,6 +100,24 @@ def test_an_index_that_another_command_makes_or_changes_meanwhile_is_not_overwri
         with pytest.raises(BundleError, match="was changed by another command at the same time"):
             index([{"sku": "n", "text": "A goose", "price": 1}], out=place, mode="upsert", id_column="sku")
         assert len(found(place)) == 8
+
+
+@pytest.mark.parametrize("mode", ["replace", "upsert"])
+def test_an_index_that_is_replaced_while_another_is_made_of_it_is_refused(
+    coats: Path, tmp_path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_older = steps.open_older
+
+    def replace_meanwhile(*arguments: Any) -> Any:
+        opened = open_older(*arguments)
+        monkeypatch.setattr(steps, "open_older", open_older)
+        index(ROWS[5:], out=coats, mode="replace", progress=False)
+        return opened
+
+    monkeypatch.setattr(steps, "open_older", replace_meanwhile)
+    with pytest.raises(BundleError, match="was replaced while it was read"):
+        index(ROWS[:1], out=tmp_path / "new", update=coats, mode=mode, progress=False)
+    assert not (tmp_path / "new" / "manifest.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 
+from semsearch import index
 from semsearch.engine.bundle import (
     COLUMNS,
     INDEX,
     KEYWORDS,
     MODEL,
     PASSAGES,
+    RERANK,
     TRUNCATED,
     BundleError,
     check_bundle,
@@ -23,10 +25,12 @@ from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.embedding import known_rows
 from semsearch.indexing.models.calibration import ACCURACY_TEXTS
+from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.older import OlderIndex
 from tests.bundle_files import damage
 from tests.command_line import contents, error_line, export_texts, run, summary, write_csv
 from tests.export_fixtures import TINY_BERT
+from tests.rerankers import add_reranker
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +124,33 @@ def test_a_damaged_model_is_replaced_by_a_named_one_with_its_options_and_the_def
     assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
     assert model.accuracy["texts"] == ACCURACY_TEXTS  # those of the package
     assert run("verify", bundle_copy).code == 0
+
+
+def test_a_new_reranker_that_fails_leaves_the_older_one_as_it_is(
+    bundle_copy: Path, changed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_texts(changed, add_reranker(bundle_copy))
+    before = contents(bundle_copy)
+
+    def write_and_fail(task: str, source: object, texts: object, folder: Path, on_progress: object) -> None:
+        (folder / RERANK).write_bytes(b"half a reranker")
+        raise ModelError("the cross-encoder cannot be converted")
+
+    monkeypatch.setattr("semsearch.indexing.models.placing.read_cross_encoder", lambda *arguments: None)
+    monkeypatch.setattr("semsearch.indexing.models.placing.convert", write_and_fail)
+    done = run("index", changed, "--out", bundle_copy, "--rerank", TINY_BERT)
+    assert "the cross-encoder cannot be converted" in error_line(done)
+    assert contents(bundle_copy) == before
+
+
+def test_titles_that_follow_from_text_columns_change_with_them(out: Path) -> None:
+    rows = [{"name": "A goose", "label": "A swan", "description": "It swims."}]
+    index(rows, out=out, text_column=["name", "description"], progress=False)
+    index(rows, out=out, text_column=["label", "description"], mode="replace", progress=False)
+    assert read_manifest(out).corpus.options["title_column"] == "label"
+    index(rows, out=out, title_column="name", mode="replace", progress=False)
+    index(rows, out=out, text_column=["label", "description"], mode="replace", progress=False)
+    assert read_manifest(out).corpus.options["title_column"] == "name"
 
 
 @pytest.mark.parametrize("name", [COLUMNS, KEYWORDS])
