@@ -11,7 +11,8 @@ import subprocess
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from pkgutil import resolve_name
@@ -64,6 +65,14 @@ def python_command(module: str) -> list[str]:
     return [sys.executable, "-P", "-c", f"{path}; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"]
 
 
+class Task(NamedTuple):
+    """What a process does: it calls a function, whose first arguments are always the same."""
+
+    function: Callable[..., Any] | str
+    common: Sequence[Any]
+    reports: bool = False  # whether the function reports its progress
+
+
 class Worker:
     """A process that calls a function of a module, again and again. `common` are the first arguments of each call.
 
@@ -83,7 +92,7 @@ class Worker:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
         other.close()  # only the new process has the other end, so that `recv` notices its end
-        self.connection.send((function, common, on_progress is not None))
+        self.connection.send(Task(function, common, on_progress is not None))
 
     def call(self, *arguments: Any) -> Any:
         """Return what the function returns for these arguments. Raises what it raises, or KilledError."""
@@ -129,6 +138,33 @@ def in_own_process(
     return result
 
 
+_kept: list[Worker] | None = None  # one idle worker at most; None if none is kept
+
+
+@contextmanager
+def keeping_worker() -> Iterator[None]:
+    """Keep one idle process of `in_workers` for its next call in the block: a start takes 0.4 s of a processor."""
+    global _kept
+    _kept = []
+    try:
+        yield
+    finally:
+        for worker in _kept:
+            worker.end()
+        _kept = None
+
+
+def _start(task: Task) -> Worker:
+    if not _kept:
+        return Worker(task.function, *task.common)
+    worker = _kept.pop()
+    if worker.connection.poll():  # an idle process sends nothing, so this one has ended
+        worker.end()
+        return Worker(task.function, *task.common)
+    worker.connection.send(task)
+    return worker
+
+
 def in_workers(
     workers: int,
     function: Callable[..., Returned],
@@ -138,7 +174,8 @@ def in_workers(
     """Yield the result or the error of `function(*common, *arguments)` for each call in order.
 
     A call has its arguments and its limits. A worker that crashes, or takes too much time, is replaced: the error is a
-    KilledError. Too much memory is a MemoryError, or a crash. Close the generator: that ends the processes.
+    KilledError. Too much memory is a MemoryError, or a crash. Close the generator: that ends the processes, except the
+    one that `keeping_worker` keeps.
     """
     waiting = deque(enumerate(calls))
     idle: list[Worker] = []
@@ -149,7 +186,7 @@ def in_workers(
             while number not in done:
                 while waiting and len(busy) < workers and waiting[0][0] < number + AHEAD:
                     place, call = waiting.popleft()
-                    worker = idle.pop() if idle else Worker(function, *common)
+                    worker = idle.pop() if idle else _start(Task(function, common))
                     busy[worker.connection] = place, worker
                     worker.connection.send(call)
                 for connection in wait(list(busy)):
@@ -161,6 +198,8 @@ def in_workers(
                         idle.append(worker)
             yield done.pop(number)
     finally:
+        if _kept is not None and not _kept and idle:
+            _kept.append(idle.pop())
         for worker in [*idle, *(worker for _, worker in busy.values())]:
             worker.end()
 
@@ -171,22 +210,24 @@ def _answer(connection: Connection) -> None:
     def report(step: str, share: float, texts: int = 0) -> None:
         connection.send(Progress(step, share, texts))
 
-    function, common, reports = None, (), False
+    task: Task | None = None
     while True:
         try:
-            if function is None:
-                function, common, reports = connection.recv()
-                if isinstance(function, str):
-                    function = resolve_name(function)
-            arguments, limits = connection.recv()
-            if reports:
+            received = connection.recv()
+            if isinstance(received, Task):
+                task = received
+                continue
+            assert task is not None  # it comes first
+            arguments, limits = received
+            if task.reports:
                 arguments = (*arguments, report)
         except EOFError:
             return
         try:
             if limits is not None:
                 _limit(limits)
-            answer = function(*common, *arguments)
+            function = resolve_name(task.function) if isinstance(task.function, str) else task.function
+            answer = function(*task.common, *arguments)
         except ExpectedError as error:
             answer = error
         except Exception as error:  # noqa: BLE001  the caller raises it again

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from semsearch.indexing import processes
 from semsearch.indexing.models.modules import ModelError
-from semsearch.indexing.processes import KilledError, Limits, in_own_process, in_workers
+from semsearch.indexing.processes import KilledError, Limits, in_own_process, in_workers, keeping_worker
 from semsearch.indexing.progress import OnProgress
 from tests.project import needs_linux
 
@@ -105,6 +106,21 @@ def test_a_worker_that_takes_too_much_is_replaced_and_the_others_go_on() -> None
     assert isinstance(crashed, KilledError)
     assert crashed.code == -signal.SIGABRT
     assert last > 0
+
+
+def test_one_idle_worker_is_kept_for_the_next_calls_and_replaced_if_it_has_ended() -> None:
+    with keeping_worker():
+        (first,) = results_of([""])
+        assert results_of(["", ""], workers=1) == [first, first]
+        os.kill(first, signal.SIGKILL)
+        assert processes._kept is not None
+        assert processes._kept[0].connection.poll(60)  # it has ended
+        (second,) = results_of([""])
+        assert second != first
+        assert results_of([""]) == [second]
+    assert not active_children()
+    with pytest.raises(ProcessLookupError):
+        os.kill(second, 0)
 
 
 @needs_linux("limit of memory")
