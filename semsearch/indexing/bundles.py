@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 from semsearch.engine import bundle as layout
@@ -10,20 +9,14 @@ from semsearch.engine.bundle import FileInfo, Manifest, ModelInfo, RerankInfo, d
 
 KNOWN_FILES: dict[tuple[int, ...], FileInfo] = {}  # by the status of a file
 MOST_KNOWN_FILES = 64
-NONE_KNOWN: Mapping[str, FileInfo] = {}
 
 
-def write_model(
-    folder: Path, model: ModelInfo, rerank: RerankInfo | None = None, known: Mapping[str, FileInfo] = NONE_KNOWN
-) -> Manifest:
-    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it.
-
-    known has files whose checksums are known.
-    """
+def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
+    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it."""
     names = [layout.MODEL, layout.TOKENIZER]
     if rerank is not None:
         names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
-    files = {name: known.get(name) or describe(folder / name) for name in names}
+    files = {name: describe(folder / name) for name in names}
     manifest = Manifest(model=model, corpus_or_none=None, files=files, rerank=rerank)
     write_manifest(folder, manifest)
     return manifest
@@ -42,7 +35,7 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     manifest = layout.read_manifest(bundle)
     for name in (layout.MODEL, layout.TOKENIZER):
         take(bundle, manifest, name, folder / name)
-    return take_reranker(bundle, folder, write_model(folder, manifest.model, known=manifest.files))
+    return take_reranker(bundle, folder, write_model(folder, manifest.model))
 
 
 def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
@@ -53,23 +46,21 @@ def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
     older = layout.read_manifest(bundle)
     if older.rerank is None:
         return manifest
-    known = dict(manifest.files)
-    known[layout.RERANK] = take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    take(bundle, older, layout.RERANK, folder / layout.RERANK)
     own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
     if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
-        known[layout.RERANK_TOKENIZER] = take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
-    return write_model(folder, manifest.model, older.rerank, known)
+        take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+    return write_model(folder, manifest.model, older.rerank)
 
 
-def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> FileInfo:
-    """Copy a file of a bundle, and return its length and checksum. Raises BundleError if it is damaged.
+def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+    """Copy a file of a bundle. Raises BundleError if it is damaged.
 
     The unfinished folder of the same bundle gets a link to the file, which is quicker.
     """
     check_file(bundle, name, manifest)
     if not copy.parent.parent.samefile(bundle) or not _link(bundle / name, copy):
         shutil.copyfile(bundle / name, copy)
-    return manifest.files[name]
 
 
 def check_file(bundle: Path, name: str, manifest: Manifest) -> None:

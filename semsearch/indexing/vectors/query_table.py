@@ -23,10 +23,8 @@ from semsearch.engine.bundle import (
     INDEX,
     PASSAGES,
     QUERY_TABLE,
-    FileInfo,
     Manifest,
     QueriesInfo,
-    describe_file,
     read_manifest,
 )
 from semsearch.engine.cores import usable_cores
@@ -35,7 +33,7 @@ from semsearch.engine.keyword.analyzer import WORD
 from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import Codes, Embeddings
 from semsearch.engine.semantic.index import Index
-from semsearch.indexing.bundles import take, write_manifest
+from semsearch.indexing.bundles import describe, take, write_manifest
 from semsearch.indexing.corpus.corpus import heading_prefix
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.questions import read_questions
@@ -120,13 +118,13 @@ def keep_table(bundle: Path, folder: Path, manifest: Manifest, new_rows: int) ->
     older = read_manifest(bundle)
     if older.queries is None or (new := older.queries.new_rows + new_rows) > MOST_NEW * manifest.corpus.rows:
         return None
-    taken = take(bundle, older, QUERY_TABLE, folder / QUERY_TABLE)
-    return write_queries(folder, manifest, replace(older.queries, new_rows=new), taken)
+    take(bundle, older, QUERY_TABLE, folder / QUERY_TABLE)
+    return write_queries(folder, manifest, replace(older.queries, new_rows=new))
 
 
-def write_queries(folder: Path, manifest: Manifest, info: QueriesInfo, table: FileInfo | None = None) -> Manifest:
+def write_queries(folder: Path, manifest: Manifest, info: QueriesInfo) -> Manifest:
     """Write the manifest of a folder that contains a query table, and return the manifest."""
-    files = manifest.files | {QUERY_TABLE: table or describe_file(folder / QUERY_TABLE)}
+    files = manifest.files | {QUERY_TABLE: describe(folder / QUERY_TABLE)}
     manifest = replace(manifest, queries=info, files=files)
     write_manifest(folder, manifest)
     return manifest
