@@ -22,6 +22,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import DocumentOptions, Reading
+from semsearch.indexing.facts import read_facts
 from semsearch.indexing.make import index
 from semsearch.indexing.options import gather, new_options
 from semsearch.indexing.texts import write_corpus
@@ -96,6 +97,7 @@ def make_site_of_pages(pages: dict[str, str], folder: Path, anchors: str = "gith
     options = gather(DocumentOptions, new_options(index, {"anchors": anchors}))
     reading = Reading(Splitter(make_wordpiece(), model, 20, 0), options)
     corpus, _ = write_corpus(Documents(project, reading), folder / "passages")
+    corpus = replace(corpus, facts=read_facts(corpus.metadata))
     bundle = write_site_bundle(folder / "bundle", replace(corpus, columns=choose_types(corpus, {}, project)))
     return make_site(bundle, folder)
 
