@@ -166,7 +166,7 @@ def main(
     """
     before: FileStates | None = None
     indexed = read_states(bundle) if bundle == kept_index(path) else None
-    result = UpdateResult()  # of the update to `indexed`
+    result = UpdateResult()  # result of the update that read the files as `indexed` has them
     changed_at, retry_at = math.inf, math.inf
     printed: dict[str, str] = {}
     while True:

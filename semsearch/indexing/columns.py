@@ -43,7 +43,7 @@ from semsearch.indexing.facts import (
 NONE = "none"  # the type of a column that filters cannot name
 COLUMN_TYPES = (*EXPECTED_VALUES, NONE)
 EXPECTED_LISTS = {"list": "a list of strings", "numbers": "a list of numbers"}
-DTYPES_OF_TYPES: Mapping[str, "np.dtype[np.generic]"] = {  # of types whose values have one dtype
+DTYPES_OF_TYPES: Mapping[str, "np.dtype[np.generic]"] = {  # dtype of a column, by type, where all values have the same
     "boolean": np.dtype(np.uint8),
     "date": np.dtype(np.int64),
 }
@@ -194,7 +194,9 @@ class _Values:
     """The values of a column that are read from the metadata, row by row; equal values share their memory."""
 
     values: list[Stored] = field(default_factory=list)
-    rows: "array[int]" = field(default_factory=lambda: array("I"))  # of each value; a list can have several, or none
+    rows: "array[int]" = field(
+        default_factory=lambda: array("I")
+    )  # row of each value; a list can have several values, or none
     known: dict[Stored, Stored] = field(default_factory=dict)
 
     def add(self, row: int, values: Sequence[Stored]) -> None:
@@ -286,7 +288,7 @@ def _word_tensors(
     if not is_used.all():
         content, lengths = content[np.repeat(is_used, lengths)], lengths[is_used]
     older = Strings(content, _offsets(lengths))
-    places: list[int] = []  # of the words that are added, among the older ones
+    places: list[int] = []  # place of each added word among the older words
     pieces: list[memoryview | bytes] = []
     codes: dict[Stored, int] = {}
     end = 0
@@ -301,7 +303,7 @@ def _word_tensors(
         content = np.frombuffer(b"".join([*pieces, content.data[end:]]), np.uint8)
         lengths = np.insert(lengths, places, [len(word) for word in pieces[1::2]])
     code_dtype = _smallest_dtype(len(lengths))
-    new_codes = np.zeros(len(is_used), code_dtype)  # of the older words
+    new_codes = np.zeros(len(is_used), code_dtype)  # new code of each older word
     added_before = np.cumsum(np.bincount(places, minlength=len(older)))[: len(older)]
     new_codes[is_used] = np.arange(len(older)) + added_before
     read_codes = np.fromiter(map(codes.__getitem__, read.values), code_dtype, len(read.values))

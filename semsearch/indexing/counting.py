@@ -36,7 +36,7 @@ class KeywordText(NamedTuple):
 
     text: str
     title: str = ""  # counts as if the text began with it TITLE_WEIGHT times
-    language: str | None = None  # of the stemmer, None for no stems
+    language: str | None = None  # language of the stemmer, None for no stems
     names: Collection[str] = ()  # the terms of `heading_names`
 
 

@@ -17,7 +17,7 @@ from semsearch.engine.tensors import Array
 from semsearch.engine.values import EXACT_FLOATS
 from semsearch.indexing.digests import Positions
 
-Facts = Mapping[str, Array[np.uint16]]  # of each column that a row has, (rows,)
+Facts = Mapping[str, Array[np.uint16]]  # by column: the facts of the value of each row, (rows,)
 
 # The facts beside the types that a value fits. Every value has the first one. A string has SAME_JSON if it is a number
 # and JSON writes that number in the same form. IS_LONG is for lists: see MOST_NUMBERS.

@@ -98,7 +98,7 @@ class Changes:
 
     older: OlderIndex | None
     same_rows: Positions  # (rows,): the row of the older index with the same text, id, metadata and source, or -1
-    digests: RowDigests  # of the rows of the index
+    digests: RowDigests  # digests of the rows of the index
 
     @property
     def older_rows(self) -> Positions:

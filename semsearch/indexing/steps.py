@@ -112,8 +112,8 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         older, damage = open_older(options, on_progress)
         try:
             made = make_bundle(texts, fresh=fresh, older=older, options=options, on_progress=on_progress)
-        except Exception:
-            if older is not None:  # what was read can be of two indexes, and then that is the error
+        except Exception:  # raised again, unless it follows from reading two indexes as one: then that is the error
+            if older is not None:
                 older.require_unchanged()
             raise
     warnings = (*filter(None, [damage]), *made.warnings)

@@ -59,10 +59,9 @@ def update_counts(older: TermCounts, older_rows: Positions, new: TermCounts, rem
         return new
     lengths = np.empty(len(older_rows), np.uint32)
     lengths[is_new], lengths[~is_new] = new.lengths, older.lengths[older_rows[~is_new]]
-    parts = (older, new, removed)
-    words = _update(*(_Tally(part.words, part.word_counts) for part in parts))
-    languages = _update(*(_Tally(part.languages, part.language_counts) for part in parts))
-    terms = _update(*(_Tally(part.terms, sizes_of(part.postings)) for part in parts))
+    words = _update(older=_words_of(older), new=_words_of(new), removed=_words_of(removed))
+    languages = _update(older=_languages_of(older), new=_languages_of(new), removed=_languages_of(removed))
+    terms = _update(older=_terms_of(older), new=_terms_of(new), removed=_terms_of(removed))
     kept_rows = np.full(len(older.lengths), -1, np.intp)
     kept_rows[older_rows[~is_new]] = np.flatnonzero(~is_new)
     kept = _Moved(older, terms.older_places, kept_rows)
@@ -94,6 +93,18 @@ class _Tally:
         return self.lines.tobytes().split(LINE_FEED)[:-1]
 
 
+def _words_of(counts: TermCounts) -> _Tally:
+    return _Tally(counts.words, counts.word_counts)
+
+
+def _languages_of(counts: TermCounts) -> _Tally:
+    return _Tally(counts.languages, counts.language_counts)
+
+
+def _terms_of(counts: TermCounts) -> _Tally:
+    return _Tally(counts.terms, sizes_of(counts.postings))
+
+
 @dataclass(frozen=True, slots=True)
 class _Updated:
     """A tally that was made from an older one and a new one, and the places of their strings in it, which ascend."""
@@ -103,7 +114,7 @@ class _Updated:
     new_places: Positions  # (new strings,)
 
 
-def _update(older: _Tally, new: _Tally, removed: _Tally) -> _Updated:
+def _update(*, older: _Tally, new: _Tally, removed: _Tally) -> _Updated:
     """Add one tally to an older one and subtract another one from it. A string that then does not occur is gone."""
     known, wanted = older.strings(), new.strings()
     found = _find(known, wanted)

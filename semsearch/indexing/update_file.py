@@ -47,10 +47,10 @@ OWN_FILES = (INDEX, PASSAGES, COLUMNS, KEYWORDS)  # the files that have the rows
 class RowDigests:
     """Digests of each row of an index, each (rows,)."""
 
-    rows: Digests  # of the text, the id, the metadata and the source together
+    rows: Digests  # digest of the text, the id, the metadata and the source together
     ids: Digests
     texts: Digests
-    embedded: Digests  # of the texts as the model reads them; in a table these are the texts
+    embedded: Digests  # digest of the text as the model reads it; in a table this is the text
 
     @classmethod
     def of(cls, passages: Iterable[PassageRow], *, has_prefixes: bool) -> Self:
@@ -64,12 +64,17 @@ class RowDigests:
             if has_prefixes:
                 read = passage.source or passage.text
                 embedded += digest_bytes((heading_prefix(json.loads(passage.metadata)) + read).encode())
-        return cls(*(np.frombuffer(each, KIND) for each in (rows, ids, texts, embedded if has_prefixes else texts)))
+        return cls(
+            rows=np.frombuffer(rows, KIND),
+            ids=np.frombuffer(ids, KIND),
+            texts=np.frombuffer(texts, KIND),
+            embedded=np.frombuffer(embedded if has_prefixes else texts, KIND),
+        )
 
     @classmethod
     def read(cls, tensors: Tensors) -> Self:
         """Return the digests that are in a file."""
-        return cls(*(read_digests(tensors[f"digests.{name}"]) for name in DIGEST_NAMES))
+        return cls(**{name: read_digests(tensors[f"digests.{name}"]) for name in DIGEST_NAMES})
 
     def tensors(self) -> dict[str, AnyArray]:
         """Return the tensors of the file."""
@@ -77,12 +82,12 @@ class RowDigests:
 
     def at(self, rows: Positions) -> Self:
         """Return the digests of some rows."""
-        return type(self)(*(getattr(self, name)[rows] for name in DIGEST_NAMES))
+        return type(self)(**{name: getattr(self, name)[rows] for name in DIGEST_NAMES})
 
     def updated(self, older_rows: Positions, new: Self) -> Self:
         """Return the digests of rows of which some are older ones, and the others are `new`, in their order."""
         return type(self)(
-            *(update_digests(getattr(self, name), older_rows, getattr(new, name)) for name in DIGEST_NAMES)
+            **{name: update_digests(getattr(self, name), older_rows, getattr(new, name)) for name in DIGEST_NAMES}
         )
 
 

@@ -55,7 +55,7 @@ class Corpus:
     # (rows,): the row of the older index that each one is, with its text, id, metadata and source; -1 for a new one.
     # No older row occurs twice. None if all are new.
     older_rows: Positions | None = field(default=None, compare=False)
-    facts: Facts = field(default_factory=dict, compare=False)  # of the values of the metadata
+    facts: Facts = field(default_factory=dict, compare=False)  # facts of the values of the metadata
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns (`choose_types`)
     # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
     numeric_strings: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ class FileRecord:
     state: FileState = NO_STATE
     looks: Looks = field(default_factory=dict)  # what its reading looked at beside the file
     seen: int = 0  # when the state was asked, in nanoseconds
-    digest: str = ""  # of the content
+    digest: str = ""  # digest of the content
     running_lines: int = 0
     problem: str = ""  # what of it could not be read
     no_text: str = ""  # why it has no text, such as "empty"

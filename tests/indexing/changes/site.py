@@ -106,7 +106,7 @@ class Site:
         return name
 
     def rename_a_page(self) -> str:
-        """Give a page another name, or another folder."""
+        """Rename a page, or move it into another folder."""
         name = self._any_page()
         folder = self.choose.choice([Path(name).parent.as_posix(), "docs/guide", "docs/more"])
         renamed = f"{folder}/{self.choose.randint(1, 99)}-{Path(name).name[-12:]}"
