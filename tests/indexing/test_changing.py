@@ -11,21 +11,17 @@ from semsearch.indexing import steps
 from semsearch.indexing.corpus.merging import Mode
 from semsearch.indexing.replacing import replacing
 from tests.command_line import contents
+from tests.indexing.coats import coats, found
 
-ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(8)]
+ROWS = coats(8)
 BEFORE = {row["sku"]: row["text"] for row in ROWS}
 
 
-@pytest.fixture
-def coats(out: Path) -> Path:
+@pytest.fixture(name="coats")
+def make_coats(out: Path) -> Path:
     """An index of 8 rows with ids."""
     index(ROWS, out=out, id_column="sku")
     return out
-
-
-def found(bundle: Path) -> dict[str, str]:
-    """Return all texts of an index by their ids, in their order."""
-    return {hit.id: hit.text for hit in Search(bundle).search(filter={}, top_k=100)}
 
 
 def test_changes_are_made_one_after_the_other_and_searches_find_the_older_texts_until_the_end(coats: Path) -> None:

@@ -15,22 +15,18 @@ from semsearch.engine.bundle import BundleError, read_manifest
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus.merging import resolve_place
 from tests.command_line import error_line, run, summary, write_texts
+from tests.indexing.coats import coats, found
 
-ROWS = [{"sku": f"c-{number}", "text": f"A warm coat {number}", "price": number} for number in range(20)]
+ROWS = coats(20)
 NEW = [{"sku": "c-20", "text": "An angry goose", "price": 90}]
 CHANGED = [{"sku": "c-3", "text": "A cold goose", "price": 1}, *NEW]
 
 
-@pytest.fixture
-def coats(out: Path) -> Path:
+@pytest.fixture(name="coats")
+def make_coats(out: Path) -> Path:
     """An index of 20 rows with ids."""
     index(ROWS, out=out, id_column="sku")
     return out
-
-
-def found(bundle: Path) -> dict[str, str]:
-    """Return all texts of an index by their ids."""
-    return {hit.id: hit.text for hit in Search(bundle).search(filter={}, top_k=100)}
 
 
 BEFORE = {row["sku"]: row["text"] for row in ROWS}
