@@ -18,8 +18,8 @@ from semsearch.commands.options import AS_JSON, as_command
 from semsearch.commands.published import AMAZON, open_store
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
-from semsearch.indexing.corpus.merging import MODES
 from semsearch.indexing.make import FailedChecksError, index
+from semsearch.indexing.merging import MODES
 from semsearch.indexing.options import Form, options_of
 from semsearch.indexing.progress import OnProgress, ProgressLines, showing_progress
 from semsearch.indexing.replacing import find_kept

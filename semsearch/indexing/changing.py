@@ -10,8 +10,8 @@ from semsearch.engine.errors import OptionError
 from semsearch.engine.metadata.columns import Columns
 from semsearch.engine.metadata.filters import allowed_rows
 from semsearch.engine.values import Id, id_text
-from semsearch.indexing.corpus.merging import Mode, RowPlan
 from semsearch.indexing.corpus.rows import plain_value
+from semsearch.indexing.merging import Mode, RowPlan
 from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import replacing

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from semsearch.engine.values import Id
 from semsearch.indexing import option_values as values
 from semsearch.indexing.changing import Changing, changing_index
-from semsearch.indexing.corpus.merging import MODES, Mode, require_texts
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.keywords import FUSION_WEIGHT
+from semsearch.indexing.merging import MODES, Mode, require_texts
 from semsearch.indexing.options import Option, Topic, calling, options_for
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.steps import FailedChecksError, IndexOptions, IndexSummary, make_index

@@ -14,13 +14,13 @@ from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.language import warn_of_language
-from semsearch.indexing.corpus.merging import Mode, count_left_out, require_mode, texts_of
 from semsearch.indexing.corpus.passages import stored_rows
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.embedding import EmbedderChoice, embed
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
+from semsearch.indexing.merging import Mode, count_left_out, require_mode, texts_of
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
 from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.options import recorded_options

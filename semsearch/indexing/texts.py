@@ -17,13 +17,6 @@ from semsearch.indexing.corpus import Corpus, Table, corpus_place, fetching_corp
 from semsearch.indexing.corpus.columns import TableOptions
 from semsearch.indexing.corpus.corpus import READ, ChangedRows, corpus_error
 from semsearch.indexing.corpus.formats import parquet_reader
-from semsearch.indexing.corpus.merging import (
-    Mode,
-    RowPlan,
-    has_texts_of,
-    read_place,
-    resolve_place,
-)
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
@@ -32,6 +25,13 @@ from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import DocumentOptions, Reading
 from semsearch.indexing.documents.recipe import key_of_reading
 from semsearch.indexing.facts import read_facts
+from semsearch.indexing.merging import (
+    Mode,
+    RowPlan,
+    has_texts_of,
+    read_place,
+    resolve_place,
+)
 from semsearch.indexing.older import Changes, OlderIndex, facts_of, find_changes
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.update_file import kept_records, records_tensors

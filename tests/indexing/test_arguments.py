@@ -10,8 +10,8 @@ import pytest
 
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.engine.errors import OptionError
-from semsearch.indexing.corpus.merging import Mode
 from semsearch.indexing.make import index
+from semsearch.indexing.merging import Mode
 from semsearch.indexing.options import all_options, content_options, options_of
 from semsearch.indexing.steps import IndexOptions
 from tests.command_line import run
