@@ -136,7 +136,7 @@ def create_app(
         search = log_queries(search, logger)
     embedding = TextEmbedding(bundle.embedder, executor, settings)
     since = None if reloader is None else reloader.since
-    note: Callable[[], str] = str
+    note: Callable[[], str] | None = None
     if since is not None:
         from semsearch.app.freshness import describe_behind  # only a server that watches documents needs it
 

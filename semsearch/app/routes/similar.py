@@ -15,10 +15,10 @@ from semsearch.search.reply import json_bytes
 from semsearch.search.request import SimilarRequest
 
 
-def similar_route(search: SearchFunction, settings: Settings, note: Callable[[], str] = str) -> DirectRoute:
+def similar_route(search: SearchFunction, settings: Settings, note: Callable[[], str] | None = None) -> DirectRoute:
     """Return the route. A text with too many characters and a reply with too many bytes are answered with 413.
 
-    note returns what the field `index` of replies says, "" if it is left out.
+    note returns what the field `index` of a reply says, "" if it is left out. Without `note`, no reply has the field.
     """
 
     async def similar(body: SimilarRequest, stopwatch: Stopwatch) -> bytes:
@@ -33,7 +33,7 @@ def similar_route(search: SearchFunction, settings: Settings, note: Callable[[],
                 raise HttpError(502, str(error)) from error
             raise HttpError(429, str(error), {"retry-after": str(error.seconds)}) from error
         content = found.reply()
-        if said := note():
+        if note is not None and (said := note()):
             content["index"] = said
         reply = json_bytes(content)
         refuse_large_reply(reply, len(found.results), settings)
