@@ -109,7 +109,7 @@ def kept_index(path: Path) -> Path:
 
 @contextmanager
 def updating(path: Path, bundle: Path) -> Iterator[None]:
-    """Keep other processes from updating a kept index and the states beside it. An update locks other bundles itself.
+    """Lock a kept index and the states beside it during the block. For other bundles do nothing: `index` locks them.
 
     Raises BusyError if another process updates the index.
     """

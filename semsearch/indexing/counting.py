@@ -23,7 +23,7 @@ from semsearch.engine.tensors import AnyArray, Array
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.term_counts import TermCounts, offsets_of, smallest
 
-# Raise this number when a text has other terms: an update then counts all of them again.
+# Raise this number when the code finds other terms in a text: the next update then counts the terms of all texts.
 COUNTING_VERSION = 1
 TITLE_WEIGHT = 2  # number of times that a word of a title counts
 SHORTEST_WORD = 3  # letters of a word that can replace a misspelled one

@@ -142,7 +142,7 @@ class Texts:
 def texts_of_plan(plan: RowPlan) -> Texts:
     """Return the rows of the next index as its texts, with the name and the place of those of the older one.
 
-    With other texts among them, no place has all of them, so a later run with one of the places needs a mode.
+    The place is "" if texts from elsewhere were added: a later run must then state a mode.
     """
     name, place = plan.older.manifest.corpus.source, read_place(plan.older.folder) or ""
     return Texts(Path(name), name, "" if plan.has_added else place, plan=plan)

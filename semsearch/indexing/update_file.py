@@ -50,7 +50,7 @@ class RowDigests:
     rows: Digests  # digest of the text, the id, the metadata and the source together
     ids: Digests
     texts: Digests
-    embedded: Digests  # digest of the text as the model reads it; in a table this is the text
+    embedded: Digests  # digest of what the model reads: the text, in documents after its headings
 
     @classmethod
     def of(cls, passages: Iterable[PassageRow], *, has_prefixes: bool) -> Self:
