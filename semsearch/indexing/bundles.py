@@ -74,7 +74,7 @@ def check_file(bundle: Path, name: str, manifest: Manifest) -> None:
 
 
 def describe(path: Path) -> FileInfo:
-    """Return the length and the checksum of a file. It is read again only if its inode, its size or its time changes."""
+    """Return the length and the checksum of a file. It is read again only if its inode, size or time changes."""
     status = path.stat()
     key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
     if key not in KNOWN_FILES:

@@ -129,7 +129,7 @@ class PrefixedTexts(Collection[str]):
     """The texts of passages after the path of their headings, made when they are used."""
 
     def __init__(self, texts: Sequence[str], metadata: Sequence[str], sources: Sequence[str] | None = None) -> None:
-        """Take the columns of the passages; metadata is JSON. The source of a passage, if it has one, replaces its text."""
+        """Take columns of passages; metadata is JSON. The source of a passage, if it has one, replaces its text."""
         self._texts, self._metadata, self._sources = texts, metadata, sources
 
     def __len__(self) -> int:
