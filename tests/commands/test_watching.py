@@ -422,3 +422,14 @@ print(json.dumps(sorted(name for name in sys.modules if name.startswith("semsear
 """
     light = ["semsearch.indexing.cache", "semsearch.indexing.file_choice", "semsearch.indexing.walking"]
     assert in_a_new_process(script) == light
+
+
+def test_an_update_that_finds_no_change_opens_no_model(documents: Path, in_a_new_process: Callable[..., Any]) -> None:
+    bundle_at(documents)
+    script = f"""
+import json, sys
+from semsearch.commands.main import dispatch
+dispatch(["index", "notes", "--out", {str(kept_index(documents))!r}])
+print(json.dumps("onnxruntime" in sys.modules))
+"""
+    assert not in_a_new_process(script)

@@ -10,9 +10,9 @@ the second label minus that of the first. The sigmoid of the logit is a probabil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime as ort
 from tokenizers import Encoding, Tokenizer
 
 from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, Manifest, RerankInfo
@@ -21,13 +21,16 @@ from semsearch.engine.hits import DECIMALS, Find, Hit, Mask
 from semsearch.engine.tensors import Array
 from semsearch.engine.tokenizer import read_tokenizer
 
+if TYPE_CHECKING:
+    import onnxruntime as ort
+
 Logits = Array[np.float32]  # (n,)
 
 
 class Reranker:
     """An open cross-encoder: `tokenize_pairs`, then `score`."""
 
-    def __init__(self, tokenizer: Tokenizer, session: ort.InferenceSession, info: RerankInfo) -> None:
+    def __init__(self, tokenizer: Tokenizer, session: "ort.InferenceSession", info: RerankInfo) -> None:
         """Take an open tokenizer and session, and let the tokenizer truncate pairs at the model's max_tokens."""
         tokenizer.no_padding()
         tokenizer.enable_truncation(info.max_tokens, strategy="longest_first")
