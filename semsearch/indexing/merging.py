@@ -146,7 +146,7 @@ class RowPlan:
             raise BundleError(f"{folder}: mode add found {found}, expected new ids; use the mode upsert")
         stays = ~np.isin(self._text_ids, text_ids)
         number = self.older.rows + sum(len(each.texts) for each in self._added)
-        # a row with a known id comes where the first one with this id was, all others at the end
+        # a row replaces the first older row with its id, at its place; rows with new ids come at the end
         order = np.concatenate([np.flatnonzero(stays), np.where(first < 0, len(self._ids), first)])
         order = np.argsort(order, kind="stable")
         self._places = np.concatenate([self._places[stays], number + np.arange(len(ids))])[order]

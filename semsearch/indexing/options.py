@@ -49,7 +49,7 @@ class Option:
     without: str = ""  # if the option with this name is False, the recorded value of this one is not used again
     needs: str = ""  # the option without which this one has no effect
     can_be_older: bool = False  # whether what it needs can also be in the older bundle
-    converts: tuple[str, ...] = ()  # the options of which one has to name a model, if there is an older bundle
+    converts: tuple[str, ...] = ()  # options of which an update needs one too: it names the model to convert
     form: Form | None = None  # how a command line has the value, if not as Python has it
     in_python_alone: bool = False
     flags: Mapping[str, str] = field(default_factory=dict)  # a flag of the command for each value, and its sentence
@@ -63,9 +63,9 @@ def options_of(index: Callable[..., object]) -> dict[str, Option]:
 def calling(
     make: Callable[[Any, Options], Returned], options: type[Options]
 ) -> Callable[[Callable[P, Returned]], Callable[P, Returned]]:
-    """Let a function, of which only the signature counts, call `make` with its first argument and its options.
+    """Return a decorator of `index`. The decorated function has its signature and docstring, and calls `make`.
 
-    `options` is the dataclass of the options: see `gather`.
+    `make` gets the first argument, and all others as the dataclass `options`: see `gather`.
     """
 
     def calling_make(index: Callable[P, Returned]) -> Callable[P, Returned]:

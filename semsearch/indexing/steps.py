@@ -112,7 +112,7 @@ def make_index(data: Any, options: IndexOptions) -> IndexSummary:
         older, damage = open_older(options, on_progress)
         try:
             made = make_bundle(texts, fresh=fresh, older=older, options=options, on_progress=on_progress)
-        except Exception:  # raised again, unless it follows from reading two indexes as one: then that is the error
+        except Exception:  # if another process has replaced the older index meanwhile, that is the error to show
             if older is not None:
                 older.require_unchanged()
             raise

@@ -40,8 +40,8 @@ SECONDS_BETWEEN_LOOKS = 0.5  # between two looks at the files in a folder
 class ActiveBundle:
     """One bundle, its version, the SHA-256 of its manifest, and the search over it, made by `connect`.
 
-    A bundle that `is_behind` is older than the one that the process before this one served: no request is answered with
-    it. Its version is "".
+    A bundle that `is_behind` is older than the one that the process before this one served. Its version is "", and the
+    server answers no search until it is replaced.
     """
 
     bundle: AnyBundle

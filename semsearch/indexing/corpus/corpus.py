@@ -51,7 +51,7 @@ class Corpus:
     heading_prefix: bool = False  # whether texts are read after the path of their headings: see `texts_for_model`
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     is_csv: bool = field(default=False, compare=False)  # whether the source has only strings
-    rows: Sequence[int] = field(default=(), compare=False)  # the row of each passage, if a table was not split
+    rows: Sequence[int] = field(default=(), compare=False)  # the rows of a table that have a text, divided or not
     # (rows,): the row of the older index that each one is, with its text, id, metadata and source; -1 for a new one.
     # No older row occurs twice. None if all are new.
     older_rows: Positions | None = field(default=None, compare=False)

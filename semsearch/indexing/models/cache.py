@@ -1,8 +1,8 @@
 """Converted models: a model is converted once on a machine, or only on another one, with PyTorch.
 
 A converted model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on.
-It is in the user's cache, or in the unfinished bundle if its calibration texts are the user's own. A stopped run
-leaves it there for the next one. Where PyTorch is not installed, the digest cannot be computed, and a model of the
+It is in the user's cache; if its calibration texts are the user's own, it is in the unfinished bundle, which a
+stopped run leaves for the next one. Where PyTorch is not installed, the digest cannot be computed, and a model of the
 cache is found by its name and options. So is the default model in the package semsearch-model, on any machine.
 """
 

@@ -166,9 +166,9 @@ def embed_corpus(
     """Return the rows of the texts, which have `dim` values.
 
     fresh is the unfinished folder: its finished shards are reused, and the new ones are kept there under the name
-    `model`, which `name_model` returns. Rows of `older`, a bundle's, are reused too, and then those that the caller of
-    `index` has `given`. A row depends on its text alone. Equal texts are embedded once. passage_embedder embeds the
-    other texts; each of its shards is kept as soon as it comes.
+    `model`, which `name_model` returns. Rows of the older bundle are reused too, and so are those that the caller of
+    `index` has given, except for texts that the older bundle has. A row depends on its text alone. Equal texts are
+    embedded once. passage_embedder embeds the other texts; each of its shards is kept as soon as it comes.
     digests (n,) are those of the texts, if they are known, and older_rows (n,) the rows of `older` that are known, -1
     where they are not.
     """
