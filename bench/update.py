@@ -1,11 +1,13 @@
 """What an update of an index costs: of one edited line in a folder of documents, and of one row of a table.
 
 `python -m bench.update KIND SOURCE BUNDLE` is a program that updates a bundle twice in each way, and prints what the
-second time costs. All updates take turns, round by round. Folders, tables, first indexes and stores of peers are kept.
+second time costs. With the kind `watched`, an agent that watches the documents does. All updates take turns, round by
+round. Folders, tables, first indexes and stores of peers are kept.
 """
 
 import csv
 import json
+import os
 import random
 import shutil
 import statistics
@@ -23,9 +25,11 @@ import numpy as np
 from bench import DATA, PROJECT, WORK
 from bench.costs import Cost, measure, measure_second
 from bench.nearest import blocks
+from bench.serve import children
 from bench.tables import make_provenance, report
 from bench.work import QUERY_WORDS, SEED, make_once, peer_python, read_texts
 from semsearch import index, load_bundle, remove
+from semsearch.commands.places import kept_index
 from semsearch.engine.bundle import MANIFEST, read_manifest
 
 HEADINGS = ("#", "##")  # each begins a section of a document
@@ -34,8 +38,11 @@ DOCUMENTS_PER_FOLDER = 100
 FIRST = "first index"
 SAME, EDITED = "command, nothing changed", "command, one line edited"
 EDITED_IN_PROGRAM = "program, one line edited"
+WATCHED = "agent that watches, until it answers with the edited line"
 UPSERTED, REMOVED = "program, one row upserted", "program, one row removed"
 STORES = ("LanceDB", "Chroma")  # as bench/peers/stores.py names them
+SECONDS_UNTIL_STILL = 5  # from an agent's answer to its next document, so that nothing of the last update runs
+SECONDS_BETWEEN_QUESTIONS = 0.05
 Costs = dict[str, Cost]  # by the kind of update
 
 
@@ -147,10 +154,13 @@ def run_index(source: Path, out: Path) -> None:
 
 def update_documents(folder: Path, bundle: Path) -> Costs:
     """Return what one update of each kind costs. The first one, which is not counted, brings the bundle up to date."""
-    in_program = run_program([sys.executable, "-m", "bench.update", "documents", folder, bundle])
+    program = [sys.executable, "-m", "bench.update"]
+    in_program = run_program([*program, "documents", folder, bundle])
     same = measure(lambda: run_index(folder, bundle))
     edit(folder)
-    return {SAME: same, EDITED: measure(lambda: run_index(folder, bundle)), **in_program}
+    edited = measure(lambda: run_index(folder, bundle))
+    watched = run_program([*program, "watched", folder, bundle], {"XDG_CACHE_HOME": str(folder.with_name("cache"))})
+    return {SAME: same, EDITED: edited, **in_program, **watched}
 
 
 def update_rows(python: Path, table: Path, bundle: Path) -> Costs:
@@ -171,16 +181,61 @@ def update_rows(python: Path, table: Path, bundle: Path) -> Costs:
     return costs
 
 
-def run_program(command: Sequence[str | Path]) -> Costs:
-    """Return the costs that a program has printed as JSON."""
-    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, check=True)
+def run_program(command: Sequence[str | Path], variables: Mapping[str, str] | None = None) -> Costs:
+    """Return the costs that a program has printed as JSON. It gets these environment variables too."""
+    environment = os.environ | dict(variables or {})
+    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, env=environment, check=True)
     return {kind: Cost(*cost) for kind, cost in json.loads(done.stdout).items()}
 
 
 def main(kind: str, source: Path, bundle: Path) -> None:
     """Update a bundle in this process, twice in each way, and print what the second time costs."""
-    programs = {"documents": edit_and_index, "rows": upsert_and_remove}
+    programs = {"documents": edit_and_index, "rows": upsert_and_remove, "watched": watch_and_ask}
     print(json.dumps(programs[kind](source, bundle)))
+
+
+def watch_and_ask(folder: Path, bundle: Path) -> Costs:
+    """Return what the second edited line costs until an agent with --watch answers with it.
+
+    The processor time is that of the process that updates the index, and of its reader. The index is a copy of the
+    bundle.
+    """
+    kept = kept_index(folder)
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(bundle, kept)
+    command = [sys.executable, "-m", "semsearch", "mcp", str(folder), "--watch"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
+        ask_until_found(agent, edit(folder))
+        time.sleep(SECONDS_UNTIL_STILL)
+        before, begin = updating_seconds(agent.pid), time.perf_counter()
+        ask_until_found(agent, edit(folder))
+        wall = time.perf_counter() - begin
+        return {WATCHED: Cost(updating_seconds(agent.pid) - before, wall)}
+
+
+def ask_until_found(agent: "subprocess.Popen[bytes]", line: str) -> None:
+    """Search for a line of a document again and again, until the agent returns it."""
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    call = {"name": "search", "arguments": {"query": line}}
+    found = b""
+    while line.encode() not in found:
+        time.sleep(SECONDS_BETWEEN_QUESTIONS)
+        agent.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode())
+        agent.stdin.write(b"\n")
+        agent.stdin.flush()
+        while b'"id"' not in (found := agent.stdout.readline()):
+            pass
+
+
+def updating_seconds(process: int) -> float:
+    """Return the processor seconds of the processes that a process has started, directly or not."""
+    ticks = 0
+    for child in children(process):
+        *_, ticks_of_child = Path(f"/proc/{child}/stat").read_text().rpartition(")")
+        ticks += sum(map(int, ticks_of_child.split()[11:15]))  # utime, stime, and those of its children that ended
+    own = ticks / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(updating_seconds, children(process)))
 
 
 def edit_and_index(folder: Path, bundle: Path) -> Costs:
@@ -193,11 +248,13 @@ def edit_and_index(folder: Path, bundle: Path) -> Costs:
     return {EDITED_IN_PROGRAM: measure_second(act)}
 
 
-def edit(folder: Path) -> None:
-    """Replace the last line of the document in the middle of a folder with a line that no document had before."""
+def edit(folder: Path) -> str:
+    """Replace the last line of the document in the middle of a folder, and return the new one."""
     path = document_path(folder, int(folder.name.partition("-")[2]) // 2)
     *lines, _ = path.read_text(encoding="utf-8").splitlines()
-    path.write_text("\n".join([*lines, f"This line was edited at {time.time_ns()}.", ""]), encoding="utf-8")
+    line = f"This line was edited at {time.time_ns()}."
+    path.write_text("\n".join([*lines, line, ""]), encoding="utf-8")
+    return line
 
 
 def upsert_and_remove(table: Path, bundle: Path) -> Costs:
