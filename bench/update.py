@@ -61,13 +61,20 @@ class Source:
 
 
 def update(
-    *, documents: str = "30,3000", rows: str = "300,30000", rounds: int = 3, work: Path = WORK, data: Path = DATA
+    *,
+    documents: str = "30,3000",
+    notes: str = "30000",
+    rows: str = "300,30000,200000",
+    rounds: int = 3,
+    work: Path = WORK,
+    data: Path = DATA,
 ) -> None:
     """What an update of an index costs, by the size of the index.
 
     Args:
-        documents: numbers of documents, separated by commas.
-        rows: numbers of rows of a table, separated by commas.
+        documents: numbers of documents of 1 KB, separated by commas.
+        notes: numbers of documents of one line.
+        rows: numbers of rows of a table.
         rounds: updates of each kind, whose median counts.
     """
     texts = read_texts(data, 10**6)
@@ -75,9 +82,10 @@ def update(
     folder.mkdir(parents=True, exist_ok=True)
     python = peer_python(work.absolute(), "stores")
     sources = []
-    for size in map(int, documents.split(",")):
-        path = write_documents(folder / f"documents-{size}", texts.texts, size)
-        sources.append(Source(f"{size:,} documents", path, update_documents))
+    for kind, sizes in (("documents", documents), ("notes", notes)):
+        for size in map(int, sizes.split(",")):
+            path = write_documents(folder / f"{kind}-{size}", texts.texts, size)
+            sources.append(Source(f"{size:,} {kind}", path, update_documents))
     for size in sorted({min(int(size), len(texts.texts)) for size in rows.split(",")}):
         path = write_rows(folder / f"rows-{size}.csv", texts.texts[:size])
         sources.append(Source(f"{size:,} rows", path, partial(update_rows, python)))
@@ -87,23 +95,27 @@ def update(
             for kind, cost in source.measure_updates(source.path, source.bundle).items():
                 seen[source.name].setdefault(kind, []).append(cost)
                 print(f"{source.name}, {kind}: {cost.processor:,.2f}, {cost.wall:,.2f}", flush=True)
-    sizes = {source.name: bytes_of(source.bundle) for source in sources}
+    stored = {source.name: bytes_of(source.bundle) for source in sources}
     details = {
-        name: {kind: [cost._asdict() for cost in several] for kind, several in costs.items()} | {"bytes": sizes[name]}
+        name: {kind: [cost._asdict() for cost in several] for kind, several in costs.items()} | {"bytes": stored[name]}
         for name, costs in seen.items()
     }
-    report("update", *table(seen, sizes), details, make_provenance(texts.description()))
+    report("update", *table(seen, stored), details, make_provenance(texts.description()))
 
 
 def write_documents(folder: Path, texts: Sequence[str], count: int) -> Path:
-    """Return a folder with this number of Markdown files of about 1 KB, written unless it is there."""
+    """Return a folder with this number of Markdown files, written unless it is there.
+
+    They have about 1 KB. In a folder of notes, each has one text.
+    """
     if not folder.exists():
         chance, unfinished = random.Random(SEED), folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         for number in range(count):
             path = document_path(unfinished, number)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(make_document(texts, chance), encoding="utf-8")
+            text = f"{texts[number]}\n" if folder.name.startswith("notes") else make_document(texts, chance)
+            path.write_text(text, encoding="utf-8")
         unfinished.rename(folder)
     return folder
 
