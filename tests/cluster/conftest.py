@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from tests.project import ROOT
-from tests.stand_ins.fixtures import endpoint, keys, s3, url
 from tests.world import make_stories, write_bundle
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

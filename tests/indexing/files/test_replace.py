@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, TOKENIZER, BundleError, check_bundle, read_manifest
-from semsearch.indexing.replacing import FINISHED, PARTIAL, finishing, flush_one, replacing
+from semsearch.indexing.replacing import FINISHED, PARTIAL, finish_stopped, finishing, flush_one, replacing
 from tests.command_line import contents, names
 
 
@@ -138,7 +138,10 @@ def test_after_a_stop_while_files_move_the_next_export_moves_the_rest(
             put(bundle_copy, new)
     with pytest.raises(BundleError, match=r"holds no manifest\.json"):
         check_bundle(bundle_copy)
-    stop_half_way(bundle_copy)
+    if moved == 1:
+        stop_half_way(bundle_copy)
+    else:
+        finish_stopped(bundle_copy)
     assert holds(bundle_copy, new)
 
 
@@ -200,6 +203,13 @@ def test_a_piece_is_flushed_before_it_has_its_name(
     with finishing(tmp_path, "shard") as path:
         path.write_text("shard")
     assert flushed == [tmp_path / "shard.unfinished", tmp_path / FINISHED]
+    flushed.clear()
+    with finishing(tmp_path, "model") as path:
+        path.mkdir()
+        (path / "a").write_text("model")
+    assert flushed == [tmp_path / "model.unfinished" / "a", tmp_path / "model.unfinished", tmp_path / FINISHED]
+    assert names(tmp_path) == [FINISHED]
+    assert names(tmp_path / FINISHED) == ["model", "shard"]
 
 
 @pytest.mark.parametrize(("is_refused", "by"), [(False, ["drive"]), (True, ["drive", "fsync"])])

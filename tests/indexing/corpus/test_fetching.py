@@ -2,12 +2,12 @@
 
 import gzip
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from semsearch.indexing.corpus import CorpusError, corpus_place, fetching_corpus
-from tests.indexing.corpus.files import read_corpus
+from semsearch.indexing.corpus import CorpusError, Table, corpus_place, fetching_corpus
 from tests.stand_ins.fixtures import object_at
 
 Put = Callable[[str, bytes], None]
@@ -22,12 +22,14 @@ def put(s3: Any, url: str, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Pu
 
 def read(address: str) -> list[str]:
     with fetching_corpus(corpus_place(address)) as path:
-        return list(read_corpus(path).texts)
+        return Table(path).texts()
 
 
 def test_a_file_in_s3_is_read_as_one_on_the_disk(url: str, put: Put) -> None:
     put("some/a.csv.gz", gzip.compress(b"text\none\ntwo\n"))
-    assert read(f"{url}/some/a.csv.gz") == ["one", "two"]
+    with fetching_corpus(corpus_place(f"{url}/some/a.csv.gz")) as path:
+        assert Table(path).texts() == ["one", "two"]
+    assert not path.parent.exists()
 
 
 def test_a_folder_in_s3_is_one_corpus(url: str, put: Put) -> None:
@@ -40,3 +42,16 @@ def test_what_is_not_in_s3_is_an_error_with_its_address(url: str, put: Put) -> N
     with pytest.raises(CorpusError) as raised:
         read(f"{url}/none.csv")
     assert str(raised.value).startswith(f"{url}/none.csv: found no corpus that can be read (")
+    put("empty.csv", b"title,author\n")
+    with pytest.raises(CorpusError) as broken:
+        read(f"{url}/empty.csv")
+    assert str(broken.value).startswith(f"{url}/empty.csv: found no rows, expected")
+
+
+def test_a_bucket_and_a_key_are_needed() -> None:
+    assert corpus_place("s3://bucket/a") == Path("s3:/bucket/a")
+    assert corpus_place("texts") == Path("texts")
+    for words in ("s3://", "s3://bucket"):
+        with pytest.raises(CorpusError) as raised:
+            corpus_place(words)
+        assert str(raised.value) == f"found {words!r}, expected s3://BUCKET/KEY of a file or a folder; write both"
