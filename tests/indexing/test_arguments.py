@@ -8,12 +8,13 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from semsearch.engine.bundle import MANIFEST, read_manifest
+from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.make import index
 from semsearch.indexing.merging import Mode
-from semsearch.indexing.options import all_options, content_options, options_of
+from semsearch.indexing.options import all_options, content_options, new_options, options_of
 from semsearch.indexing.steps import IndexOptions
+from semsearch.indexing.synonyms import read_synonyms
 from tests.command_line import run
 from tests.project import ROOT
 
@@ -140,11 +141,92 @@ def test_an_option_that_contradicts_a_recorded_one_is_an_error(recorded: Callabl
         ({"separator": "::"}, "separator: found '::', expected one character"),
         ({"column": {"year": "Number"}}, "column: found year=Number, expected a type of string, number, boolean, date"),
         ({"text_column": ["a,b", "c"]}, "text_column: found .* expected names without a comma"),
+        ({"passage_tokens": 0}, "passage_tokens: found 0, expected 1 or more"),
+        ({"fusion_weight": -0.1}, "fusion_weight: found -0.1, expected a number from 0 to 1"),
+        ({"title": "x" * 1001}, "title: found 'x{60}', expected one line of at most 1000 characters"),
+        ({"separator": '"'}, "separator: found '\"', expected one character, such as ';'"),
+        ({"separator": ""}, "separator: found '', expected one character"),
+        ({"column": {"": "number"}}, "column: found =number, expected a type of string, number, boolean, date"),
+        ({"device": "gpu"}, "device: found 'gpu', expected auto, cpu, mps, cuda, or one GPU such as cuda:1"),
+        ({"device": "cuda:"}, "device: found 'cuda:'"),
+        ({"dtype": "float16"}, "dtype: float16 is for a GPU; choose float32, or add --device cuda"),
+        ({"dtype": "int8", "device": "auto"}, "dtype: int8 is for the processor; choose float16 or float32, or leave"),
+        ({"questions": Path("q.jsonl")}, "questions: is for a query table; add queries=table"),
+        ({"mode": "merge"}, "mode: found 'merge', expected one of replace, add, upsert$"),
+        ({"rerank_revision": "v1"}, "rerank_revision: has no effect without rerank; add it"),
+        ({"embeddings": [], "split": True}, "split: has no effect with embeddings, which are those of whole rows"),
+        ({"embeddings": [], "ray": "auto"}, "ray: has no effect with embeddings"),
+        ({"embeddings": [], "dtype": "float32"}, "dtype: has no effect with embeddings"),
+        ({"embeddings": [], "device": "auto"}, "device: has no effect with embeddings; leave it out"),
     ],
 )
 def test_unusable_options_are_refused_with_the_reason(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         stated("f", "none", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "forms"),
+    [
+        ({"fusion_weight": 0}, {}),
+        ({"fusion_weight": 1}, {}),
+        ({"rerank_weight": 1, "rerank": "m"}, {}),
+        ({"overlap": 0, "passage_tokens": 1}, {}),
+        ({"overlap": 1, "passage_tokens": 2}, {}),
+        ({"dimensions": 1}, {}),
+        ({"title": f" {'x' * 1000} "}, {"title": "x" * 1000}),
+        ({"separator": "\t"}, {}),
+        ({"text_column": []}, {"text_column": None}),
+        ({"text_column": ["a,b"]}, {"text_column": "a,b"}),
+        ({"text_column": ["a", "b"]}, {"text_column": "a,b"}),
+        ({"text_column": ""}, {"text_column": None}),
+        ({"id_column": ""}, {"id_column": None}),
+        ({"column": None}, {"column": {}}),
+        ({"boost": None}, {"boost": {}}),
+        ({"stem": "none"}, {}),
+        ({"synonyms": Path(SYNONYMS)}, {"synonyms": read_synonyms(Path(SYNONYMS))}),
+        ({"synonyms": [["a", "b"]]}, {}),
+        ({"synonyms": []}, {"synonyms": None}),
+        ({"update": "b"}, {"update": Path("b")}),
+        ({"exclude": ("a", "b")}, {"exclude": ["a", "b"]}),
+        *(({"device": device, "dtype": "float32"}, {}) for device in ("cpu", "mps", "cuda", "cuda:12", "auto")),
+        ({"device": "cpu", "dtype": "int8"}, {}),
+        ({"device": "cuda", "dtype": "float16"}, {}),
+        ({"queries": "table", "learn": True, "questions": Path("q")}, {}),
+        ({"embeddings": [1.0]}, {}),
+        ({"mode": None}, {}),
+        ({"mode": "upsert"}, {}),
+    ],
+    ids=str,
+)
+def test_options_have_the_form_that_a_manifest_records(options: dict[str, Any], forms: dict[str, Any]) -> None:
+    found = new_options(index, {"data": "f", **options})
+    assert {name: found[name] for name in options} == options | forms
+
+
+def test_the_older_bundle_can_have_the_reranker_whose_weight_is_stated(bundle: Path) -> None:
+    assert stated("f", bundle, rerank_weight=0.3)["rerank_weight"] == 0.3
+    with pytest.raises(OptionError, match="rerank_weight: has no effect without rerank; add it"):
+        stated("f", bundle, rerank_weight=0.3, model="m")
+    with pytest.raises(OptionError, match="calibration: is for a new model"):
+        stated("f", bundle, calibration=Path("c"))
+    assert stated("f", bundle, calibration=Path("c"), rerank="m")["model"] is None
+
+
+def test_a_damaged_older_bundle_says_what_happens_without_it(bundle_copy: Path) -> None:
+    (bundle_copy / MANIFEST).write_text("{")
+    with pytest.raises(BundleError) as caught:
+        stated("f", "none", update=bundle_copy)
+    assert caught.value.__notes__ == ["without this folder, the texts are indexed anew; state all options then"]
+
+
+def test_an_index_knows_the_options_of_the_folder_before_it(bundle: Path, recorded: Callable[..., Path]) -> None:
+    assert stated("f", bundle)["recorded_before"] == {}
+    assert stated("f", "none")["recorded_before"] is None
+    other = recorded(title="A")
+    assert stated("f", "none", update=other)["recorded_before"] is None
+    assert stated("f", other, update=bundle)["recorded_before"] == {"title": "A"}
+    assert stated("f", other, update=bundle)["title"] == ""
 
 
 def test_an_option_of_a_model_needs_a_new_model(bundle: Path) -> None:
