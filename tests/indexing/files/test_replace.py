@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, TOKENIZER, BundleError, check_bundle, read_manifest
-from semsearch.indexing.replacing import FINISHED, PARTIAL, finish_stopped, finishing, flush_one, replacing
+from semsearch.indexing.replacing import FINISHED, PARTIAL, find_kept, finish_stopped, finishing, flush_one, replacing
 from tests.command_line import contents, names
 
 
@@ -185,8 +185,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> dict[int, Path]:
     paths: dict[int, Path] = {}
     open_file = os.open
 
-    def open_and_note(path: Path, flags: int) -> int:
-        descriptor = open_file(path, flags)
+    def open_and_note(path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = open_file(path, flags, mode)
         paths[descriptor] = path
         return descriptor
 
@@ -206,7 +206,7 @@ def test_a_piece_is_flushed_before_it_has_its_name(
     flushed.clear()
     with finishing(tmp_path, "model") as path:
         path.mkdir()
-        (path / "a").write_text("model")
+        (path / "a").touch()
     assert flushed == [tmp_path / "model.unfinished" / "a", tmp_path / "model.unfinished", tmp_path / FINISHED]
     assert names(tmp_path) == [FINISHED]
     assert names(tmp_path / FINISHED) == ["model", "shard"]
@@ -230,3 +230,72 @@ def test_a_mac_flushes_its_drive_too_unless_that_is_on_a_network(
     monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append("fsync"))
     flush_one(tmp_path)
     assert flushed == by
+
+
+def test_what_moves_is_flushed_before_and_after(
+    bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch, opened: dict[int, Path]
+) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(opened[descriptor]))
+    partial = bundle_copy / PARTIAL
+    with replacing(bundle_copy) as fresh:
+        copy_into(fresh, new)
+        (fresh / FINISHED).mkdir()
+    written = {partial / name for name in (*names(new), "lock")}
+    assert set(flushed[: len(written)]) == written
+    assert flushed[len(written) :] == [partial, partial, bundle_copy, bundle_copy, bundle_copy]
+
+
+def test_what_a_killed_run_left_is_deleted_except_finished_pieces(bundle_copy: Path, bundle: Path) -> None:
+    partial = bundle_copy / PARTIAL
+    (partial / "folder" / "deep").mkdir(parents=True)
+    (partial / "index.safetensors").write_text("half of it")
+    with replacing(bundle_copy) as fresh:
+        assert names(fresh) == ["lock"]
+        with finishing(fresh, "piece") as path:
+            path.write_text("piece")
+        assert find_kept(bundle_copy) == partial
+    assert names(partial) == [FINISHED, "lock"]
+    stop_half_way(bundle_copy)
+    assert names(partial) == [FINISHED, "lock"]
+    put(bundle_copy, bundle)
+    assert find_kept(bundle_copy) is None
+    assert holds(bundle_copy, bundle)
+
+
+def test_the_root_of_a_disk_can_be_a_folder_for_a_bundle(new: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / "lost+found").mkdir(parents=True)
+    put(tmp_path / "out", new)
+    assert contents(tmp_path / "out") == contents(new)
+
+
+def test_a_bundle_whose_move_was_stopped_before_its_first_file_is_no_foreign_folder(
+    new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stopping_after(2, KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            put(out, new)
+    assert names(out) == [PARTIAL, *sorted(set(names(new)) - {MANIFEST})[:2]]
+    finish_stopped(out)
+    assert holds(out, new)
+
+
+def test_a_file_that_the_new_bundle_lacks_is_removed(bundle_copy: Path, new: Path) -> None:
+    for name in ("truncated.jsonl", "source.txt", "rerank.ort"):
+        (bundle_copy / name).write_text("older")
+    with replacing(bundle_copy) as fresh:
+        copy_into(fresh, new)
+        (fresh / "source.txt").write_text("newer")
+        (fresh / "other").write_text("no file of a bundle")
+    assert (bundle_copy / "source.txt").read_text() == "newer"
+    assert names(bundle_copy) == sorted([*names(new), "source.txt"])
+
+
+def test_a_finished_move_leaves_nothing_to_do(new: Path, tmp_path: Path) -> None:
+    put(tmp_path / "out", new)
+    finish_stopped(tmp_path / "out")
+    finish_stopped(tmp_path / "none")
+    assert holds(tmp_path / "out", new)
+    assert not (tmp_path / "none").exists()
