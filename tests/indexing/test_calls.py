@@ -4,12 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from semsearch import index
+from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.vectors import query_table
 from tests.project import needs_linux
 from tests.server.running import WAIT, eventually
 from tests.server.test_workers import is_running, workers_of
@@ -42,6 +45,40 @@ def test_without_terminal_progress_goes_to_a_function_or_nobody(out: Path, capsy
     for progress in (True, False):
         index(["a goose"], out=out, mode="replace", progress=progress)
     assert capsys.readouterr() == ("", "")
+
+
+def test_each_step_reports_its_progress_from_0_to_1(out: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("STEPS", 4), ("TEXTS_PER_STEP", 64), ("EMBEDDED_AT_ONCE", 100), ("UNSEEN_SPANS", 10)):
+        monkeypatch.setattr(query_table, name, value)
+    told: list[tuple[str, float, int]] = []
+
+    def on_progress(step: str, share: float, texts: int = 0) -> None:
+        told.append((step, share, texts))
+
+    rows = [{"id": f"r{number}", "text": text} for number, text in enumerate(corpus.texts[:40])]
+    index(rows[:30], out=out, queries="table", progress=on_progress)
+    of_step: dict[str, list[float]] = {}
+    for step, share, _ in told:
+        of_step.setdefault(step, []).append(share)
+    assert list(of_step) == [
+        "read texts",
+        "embed texts",
+        "write the index",
+        "learn the queries",
+        "embed a sample again",
+    ]
+    assert all(shares == sorted(shares) and (shares[0], shares[-1]) == (0, 1) for shares in of_step.values())
+    learned = of_step["learn the queries"]
+    embedding, fitting = learned[:-5], learned[-5:]
+    assert all(0.05 < second - first <= 0.8 / 7 for first, second in pairwise(embedding))
+    assert fitting == pytest.approx([0.8, 0.8475, 0.895, 0.9425, 1])
+    assert ("embed texts", 1.0, 30) in told
+    assert told[-1] == ("embed a sample again", 1, 16)
+    told.clear()
+    index(rows, out=out, learn=True, progress=on_progress)
+    assert told[:2] == [("read the older bundle", 0, 0), ("read the older bundle", 1, 0)]
+    assert ("embed texts", 0.75, 0) in told  # the share of all texts, and the number of embedded ones
+    assert ("embed texts", 1.0, 10) in told
 
 
 @needs_linux("/proc")

@@ -70,6 +70,11 @@ def test_added_texts_without_ids_are_numbered_on(out: Path) -> None:
     assert found(out) == {"0": "a goose", "2": "a ferry", "3": "a judge", "4": "a baker"}
 
 
+def test_texts_without_ids_that_are_added_to_others_with_ids_are_numbered_from_0(coats: Path) -> None:
+    index(["a goose", "a ferry"], out=coats, mode="add", id_column=None)
+    assert found(coats) == BEFORE | {"0": "a goose", "1": "a ferry"}
+
+
 def test_an_index_can_be_added_to_in_another_folder(coats: Path, tmp_path: Path) -> None:
     index(NEW, out=tmp_path / "more", update=coats, mode="add")
     assert found(tmp_path / "more") == BEFORE | {"c-20": "An angry goose"}

@@ -12,7 +12,7 @@ import pytest
 
 from semsearch.indexing import processes
 from semsearch.indexing.models.modules import ModelError
-from semsearch.indexing.processes import KilledError, Limits, in_own_process, in_workers, keeping_worker
+from semsearch.indexing.processes import KilledError, Limits, Worker, in_own_process, in_workers, keeping_worker
 from semsearch.indexing.progress import OnProgress
 from tests.project import needs_linux
 
@@ -86,6 +86,10 @@ def work(base: int, task: str) -> int:
     return os.getpid()
 
 
+def add_all(*numbers: int) -> tuple[int, int]:
+    return sum(numbers), os.getpid()
+
+
 def results_of(tasks: list[str], limits: Limits = AMPLE, workers: int = 2) -> list[Any]:
     with closing(in_workers(workers, work, [0], [((task,), limits) for task in tasks])) as results:
         return list(results)
@@ -118,6 +122,8 @@ def test_one_idle_worker_is_kept_for_the_next_calls_and_replaced_if_it_has_ended
         (second,) = results_of([""])
         assert second != first
         assert results_of([""]) == [second]
+        with closing(in_workers(1, add_all, [1, 2], [((3,), None)])) as results:
+            assert list(results) == [(6, second)]  # another function with other arguments
     assert not active_children()
     with pytest.raises(ProcessLookupError):
         os.kill(second, 0)
@@ -128,6 +134,16 @@ def test_a_worker_that_fills_the_memory_goes_on(tmp_path: Path) -> None:
     full, last = results_of(["fill", ""], Limits(60, 200_000_000), workers=1)
     assert isinstance(full, MemoryError)
     assert last > 0
+
+
+def test_a_worker_whose_process_has_ended_says_how() -> None:
+    worker = Worker(add_all)
+    assert worker.call(1, 2)[0] == 3
+    worker._process.kill()
+    worker._process.wait()
+    with pytest.raises(KilledError, match="exit code -9"):
+        worker.call(1)
+    worker.end()
 
 
 def test_an_interrupt_ends_all_workers() -> None:

@@ -254,6 +254,7 @@ def test_what_a_killed_run_left_is_deleted_except_finished_pieces(bundle_copy: P
         assert names(fresh) == ["lock"]
         with finishing(fresh, "piece") as path:
             path.write_text("piece")
+        (fresh / "new").touch()  # and no bundle
         assert find_kept(bundle_copy) == partial
     assert names(partial) == [FINISHED, "lock"]
     stop_half_way(bundle_copy)

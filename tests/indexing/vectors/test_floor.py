@@ -10,7 +10,7 @@ from semsearch import Search, index
 from semsearch.engine.bundle import FloorInfo, read_manifest
 from semsearch.indexing import steps
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.vectors.floor import BestScores, find_floor, measure_floor, read_fields
+from semsearch.indexing.vectors.floor import MEASURING, BestScores, find_floor, measure_floor, read_fields
 from semsearch.indexing.vectors.recall import sample_spans
 from tests.world import add_floor
 
@@ -52,7 +52,12 @@ def best_scores(search: Search, texts: list[str], mode: SearchMode) -> BestScore
 
 def test_an_index_states_the_floor_of_what_searches_find(out: Path, corpus: Corpus) -> None:
     texts = corpus.texts[:40]
-    measured = index([{"text": text} for text in texts], out=out).manifest.corpus.floor
+    told: list[tuple[str, float]] = []
+    made = index(
+        [{"text": text} for text in texts], out=out, progress=lambda step, share, texts=0: told.append((step, share))
+    )
+    measured = made.manifest.corpus.floor
+    assert [share for step, share in told if step == MEASURING] == [0, 0, 1 / 3, 2 / 3, 1]
     assert read_manifest(out).corpus.floor == measured
     assert tuple(measured) == MODES
     assert measured["hybrid"].score is not None

@@ -54,7 +54,10 @@ def test_an_update_keeps_the_table_until_a_tenth_of_the_passages_are_newer(bundl
     assert kept.queries == QueriesInfo(spans=0, new_rows=15)
     assert (fresh / QUERY_TABLE).read_bytes() == (bundle_copy / QUERY_TABLE).read_bytes()
     write_queries(bundle_copy, without, QueriesInfo(spans=0, new_rows=15))
-    assert keep_table(bundle_copy, fresh, without, new_rows=6) is None  # 21 of 200
+    assert keep_table(bundle_copy, fresh, without, new_rows=5) is not None  # 20 of 200
+    (fresh / QUERY_TABLE).unlink()
+    assert keep_table(bundle_copy, fresh, without, new_rows=6) is None
+    assert not (fresh / QUERY_TABLE).exists()
 
 
 def test_the_command_learns_a_table_and_an_update_keeps_it(
