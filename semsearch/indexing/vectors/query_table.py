@@ -141,7 +141,7 @@ def learn_table(
     passages = Passages(bundle / PASSAGES)
     drawn = draw_spans(passages, min(FITTED_SPANS, SPANS_PER_PASSAGE * len(passages)) + UNSEEN_SPANS)
     tokens = embedder.tokenize([*drawn, *questions], role="query")
-    counts = np.bincount(np.concatenate([text.ids for text in tokens]), minlength=embedder.vocabulary_size)
+    counts = np.bincount([id for text in tokens for id in text.ids], minlength=embedder.vocabulary_size)
     special = embedder.tokenize([""])[0].ids
     alone = [TokenIds([*special[:1], token, *special[1:]], False) for token in range(len(counts))]
     embeddings = _embed([*alone, *tokens], embedder, on_progress)
@@ -195,7 +195,7 @@ def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_pro
     change.
     """
     lengths = np.array([len(text.ids) for text in texts])
-    used, ids = np.unique(np.concatenate([text.ids for text in texts]), return_inverse=True)
+    used, ids = np.unique([id for text in texts for id in text.ids], return_inverse=True)
     pieces, vectors = np.split(ids, np.cumsum(lengths)[:-1]), start[used]
     moments = np.zeros_like(vectors), np.zeros_like(vectors)
     random, not_empty = np.random.default_rng(SEED), np.flatnonzero(lengths)

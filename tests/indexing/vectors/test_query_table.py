@@ -3,15 +3,20 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from semsearch.engine.bundle import PASSAGES, QUERY_TABLE, QueriesInfo, check_bundle
-from semsearch.engine.embedder import Embedder
+from semsearch.engine.bundle import INDEX, PASSAGES, QUERY_TABLE, Manifest, QueriesInfo, check_bundle
+from semsearch.engine.embedder import Embedder, QueryTable, TokenIds
 from semsearch.engine.passages import Passages
+from semsearch.engine.quantization import Embeddings
+from semsearch.engine.semantic.index import Index
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.vectors.query_table import draw_spans, keep_table, learn_table, write_queries
+from semsearch.indexing.vectors import query_table
+from semsearch.indexing.vectors.query_table import compare, draw_spans, fit, keep_table, learn_table, write_queries
 from tests.bundle_files import write_passages
 from tests.command_line import export_texts, run, summary, write_csv
 from tests.world import add_table
@@ -29,7 +34,7 @@ def test_a_table_learns_what_a_model_that_adds_the_vectors_of_words_does(bundle:
 
 
 def test_spans_have_all_lengths_and_come_from_texts_and_headings(tmp_path: Path) -> None:
-    texts = [" ".join(f"w{row}-{place}" for place in range(120)) for row in range(50)]
+    texts = [" ".join(f"w{row}x{place}" for place in range(120)) for row in range(50)]
     metadata = [json.dumps({"title": f"Title {row}", "headings": ["One", "Two"]}) for row in range(50)]
     write_passages(tmp_path / PASSAGES, texts, [str(row) for row in range(50)], metadata)
     spans = draw_spans(Passages(tmp_path / PASSAGES), 2_000)
@@ -40,8 +45,78 @@ def test_spans_have_all_lengths_and_come_from_texts_and_headings(tmp_path: Path)
     others = [span for span in spans if not span.startswith("Title ")]
     assert all(any(span in text for text in texts) for span in others)
     lengths = [len(span.split()) for span in others]
-    assert min(lengths) <= 2
-    assert max(lengths) > 30
+    assert (min(lengths), max(lengths)) == (2, 96)
+    places = [(int(span.split()[0].split("x")[1]), int(span.split()[-1].split("x")[1])) for span in others]
+    assert min(place for place, _ in places) == 0
+    assert max(place for _, place in places) == 119
+    assert {span.split("x")[0] for span in others} == {f"w{row}" for row in range(50)}
+    write_passages(tmp_path / "short", ["word", "?!", ""], ["a", "b", "c"], ["{}"] * 3)
+    assert set(draw_spans(Passages(tmp_path / "short"), 40)) == {"word", "?!", ""}
+
+
+def fit_by_hand(start: Embeddings, texts: list[list[int]], wanted: Embeddings, order: list[int]) -> Embeddings:
+    """Return what Adam makes of all vectors, with three texts in each of four steps."""
+    vectors = start.astype(np.float64)
+    mean, square = np.zeros_like(vectors), np.zeros_like(vectors)
+    for step in range(4):
+        rows = order[3 * step : 3 * step + 3]
+        gradient = np.zeros_like(vectors)
+        for row in rows:
+            total = sum(vectors[token] for token in texts[row])
+            length = np.linalg.norm(total)
+            unit = total / length
+            for token in texts[row]:
+                gradient[token] += (unit * (unit @ wanted[row]) - wanted[row]) / length / len(rows)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        rate = 0.002 * (1 - step / 4)
+        vectors -= rate * mean / (1 - 0.9 ** (step + 1)) / (np.sqrt(square / (1 - 0.999 ** (step + 1))) + 1e-8)
+    return vectors.astype(np.float32)
+
+
+def test_vectors_are_fitted_as_adam_does_also_beside_a_text_without_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_table, "STEPS", 4)
+    monkeypatch.setattr(query_table, "TEXTS_PER_STEP", 3)
+    random = np.random.default_rng(0)
+    start = random.standard_normal((6, 4), np.float32)
+    wanted = random.standard_normal((6, 4), np.float32)
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    texts = [[0, 1, 1], [2], [], [3, 0], [1, 3, 5], [5, 5]]
+    told: list[float] = []
+    found = fit(start, [TokenIds(ids, False) for ids in texts], wanted, lambda step, share, texts=0: told.append(share))
+    chosen = np.random.default_rng(7)
+    order = [row for _ in range(3) for row in chosen.permutation([0, 1, 3, 4, 5]).tolist()]
+    np.testing.assert_allclose(found, fit_by_hand(start, texts, wanted, order), rtol=0, atol=1e-6)
+    assert np.array_equal(found[4], start[4])  # no text has it
+    assert told == pytest.approx([0.8, 0.8475, 0.895, 0.9425])
+
+
+def test_a_table_begins_with_the_embeddings_of_the_tokens_and_frequent_ones_count_less(
+    bundle: Path, embedder: Embedder, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("STEPS", 1), ("LEARNING_RATE", 0.0), ("FITTED_SPANS", 300), ("UNSEEN_SPANS", 20)):
+        monkeypatch.setattr(query_table, name, value)
+    codes, info = learn_table(bundle, manifest, embedder, ["the goose"])
+    spans = embedder.tokenize([*draw_spans(Passages(bundle / PASSAGES), 320), "the goose"])
+    counts = np.bincount(np.concatenate([span.ids for span in spans]), minlength=embedder.vocabulary_size)
+    alone = embedder.embed([TokenIds([2, token, 3], False) for token in range(embedder.vocabulary_size)])
+    vectors = alone * (0.001 / (0.001 + counts / counts.sum()))[:, np.newaxis]
+    assert np.abs(codes - np.rint(vectors * 1.2 / vectors.std()).clip(-127, 127)).max() <= 1  # rounded otherwise
+    assert codes.dtype == np.int8
+    unseen = spans[:20]
+    expected = compare(
+        Index.open(bundle / INDEX, manifest.corpus.stages), embedder.embed(unseen), QueryTable(codes).embed(unseen)
+    )
+    assert info == QueriesInfo(spans=301, accuracy=expected)
+
+
+def test_a_table_is_compared_by_its_cosines_and_by_the_hits_of_the_model() -> None:
+    def search(query: Embeddings, count: int) -> list[SimpleNamespace]:
+        return [SimpleNamespace(row=row) for row in range(int(query[0]), int(query[0]) + count)]
+
+    wanted, found = (np.array(rows, np.float32) for rows in ([[0, 1], [3, 0]], [[5, 0.5], [3, 0.25]]))
+    index: Any = SimpleNamespace(search=search)
+    assert compare(index, wanted, found) == {"texts": 2.0, "cosine_mean": 4.75, "recall_at_10": 0.75}
 
 
 def test_an_update_keeps_the_table_until_a_tenth_of_the_passages_are_newer(bundle_copy: Path, tmp_path: Path) -> None:
