@@ -1,11 +1,27 @@
 """Which entries of a folder are read."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from semsearch.indexing.walking import BUILT, DOTTED, UNDERSCORED, WalkRules, walk
+from semsearch.indexing.walking import (
+    BUILT,
+    BUNDLE,
+    DOTTED,
+    LINKED_OUT,
+    NAMED_BY_RULE,
+    REPEATED,
+    SPECIAL,
+    STATIC_SITE,
+    UNDERSCORED,
+    WalkRules,
+    find_above,
+    walk,
+)
+from tests.indexing.test_first_version import FIRST
 
 
 def write_all(folder: Path, files: dict[str, str]) -> None:
@@ -22,10 +38,11 @@ def read_files(root: Path, rules: WalkRules) -> set[str]:
 
 RULES = {
     ".gitignore": "*.log\n/private/\ndrafts/**\n!keep.log\n",
-    "docs/.gitignore": "!a.log\nlocal.md\n",
+    "docs/.gitignore": "\\\n!a.log\nlocal.md\n",
     "docs/.ignore": "*.txt\n",
     "some/.gitignore": "*\n!*/\n!*.md\n!.gitignore\n\\\n",
-    "some/deep/a.md": "", "some/deep/a.png": "",
+    "some/deep/a.md": "", "some/deep/a.png": "", "some/deep/er/a.md": "", "some/deep/er/a.png": "",
+    "only/.gitignore": "*/\n!a/\n", "only/a.md": "", "only/a/b.md": "", "only/a/c/d.md": "", "only/e/f.md": "",
     "a.log": "", "keep.log": "", "private/a.md": "", "drafts/a.md": "",
     "docs/a.log": "", "docs/b.log": "", "docs/local.md": "", "docs/private/a.md": "", "docs/a.txt": "", "docs/a.md": "",
     "docs/deep/local.md": "", "docs/deep/b.md": "",
@@ -89,6 +106,52 @@ def test_a_site_that_searches_is_read_if_it_is_named_and_skipped_below(tmp_path:
     assert "a.html" in read_files(tmp_path / "site", WalkRules(tmp_path / "site"))
 
 
+def test_each_entry_that_is_not_read_is_told_with_its_reason(tmp_path: Path) -> None:
+    root, other = tmp_path / "root", tmp_path / "other"
+    files = ["a.md", "b/c.md", ".hidden/d.md", "_static/e.md", "ignored.md", "node_modules/f.md", "site/g.html"]
+    write_all(root, dict.fromkeys(files, ""))
+    write_all(root, {".gitignore": "ignored.md", "site/code/x": "", "site/data/x": "", "site/service-worker.js": ""})
+    write_all(other, {"h.md": ""})
+    os.mkfifo(root / "pipe")
+    os.mkfifo(other / "pipe")
+    (root / "again.md").symlink_to("a.md")
+    (root / "out").symlink_to(other)
+    (root / "outer-pipe").symlink_to(other / "pipe")
+    (root / "nowhere").symlink_to("gone")
+    shutil.copytree(FIRST, root / "bundle")
+    skipped: dict[str, str] = {}
+    failed: dict[str, str] = {}
+
+    def walk_root(*, follow_symlinks: bool) -> list[str]:
+        def skip(reason: str, path: str) -> None:
+            skipped[os.path.relpath(path, root)] = reason
+
+        def fail(path: str, error: OSError) -> None:
+            failed[os.path.relpath(path, root)] = type(error).__name__
+
+        skipped.clear()
+        failed.clear()
+        rules = WalkRules(root, follow_symlinks=follow_symlinks)
+        return sorted(os.path.relpath(path, root) for path in walk(root, rules, skip=skip, fail=fail))
+
+    assert walk_root(follow_symlinks=False) == ["a.md", "b/c.md"]
+    inside = {
+        ".gitignore": DOTTED,
+        ".hidden": DOTTED,
+        "_static": UNDERSCORED,
+        "again.md": REPEATED,
+        "bundle": BUNDLE,
+        "ignored.md": NAMED_BY_RULE,
+        "node_modules": BUILT,
+        "pipe": SPECIAL,
+        "site": STATIC_SITE,
+    }
+    assert skipped == inside | {"out": LINKED_OUT, "outer-pipe": LINKED_OUT}
+    assert failed == {"nowhere": "FileNotFoundError"}
+    assert walk_root(follow_symlinks=True) == ["a.md", "b/c.md", "out/h.md"]
+    assert skipped == inside | {"out/pipe": SPECIAL, "outer-pipe": SPECIAL}
+
+
 ENTRIES = {  # an entry of a folder beside these files, and why it is not read
     "packages": ("node_modules/a.md", ["package.json"], BUILT),
     "a virtual environment": ("env/a.md", ["env/pyvenv.cfg"], BUILT),
@@ -123,3 +186,33 @@ def test_what_is_ignored_is_read_if_it_is_asked_for(tmp_path: Path) -> None:
     )
     assert read_files(tmp_path, WalkRules(tmp_path, ignore=False)) == {"a.md", "node_modules/b.md"}
     assert read_files(tmp_path, WalkRules(tmp_path, drafts=True)) == {"_drafts/c.md"}
+
+
+def test_a_file_above_is_looked_for_up_to_the_root_of_the_repository(tmp_path: Path) -> None:
+    write_all(tmp_path, {"a.toml": "", "repository/.git/HEAD": "", "repository/b.toml": "", "repository/c/d/x": ""})
+    (tmp_path / "repository" / "c" / "e.toml").mkdir()
+    folder = tmp_path / "repository" / "c" / "d"
+    assert find_above(folder, ["b.toml"]) == find_above(folder, ["none", "b.toml"]) == tmp_path / "repository"
+    assert find_above(tmp_path / "repository", ["b.toml"]) == tmp_path / "repository"
+    for name in ("a.toml", "e.toml", "none"):
+        assert find_above(folder, [name]) is None
+    assert find_above(tmp_path, ["a.toml"]) == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("repository", "root", "read"),
+    [
+        (".git", "docs", {"a.md"}),
+        ("docs/.git", "docs", {"a.md", "b.log", "keep/c.log"}),  # its own repository
+        ("none", "docs", {"a.md", "b.log", "keep/c.log"}),
+        (".git", "docs/keep", {"c.log"}),  # a rule between says so
+    ],
+)
+def test_rules_above_count_up_to_the_root_of_the_repository(
+    repository: str, root: str, read: set[str], tmp_path: Path
+) -> None:
+    write_all(tmp_path, {f"{repository}/HEAD": "", ".gitignore": "*.log\n", "docs/a.md": "", "docs/b.log": ""})
+    write_all(tmp_path, {"docs/keep/c.log": ""})
+    if root == "docs/keep":
+        write_all(tmp_path, {"docs/.ignore": "!c.log\n"})
+    assert read_files(tmp_path / root, WalkRules(tmp_path / root)) == read
