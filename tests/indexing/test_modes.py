@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from semsearch import Search, index, remove
-from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.bundle import PASSAGES, BundleError, read_manifest
 from semsearch.indexing.bundles import write_manifest
-from semsearch.indexing.merging import resolve_place
+from semsearch.indexing.merging import Mode, resolve_place
+from tests.bundle_files import damage
 from tests.command_line import error_line, run, summary, write_texts
 from tests.indexing.coats import coats, found
 
@@ -64,6 +65,13 @@ def test_upsert_puts_texts_in_the_place_of_those_with_their_ids(coats: Path) -> 
         index(["a text without an id"], out=coats, mode="upsert", id_column=None)
 
 
+@pytest.mark.parametrize("mode", ["add", "upsert"])
+def test_texts_are_not_added_to_a_damaged_index(coats: Path, mode: Mode) -> None:
+    damage(coats / PASSAGES)
+    with pytest.raises(BundleError, match="is damaged"):
+        index(NEW, out=coats, mode=mode)
+
+
 def test_added_texts_without_ids_are_numbered_on(out: Path) -> None:
     index(["a goose", "", "a ferry"], out=out)
     index(["a judge", "a baker"], out=out, mode="add")
@@ -105,8 +113,10 @@ def test_texts_are_removed_by_their_ids(coats: Path) -> None:
     assert (made.left_out, made.rows.embedded) == (2, 0)
     assert found(coats) == {id: text for id, text in BEFORE.items() if id not in ("c-3", "c-19")}
     assert [hit.metadata for hit in Search(coats).search(filter={"price": {"$gte": 18}})] == [{"price": 18}]
-    with pytest.raises(BundleError, match="found no text with the id 'c-3', 1 in all"):
+    with pytest.raises(BundleError, match="found no text with the id 'c-3', 1 in all; check them"):
         remove(["c-3", "c-4"], coats)
+    with pytest.raises(BundleError, match="found no text with the id '1', '2', '3', '4', '5', 6 in all"):
+        remove(list("635142"), coats)
     assert run("remove", coats, "c-4").code == 0
     assert len(found(coats)) == 17
     with pytest.raises(BundleError, match="would have no text left"):

@@ -96,7 +96,13 @@ def test_a_file_that_was_read_by_a_link_is_not_read_again_in_its_folder(tmp_path
     (tmp_path / "docs" / "1.md").symlink_to("../other/b.md")
     (tmp_path / "docs" / "2").symlink_to("../other")
     root = tmp_path / "docs"
-    assert read_files(root, WalkRules(root, follow_symlinks=True)) == {"a.md", "1.md", "2/c.md"}
+    skipped: list[tuple[str, str]] = []
+    rules = WalkRules(root, follow_symlinks=True)
+    read = walk(
+        root, rules, skip=lambda reason, path: skipped.append((reason, Path(path).relative_to(root).as_posix()))
+    )
+    assert [Path(path).relative_to(root).as_posix() for path in read] == ["a.md", "1.md", "2/c.md"]
+    assert skipped == [(REPEATED, "2/b.md")]
 
 
 def test_a_site_that_searches_is_read_if_it_is_named_and_skipped_below(tmp_path: Path) -> None:

@@ -49,13 +49,65 @@ def test_a_large_corpus_is_judged_by_texts_from_all_over_it() -> None:
     assert find_other_language(GERMAN * 300 + ["the sofa"] * 4_000) is None
 
 
-def test_the_default_model_and_the_default_stems_expect_english() -> None:
-    found = warn_of_language(GERMAN, "a.csv", is_default_model=True, has_default_stems=True) or ""
-    assert found.startswith("a.csv: found mostly texts in another language (50% of a sample, most like German)")
-    assert "the default model was trained with it and keyword search removes its endings; index with a" in found
-    found = warn_of_language(GERMAN, "a.csv", is_default_model=True, has_default_stems=False) or ""
-    assert found.endswith("MiniLM-L12-v2")
-    assert warn_of_language(GERMAN, "a.csv", is_default_model=False, has_default_stems=False) is None
+CODES = ["AB-1234"] * 90
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["das Haus"] * 2, None),  # too few
+        (["das Haus"] * 3, (1.0, "german")),
+        (["das Haus", *["the dog"] * 2, *["das Haus"] * 2, "the dog"], None),  # as many as are English
+        (["das Haus", *["the dog"] * 3, *["das Haus"] * 3], (4 / 7, "german")),
+        (["das Haus"] * 10 + CODES, (0.1, "german")),
+        (["das Haus"] * 9 + CODES, None),  # less than a tenth
+        (["das the"] * 3, None),  # as many words of English
+        (["der das the"] * 3, (1.0, "german")),
+        (["the größte"] * 3, None),
+        (["Größe"] * 3, (1.0, None)),
+        (["Тут"] * 3, (1.0, None)),
+        (["Да"] * 3, None),  # two letters can be a unit
+        (["das Größe", "das", "Größe", "Größe"], (1.0, "german")),  # a word of German in half of the texts
+        (["das Größe", "Größe", "Größe"], (1.0, None)),
+    ],
+)
+def test_texts_are_counted_as_english_or_as_another_language(
+    texts: list[str], found: tuple[float, str | None] | None
+) -> None:
+    assert find_other_language(texts) == found
+
+
+EXPECTED = "expected English, because "
+MULTILINGUAL = "a multilingual MODEL, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_default_model", "has_default_stems", "warning"),
+    [
+        (
+            *(GERMAN, True, True),
+            f"(50% of a sample, most like German), {EXPECTED}the default model was trained with it and keyword search "
+            f"removes its endings; index with {MULTILINGUAL} and --stem german (or --stem none)",
+        ),
+        (
+            *(GERMAN, True, False),
+            f"(50% of a sample, most like German), {EXPECTED}the default model was trained with it; index with "
+            f"{MULTILINGUAL}",
+        ),
+        (
+            *(["Größe"] * 3, False, True),
+            f"(100% of a sample), {EXPECTED}keyword search removes its endings; index with --stem LANGUAGE (or --stem "
+            "none)",
+        ),
+    ],
+)
+def test_the_default_model_and_the_default_stems_expect_english(
+    texts: list[str], is_default_model: bool, has_default_stems: bool, warning: str
+) -> None:
+    found = warn_of_language(texts, "a.csv", is_default_model, has_default_stems)
+    assert found == f"a.csv: found mostly texts in another language {warning}"
+    assert warn_of_language(texts, "a.csv", is_default_model=False, has_default_stems=False) is None
+    assert warn_of_language(["the goose"], "a.csv", is_default_model=True, has_default_stems=True) is None
 
 
 def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_path: Path) -> None:

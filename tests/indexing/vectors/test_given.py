@@ -121,7 +121,9 @@ def set_row(row: int, value: float) -> Change:
         (lambda found: [[1.0, 2.0], [1.0]], "expected an array, or a file .npy, .safetensors or .parquet"),
         (set_row(17, np.nan), "row 17 has values that are not finite; expected an embedding"),
         (set_row(18, np.inf), "row 18 has values that are not finite"),
-        (set_row(19, 0), "row 19 is zero"),
+        (set_row(19, 0), "row 19 is zero; expected an embedding; embed its text again"),
+        (lambda found: np.array([None] * 40), "found 0 values in a row, expected 48"),
+        (lambda found: found[:, :, np.newaxis], "found 40 x 48 x 1 values of float32, expected rows of floating"),
     ],
 )
 def test_wrong_embeddings_are_refused_with_the_row(
@@ -150,12 +152,19 @@ def test_the_command_takes_a_file(out: Path, rows: list[Any], embeddings: Embedd
     save_file({"a": embeddings, "b": embeddings}, tmp_path / "two.safetensors")
     pl.DataFrame({"text": ["a"]}).write_parquet(tmp_path / "none.parquet")
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    lists = {"text": ["a"], "one": [[0.5]], "two": [[0.5]], "whole": [[1]], "names": [["a"]]}
+    pl.DataFrame(lists).write_parquet(tmp_path / "lists.parquet")
+    for broken in ("broken.safetensors", "broken.parquet"):
+        (tmp_path / broken).write_text("1 2 3")
     for name, message in (
         ("e.txt", "e.txt has the suffix '.txt'"),
         ("two.safetensors", "has the tensors a, b, expected one"),
         ("none.parquet", "found none; expected one column of lists of floating-point numbers"),
         ("objects.npy", "expected an array, or a file .npy, .safetensors or .parquet"),
         ("missing.npy", "No such file"),
+        ("lists.parquet", "found one, two; expected one column of lists of floating-point numbers"),
+        ("broken.safetensors", "broken.safetensors: Error while deserializing header"),
+        ("broken.parquet", "broken.parquet: found Parquet that cannot be read"),
     ):
         done = run(*words, tmp_path / name)
         assert done.code in (1, 2)
