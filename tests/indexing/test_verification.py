@@ -10,11 +10,27 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from semsearch.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, TOKENIZER, describe_file, read_manifest
+from semsearch.engine.bundle import (
+    INDEX,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    RERANK,
+    TOKENIZER,
+    BundleError,
+    Manifest,
+    VectorsInfo,
+    describe_file,
+    read_manifest,
+)
+from semsearch.engine.embedder import Embedder
+from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.progress import no_progress
 from semsearch.indexing.vectors.recall import Recall
-from semsearch.indexing.verification import Check, verify
-from tests.bundle_files import write_passages
+from semsearch.indexing.verification import Check, least_cosine, verify, verify_new
+from tests.bundle_files import damage, write_passages
+from tests.rerankers import add_reranker
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -68,6 +84,87 @@ def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
     assert checks["rows in index, texts, manifest"].found == "200, 200, 200"
     assert float(checks[COSINE].found) > 0.9995
     assert [checks[name].found for name in RECALLS] == ["1.0000, 1.0000"] * 2
+
+
+def test_the_limits_and_the_progress_of_the_checks_are_told(bundle: Path) -> None:
+    told: list[tuple[str, float, int]] = []
+
+    def on_progress(step: str, share: float, texts: int = 0) -> None:
+        told.append((step, share, texts))
+
+    files = read_manifest(bundle).files
+    expected = [Check(f"checksum of {name}", *[info.sha256[:12]] * 2, True) for name, info in files.items()]
+    *others, cosine, spans, rows = verify(bundle, on_progress)
+    assert others == [*expected, Check("rows in index, texts, manifest", "200, 200, 200", "the same", True)]
+    assert (cosine.expected, spans.expected, rows.expected) == (">= 0.999", *[">= 0.9900, 0.9900"] * 2)
+    assert len(cosine.found) == len("0.99999")
+    assert told == [
+        *(("check files", number / len(files), 0) for number in range(len(files) + 1)),
+        *(("embed a sample again", 0, 0), ("embed a sample again", 1, 200)),
+        *(("measure recall", 0, 0), ("measure recall", 1, 0)),
+    ]
+
+
+def test_after_a_wrong_checksum_no_other_check_is_made(bundle_copy: Path) -> None:
+    damage(bundle_copy / PASSAGES)
+    checks, error = check(bundle_copy)
+    assert error is None
+    assert list(checks) == [f"checksum of {name}" for name in read_manifest(bundle_copy).files]
+    assert failed(bundle_copy) == [f"checksum of {PASSAGES}"]
+
+
+def test_of_a_bundle_in_s3_vectors_only_the_files_are_checked(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    vectors = VectorsInfo(bucket="vectors", index="texts", region="eu-central-1", keys="a-")
+    write_manifest(bundle_copy, replace(manifest, corpus_or_none=replace(manifest.corpus, vectors=vectors)))
+    checks, error = check(bundle_copy)
+    assert (list(checks), error) == ([f"checksum of {name}" for name in manifest.files], None)
+
+
+def test_without_the_model_of_its_passages_only_the_search_is_checked(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    write_manifest(bundle_copy, replace(manifest, model=replace(manifest.model, documents="other")))
+    checks, error = check(bundle_copy)
+    assert error is None
+    assert [name for name in checks if not name.startswith("checksum")] == ["rows in index, texts, manifest", *RECALLS]
+
+
+def test_a_broken_reranker_is_noticed(bundle_copy: Path, embedder: Embedder) -> None:
+    add_reranker(bundle_copy)
+    (bundle_copy / RERANK).write_bytes(b"no model")
+    describe_again(bundle_copy)
+    assert check(bundle_copy)[1] is not None
+    with pytest.raises(BundleError):
+        list(verify_new(bundle_copy, embedder, np.arange(0), 16, False, no_progress))
+
+
+def test_a_new_bundle_has_some_of_its_new_rows_embedded_again(bundle_copy: Path, embedder: Embedder) -> None:
+    def names_of(rows: list[int], most: int, *, is_measured: bool) -> list[str]:
+        found = verify_new(bundle_copy, embedder, np.array(rows, np.intp), most, is_measured, no_progress)
+        return [each.name for each in found if each.passed]
+
+    lengths = "rows in index, texts, manifest"
+    assert names_of([], 16, is_measured=True) == [lengths]  # a search looks at every row
+    assert names_of([3, 5, 7], 2, is_measured=False) == [lengths, "least cosine of 2 rows to their texts"]
+    assert names_of([3, 5, 7], 16, is_measured=False) == [lengths, "least cosine of 3 rows to their texts"]
+    change_tensors(bundle_copy / INDEX, swap_two_rows)
+    assert names_of([3, 5, 7], 16, is_measured=False) == [lengths, "least cosine of 3 rows to their texts"]
+    assert names_of([17], 16, is_measured=False) == [lengths]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "embedded_by", "least"),
+    [
+        ({}, ["cpu int8"], 0.999),
+        ({}, ["cpu int8", "given"], 0.99),
+        ({"cosine_min": 0.98}, ["cuda float16"], 0.975),
+        ({"cosine_min": 0.997}, ["cuda float16"], 0.99),
+    ],
+)
+def test_rows_of_the_float_model_can_differ_as_much_as_its_accuracy_says(
+    accuracy: dict[str, float], embedded_by: list[str], least: float, manifest: Manifest
+) -> None:
+    assert least_cosine(replace(manifest.model, accuracy=accuracy), embedded_by) == pytest.approx(least)
 
 
 def test_an_index_that_misses_neighbours_fails(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
