@@ -4,13 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import count, pairwise
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from semsearch import index
+from semsearch import index, remove
+from semsearch.indexing import embedding, steps
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.vectors import query_table
 from tests.project import needs_linux
@@ -39,9 +41,9 @@ def test_it_runs_in_a_thread_and_leaves_the_handlers_of_signals(out: Path, docum
 
 
 def test_without_terminal_progress_goes_to_a_function_or_nobody(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    steps: list[str] = []
-    index(["a goose"], out=out, progress=lambda step, share, texts=0: steps.append(step))
-    assert {"read texts", "embed texts", "write the index"} <= set(steps)
+    told: list[str] = []
+    index(["a goose"], out=out, progress=lambda step, share, texts=0: told.append(step))
+    assert {"read texts", "embed texts", "write the index"} <= set(told)
     for progress in (True, False):
         index(["a goose"], out=out, mode="replace", progress=progress)
     assert capsys.readouterr() == ("", "")
@@ -69,8 +71,8 @@ def test_each_step_reports_its_progress_from_0_to_1(out: Path, corpus: Corpus, m
     ]
     assert all(shares == sorted(shares) and (shares[0], shares[-1]) == (0, 1) for shares in of_step.values())
     learned = of_step["learn the queries"]
-    embedding, fitting = learned[:-5], learned[-5:]
-    assert all(0.05 < second - first <= 0.8 / 7 for first, second in pairwise(embedding))
+    before, fitting = learned[:-5], learned[-5:]
+    assert all(0.05 < second - first <= 0.8 / 7 for first, second in pairwise(before))
     assert fitting == pytest.approx([0.8, 0.8475, 0.895, 0.9425, 1])
     assert ("embed texts", 1.0, 30) in told
     assert told[-1] == ("embed a sample again", 1, 16)
@@ -79,6 +81,30 @@ def test_each_step_reports_its_progress_from_0_to_1(out: Path, corpus: Corpus, m
     assert told[:2] == [("read the older bundle", 0, 0), ("read the older bundle", 1, 0)]
     assert ("embed texts", 0.75, 0) in told  # the share of all texts, and the number of embedded ones
     assert ("embed texts", 1.0, 10) in told
+
+
+def test_the_summary_has_the_times_of_embedding_and_of_the_whole_call(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (steps, embedding):
+        monkeypatch.setattr(module, "perf_counter", count(100).__next__)
+    made = index(["a goose", "a ferry"], out=out, progress=False)
+    assert (made.embedding_seconds, made.seconds) == (1, 3)  # `make_bundle` looks at the clock in between
+    assert remove("0", out, progress=False).seconds == 1
+
+
+def test_an_eighth_of_the_new_texts_is_embedded_again_to_check_them(
+    out: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checked(texts: Sequence[str]) -> str:
+        (_, cosine) = index(list(texts), out=out, mode="replace", progress=False).checks
+        return cosine.name
+
+    assert checked(corpus.texts[:3]) == "least cosine of 3 rows to their texts"
+    assert checked(corpus.texts[3:150]) == "least cosine of 18 rows to their texts"
+    assert checked(corpus.texts[100:]) == "least cosine of 16 rows to their texts"
+    monkeypatch.setattr(steps, "VERIFIED_PASSAGES", 10)
+    assert checked(corpus.texts[:100]) == "least cosine of 10 rows to their texts"
 
 
 @needs_linux("/proc")

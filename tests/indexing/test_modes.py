@@ -89,6 +89,16 @@ def test_an_index_can_be_added_to_in_another_folder(coats: Path, tmp_path: Path)
     assert found(coats) == BEFORE
 
 
+def test_the_texts_of_another_index_in_the_folder_are_not_lost_either(coats: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    index(["a goose", "a ferry", ROWS[0]["text"]], out=other, update=coats, id_column=None)
+    with pytest.raises(BundleError, match="other: has 3 texts, of which 2 are not among the new ones"):
+        index(ROWS[:5], out=other, update=coats)
+    assert index(ROWS[:5], out=other, update=coats, mode="replace").left_out == 2
+    (other / PASSAGES).write_bytes(b"damaged")
+    assert index(ROWS[:5], out=other, update=coats).left_out == 0  # nobody knows
+
+
 def test_the_file_of_an_index_may_leave_texts_out_and_another_may_not(out: Path, tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "texts.csv", ["a goose", "a ferry", "a judge"])
     assert run("index", texts, "--out", out).code == 0
@@ -170,6 +180,13 @@ def test_what_is_no_id_removes_nothing(ids: Any, coats: Path) -> None:
     with pytest.raises(ValueError, match=r"found .*, expected"):
         remove(ids, coats)
     assert found(coats) == BEFORE
+
+
+def test_a_bundle_without_texts_has_none_to_remove(out: Path) -> None:
+    for bundle in (out, out.parent / "none"):
+        with pytest.raises(BundleError) as caught:
+            remove("1", bundle)
+        assert str(caught.value) == f"{bundle}: holds no texts to remove; name another bundle"
 
 
 def test_a_uuid_is_an_id(out: Path) -> None:

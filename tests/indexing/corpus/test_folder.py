@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from semsearch.indexing.corpus import Table
 from semsearch.indexing.corpus.report import Skipped
+from semsearch.indexing.corpus.rows import ROWS_PER_READ
 from semsearch.indexing.walking import DOTTED, LINKED_OUT, REPEATED, UNDERSCORED
 from tests.indexing.corpus.files import complaint, read_corpus, read_table, write, write_parquet
 
@@ -19,6 +21,18 @@ def test_the_files_of_a_folder_are_one_corpus_in_the_order_of_their_paths(tmp_pa
     assert corpus.ids == ["0", "1", "2", "4", "x", "6"]  # row numbers go on from file to file
     assert (report.empty_texts, report.blank_ids) == (1, 1)
     assert corpus.metadata[0] == '{"year":"1999"}'
+
+
+def test_the_files_of_a_folder_have_equal_shares_of_the_progress(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        write(tmp_path, name, '{"text": "a goose"}\n' * 1_001)
+    write_parquet(tmp_path, {"text": ["a"] * (ROWS_PER_READ + 1)}).rename(tmp_path / "c.parquet")
+    told: list[float] = []
+    passages = Table(tmp_path).passages(lambda step, share, texts=0: told.append(share))
+    assert len(list(passages)) == 2_002 + ROWS_PER_READ + 1
+    first, whole, second, *others = told  # a file is read ahead of its lines
+    assert 0 < first < whole < 1 / 3 < second < 2 / 3
+    assert [whole, *others] == pytest.approx([0.99 / 3, 1.99 / 3, 2 / 3, 2.99 / 3])
 
 
 def test_hidden_files_and_those_of_other_programs_are_skipped_and_counted(tmp_path: Path) -> None:
