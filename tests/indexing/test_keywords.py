@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle
+from semsearch import CorpusError, index
+from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle, read_manifest
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.indexing import counting, term_counts
 from semsearch.indexing.keywords import KeywordOptions, heading_names, share_of_known_words
@@ -135,6 +136,17 @@ def test_a_column_of_titles_that_the_texts_lack_is_refused(bundle_copy: Path, tm
     assert error_line(done).endswith(
         "texts.csv: found the columns 'title', expected a column 'titel'; did you mean --title-column 'title'?"
     )
+
+
+def test_a_column_of_languages_that_the_texts_lack_is_refused(out: Path) -> None:
+    rows = [{"text": "a goose", "lang": "en"}]
+    with pytest.raises(CorpusError) as caught:
+        index(rows, out=out, language_column="lung", progress=False)
+    assert str(caught.value) == (
+        "rows: found the columns 'lang', expected a column 'lung'; did you mean --language-column 'lang'?"
+    )
+    index(rows, out=out, language_column="none", progress=False)
+    assert read_manifest(out).corpus.options["language_column"] == "none"
 
 
 LANGUAGES = {

@@ -4,8 +4,9 @@ import csv
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -85,6 +86,14 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+class Kind(StrEnum):
+    COAT = "coat"
+
+
+class Size(IntEnum):
+    LARGE = 3
+
+
 @pytest.fixture
 def indexed(out: Path) -> Callable[..., Search]:
     """Return what makes an index of rows, with the tests' model, and opens it."""
@@ -144,7 +153,9 @@ def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: C
         {"text": "b", "n": np.int64(9), "f": np.float32(20), "ok": np.bool_(False), "cost": Decimal("9.50")},
         {"text": "c", "n": pd.NA, "f": float("nan"), "ok": None, "cost": Decimal("NaN"), "at": pd.NaT},
         {"text": "d", "n": 20, "at": np.datetime64("2024-05-31T12:00:00.123456"), "tags": np.array(["x"])},
-        {"text": "e", "day": np.datetime64("2024-05-31")},
+        {"text": "e", "day": np.datetime64("2024-05-31"), "kind": Kind.COAT, "size": Size.LARGE, "none": None},
+        {"text": "f", "at": np.datetime64("NaT"), "open": time(9, 30), "day": date(2024, 5, 31), "of": (1, [2])},
+        {"text": "g", "in": {1: np.float64(0.5), "b": {"c": pd.NA}}, "cost": Decimal("Infinity")},
     ]
     search = indexed(rows)
     assert [hit.metadata for hit in search.search(filter={}, top_k=9)] == [
@@ -152,7 +163,9 @@ def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: C
         {"n": 9, "f": 20.0, "ok": False, "cost": 9.5},
         {},
         {"n": 20, "at": "2024-05-31T12:00:00.123456", "tags": ["x"]},
-        {"day": "2024-05-31"},
+        {"day": "2024-05-31", "kind": "coat", "size": 3},
+        {"open": "09:30:00", "day": "2024-05-31", "of": [1, [2]]},
+        {"in": {"1": 0.5, "b": {"c": None}}},
     ]
     assert [hit.metadata["n"] for hit in search.search(filter={"n": {"$gt": 0}}, sort={"n": "asc"})] == [9, 20, 100]
 
@@ -172,7 +185,14 @@ def test_scalars_and_decimals_are_values_and_missing_ones_are_missing(indexed: C
         ({"text": ["a", "b"]}, "found dict, expected rows"),
         ([{"text": "a"}, 5], "found int in row 1"),
         (pd.DataFrame({"text": ["a", "b"], "x": [1, {"set"}]}), "found set in the column 'x' of row 1 (from 0)"),
-        (7, "found int, expected rows"),
+        (7, "rows: found int, expected rows; pass a DataFrame, or a list of dicts or of texts"),
+        (b"a goose", "rows: found bytes, expected rows"),
+        (["a goose", {"text": "b"}], "rows: found str in row 0 (from 0), expected a mapping of column names to values"),
+        (pd.Index(["a"]), "rows: found pandas' Index, expected a DataFrame or a Series; pass one of these"),
+        (
+            [{"text": "a", "x": np.zeros((2, 2))}],
+            "found ndarray in the column 'x' of row 0 (from 0), expected a string",
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_place(rows: Any, message: str, indexed: Callable[..., Search]) -> None:

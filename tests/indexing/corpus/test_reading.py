@@ -305,6 +305,13 @@ def test_columns_of_parquet_that_json_cannot_hold_are_left_out_and_named(tmp_pat
 def test_nanoseconds_of_parquet_are_refused(tmp_path: Path) -> None:
     moments = pl.Series([1_700_000_000_123_456_789], dtype=pl.Datetime("ns"))
     assert "found nanoseconds in the column 'at'" in complaint(write_parquet(tmp_path, {"text": ["a"], "at": moments}))
+    whole = pl.Series([1_700_000_000_123_456_000, None, 1_700_000_000_000_001_000], dtype=pl.Datetime("ns"))
+    corpus = read_corpus(write_parquet(tmp_path, {"text": ["a", "b", "c"], "at": whole}))
+    moment = "2023-11-14T22:13:20."
+    assert corpus.metadata == [f'{{"at":"{moment}123456"}}', "{}", f'{{"at":"{moment}000001"}}']
+    one = pl.Series([None, None, 1_700_000_000_000_000_001], dtype=pl.Datetime("ns"))
+    table = write_parquet(tmp_path, {"text": ["a"] * 3, "whole": whole, "at": one})
+    assert "found nanoseconds in the column 'at'" in complaint(table)
 
 
 def test_a_json_file_can_be_one_array(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ def test_fields_that_the_texts_are_about_are_left_out() -> None:
         assert find_floor(own, np.array([*OTHERS, about])) == find_floor(own, OTHERS)
 
 
+def test_there_are_nine_questions_about_each_of_twenty_fields() -> None:
+    fields = read_fields()
+    assert [len(field) for field in fields] == [9] * 20
+    assert len({question for field in fields for question in field}) == 180
+
+
 def best_scores(search: Search, texts: list[str], mode: SearchMode) -> BestScores:
     """Return the score of the best hit of each text, 0 without a hit."""
     found = search.search_many(texts, mode=mode)

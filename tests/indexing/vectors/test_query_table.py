@@ -9,14 +9,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch.engine.bundle import INDEX, PASSAGES, QUERY_TABLE, Manifest, QueriesInfo, check_bundle
+from semsearch.engine.bundle import (
+    INDEX,
+    PASSAGES,
+    QUERY_TABLE,
+    Manifest,
+    QueriesInfo,
+    check_bundle,
+    describe_file,
+    read_manifest,
+)
 from semsearch.engine.embedder import Embedder, QueryTable, TokenIds
 from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.semantic.index import Index
+from semsearch.engine.tensors import map_tensors
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.progress import no_progress
 from semsearch.indexing.vectors import query_table
-from semsearch.indexing.vectors.query_table import compare, draw_spans, fit, keep_table, learn_table, write_queries
+from semsearch.indexing.vectors.query_table import (
+    QueryOptions,
+    compare,
+    draw_spans,
+    fit,
+    keep_table,
+    learn_queries,
+    learn_table,
+    write_queries,
+    write_table,
+)
 from tests.bundle_files import write_passages
 from tests.command_line import export_texts, run, summary, write_csv
 from tests.world import add_table
@@ -152,3 +173,66 @@ def test_the_command_learns_a_table_and_an_update_keeps_it(
     assert again is not None
     assert again.spans == 4_000
     assert run("index", stories, "--queries", "model", "--learn", "--out", bundle_copy).code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "has_older", "is_kept", "called"),
+    [
+        (QueryOptions("model", None, False), True, True, []),
+        (QueryOptions("table", None, False), False, True, [[]]),
+        (QueryOptions("table", None, False), True, True, ["older"]),
+        (QueryOptions("table", None, False), True, False, ["older", []]),
+        (QueryOptions("table", None, True), True, True, [[]]),
+        (QueryOptions("table", Path("questions.jsonl"), False), True, True, [["one", "two"]]),
+    ],
+)
+def test_a_table_is_learned_if_it_is_wanted_and_the_older_one_is_not_kept(
+    options: QueryOptions,
+    has_older: bool,
+    is_kept: bool,
+    called: list[Any],
+    bundle: Path,
+    manifest: Manifest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[Any] = []
+    kept, learned = (replace(manifest, queries=QueriesInfo(spans)) for spans in (1, 2))
+
+    def keep(older: Path, folder: Path, given: Manifest, new_rows: int) -> Manifest | None:
+        assert (older, folder, given, new_rows) == (tmp_path, bundle, manifest, 7)
+        calls.append("older")
+        return kept if is_kept else None
+
+    def learn(folder: Path, given: Manifest, embedder: Embedder, questions: list[str], on_progress: Any) -> Manifest:
+        assert (folder, given, embedder.model, on_progress) == (bundle, manifest, manifest.model, no_progress)
+        calls.append(questions)
+        return learned
+
+    monkeypatch.setattr(query_table, "keep_table", keep)
+    monkeypatch.setattr(query_table, "write_table", learn)
+    monkeypatch.chdir(tmp_path)
+    Path("questions.jsonl").write_text(
+        "".join(f'{{"query": "{text}", "relevant": ["1"]}}\n' for text in ("one", "two"))
+    )
+    older = tmp_path if has_older else None
+    found = learn_queries(bundle, manifest, options, older=older, new_rows=7, on_progress=no_progress)
+    assert calls == called
+    assert found == (manifest if not called else kept if called[-1] == "older" else learned)
+
+
+def test_a_table_without_an_older_one_is_not_kept(bundle: Path, manifest: Manifest, tmp_path: Path) -> None:
+    assert keep_table(bundle, tmp_path, manifest, new_rows=0) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_learned_table_is_written_with_its_description(
+    bundle_copy: Path, embedder: Embedder, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes, info = np.arange(8, dtype=np.int8).reshape(4, 2), QueriesInfo(9, 0, {"texts": 1.0})
+    monkeypatch.setattr(query_table, "learn_table", lambda *arguments: (codes, info))
+    written = write_table(bundle_copy, manifest, embedder)
+    assert written == read_manifest(bundle_copy)
+    assert written.queries == info
+    assert written.files == manifest.files | {QUERY_TABLE: describe_file(bundle_copy / QUERY_TABLE)}
+    assert np.array_equal(map_tensors(bundle_copy / QUERY_TABLE)["vectors"], codes)

@@ -2,6 +2,8 @@
 
 from dataclasses import astuple
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from semsearch.indexing.vectors.recall import (
     ExactSearch,
     Recall,
     choose_stages,
+    neighbour_recall,
     sample_rows,
     sample_spans,
     search_exactly,
@@ -123,3 +126,49 @@ def test_the_worse_of_two_kinds_of_queries_decides(
         assert stages is not None
         assert astuple(stages) > astuple(narrow)
         assert hard.recall_of(Index.open(path, stages)).reaches(least)
+
+
+FEW = dict.fromkeys([500, 700, 1_000, 1_400, 2_000, 2_800, 4_000, 5_600], 0.9)
+
+
+@pytest.mark.parametrize(
+    ("at_10", "first", "rescored", "chosen"),
+    [
+        ({}, {}, {}, (500, 100)),
+        # the first stage leaves some recall for the second one
+        ({500: 0.994, 700: 0.995, 1_000: 0.9954, 1_400: 0.9955}, {}, {100: 0.9949, 140: 0.995}, (1_400, 140)),
+        ({}, {500: 0.9949, 700: 0.995}, {}, (700, 100)),
+        (FEW, {}, {}, (8_000, 100)),
+        (FEW | {8_000: 0.9}, {}, {}, None),
+        ({}, {}, dict.fromkeys([100, 140, 200, 280], 0.9), (500, 400)),
+    ],
+)
+def test_stages_are_chosen_one_after_the_other(
+    at_10: dict[int, float],
+    first: dict[int, float],
+    rescored: dict[int, float],
+    chosen: tuple[int, int] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def recall_of(stages: StagesInfo) -> Recall:
+        reached = min(at_10.get(stages.candidates, 1.0), rescored.get(stages.rescored, 1.0))
+        return Recall(reached, first.get(stages.candidates, 1.0))
+
+    monkeypatch.setattr("semsearch.indexing.vectors.recall.Index", SimpleNamespace(open=lambda path, stages: stages))
+    exact: Any = {ROWS: SimpleNamespace(recall_of=recall_of), SPANS: SimpleNamespace(recall_of=lambda _: Recall(1, 1))}
+    assert choose_stages(Path(), exact) == (chosen and StagesInfo(*chosen))
+
+
+def test_the_share_of_near_texts_is_that_of_equal_scores() -> None:
+    exact = np.array([[0.9, 0.8, 0.8, 0.1], [0.1, 0.2, 0.3, 0.4]], np.float32)
+    found = np.array([[0.9, 0.1, 0.8, 0.2], [0.4, 0.3, 0.2, 0.1]], np.float32)
+    assert neighbour_recall(exact, exact, 2) == 1
+    assert neighbour_recall(exact, found, 2) == 0.5  # both of the first query, of which two are equally good
+    assert neighbour_recall(exact, found[:, ::-1], 1) == 0.5
+
+
+def test_rows_are_queries_of_unit_length_and_zeros_stay_zeros() -> None:
+    codes = np.array([[3, 4], [0, 0], [0, -7]], np.int8)
+    found = sample_rows(codes, np.array([1, 1, 0.5], np.float32))
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0], [0, -1]], atol=1e-6)
+    assert len(sample_rows(np.ones((251, 1), np.int8), np.ones(251, np.float32))) == QUERIES
