@@ -96,6 +96,14 @@ def test_an_index_that_another_command_makes_or_changes_meanwhile_is_not_overwri
         with pytest.raises(BundleError, match="was changed by another command at the same time"):
             index([{"sku": "n", "text": "A goose", "price": 1}], out=place, mode="upsert", id_column="sku")
         assert len(found(place)) == 8
+    index(ROWS, out=coats, title="", mode="replace", progress=False)
+    name = "semsearch.indexing.changing.replacing"
+    monkeypatch.setattr(name, make_meanwhile)
+    with (
+        pytest.raises(BundleError, match="was changed by another command at the same time"),
+        changing(coats, progress=False),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("mode", ["replace", "upsert"])

@@ -43,6 +43,7 @@ def test_of_a_folder_without_a_document_the_tables_count(tmp_path: Path) -> None
     [
         ({}, set(), set()),
         ({"exclude": ["old/*", "caf\u00e9.md"]}, set(), {"old/c.md", "cafe\u0301.md"}),
+        ({"exclude": ["docs/*", "s/*", "ld/*"]}, set(), set()),
         ({"ignore": False}, {"ignored.md"}, set()),
         ({"drafts": True}, {"_drafts/d.md"}, set()),
         ({"follow_symlinks": True}, {"linked/e.md"}, set()),

@@ -6,14 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsearch.engine.bundle import MODEL, TOKENIZER, FileInfo, Manifest, VectorsInfo
+from semsearch.engine.bundle import MODEL, PASSAGES, TOKENIZER, FileInfo, Manifest, VectorsInfo
 from semsearch.engine.errors import ExpectedError
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS
 from semsearch.engine.tensors import Tensors
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.digests import digest_texts
+from semsearch.indexing.facts import read_facts
 from semsearch.indexing.older import Changes, OlderIndex, match_rows
-from semsearch.indexing.update_file import MEASURED, RowDigests
+from semsearch.indexing.update_file import MEASURED, RowDigests, facts_tensors
+from tests.bundle_files import write_passages
 
 NOTHING = RowDigests.of((), has_prefixes=False)
 
@@ -92,3 +94,16 @@ def test_texts_in_s3_vectors_are_not_updated_here(bundle_copy: Path, manifest: M
     assert str(caught.value) == (
         f"{bundle_copy}: its texts are in S3 Vectors; name the bundle that was published there"
     )
+
+
+def test_a_column_of_numbers_is_stored_as_strings_if_one_of_its_values_is(
+    bundle_copy: Path, manifest: Manifest
+) -> None:
+    lines = ['{"a": 1, "b": 2, "c": "x"}', '{"a": "5"}']
+    kept = Tensors(Path("update"))
+    kept.update(facts_tensors(read_facts(lines)))
+    described = replace(manifest.corpus, columns={"a": "number", "b": "number", "c": "string"})
+    older = OlderIndex(bundle_copy, replace(manifest, corpus_or_none=described), NOTHING, kept)
+    assert older.stored_kinds() == {"a": "string", "b": "number", "c": "string"}
+    write_passages(bundle_copy / PASSAGES, ["x"] * 2, ["0", "1"], lines)
+    assert replace(older, kept=None).stored_kinds() == older.stored_kinds()
