@@ -16,8 +16,10 @@ from safetensors.numpy import load_file
 from semsearch import CorpusError, index
 from semsearch.engine.bundle import KEYWORDS, KeywordsInfo, check_bundle, read_manifest
 from semsearch.engine.keyword.keywords import Keywords
-from semsearch.indexing import counting, term_counts
-from semsearch.indexing.keywords import KeywordOptions, heading_names, share_of_known_words
+from semsearch.indexing import counting, keywords, term_counts
+from semsearch.indexing.corpus.corpus import PassageRow
+from semsearch.indexing.counting import KeywordText
+from semsearch.indexing.keywords import KeywordOptions, heading_names, keyword_texts, share_of_known_words
 from tests.bundle_files import make_keywords
 from tests.command_line import error_line, export_texts, run, summary
 from tests.indexing.memory import peak_of
@@ -300,3 +302,28 @@ OPTION = {"click.option.get_default", "option.get_default"}
 )
 def test_a_heading_has_these_names(metadata: dict[str, object], names: set[str]) -> None:
     assert heading_names(metadata, None) == names
+
+
+def test_passages_are_read_with_their_title_their_language_and_the_names_of_their_heading() -> None:
+    rows = [
+        PassageRow("text", "1", '{"name":"N","lang":"de","headings":["A","b.c"],"title":"T"}', "*text*"),
+        PassageRow("text", "2", '{"name":7,"lang":""}'),
+        PassageRow("text", "3", '{"title":"os.path","lang":"ja"}'),
+    ]
+    options = KeywordOptions("dutch", title_column="name", language_column="lang")
+    assert list(keyword_texts(rows, options, has_prefixes=True)) == [
+        KeywordText("T > A > b.c\ntext", "N", "german", {"b.c", "c"}),
+        KeywordText("text", "", "dutch", set()),
+        KeywordText("os.path\ntext", "", None, set()),
+    ]
+    assert list(keyword_texts(rows[2:], KeywordOptions(), has_prefixes=False)) == [
+        KeywordText("text", "", "english", {"os.path", "path"})
+    ]
+
+
+def test_words_of_a_sample_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keywords, "KNOWN_TEXTS", 2)
+    monkeypatch.setattr(keywords, "KNOWN_CHARACTERS", 13)
+    texts = ["the wooden river Fuchs", *["Fuchs"] * 3, "river Fuchs", "Fuchs"]  # the first and the fifth one
+    assert share_of_known_words(texts, make_tokenizer()) == round(2 / 3, 4)
+    assert share_of_known_words(["a", "1234"], make_tokenizer()) == 1
