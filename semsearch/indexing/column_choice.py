@@ -28,8 +28,7 @@ class ColumnOptions:
     def of_those_in(self, corpus: Corpus) -> Self:
         """Return the options without columns that no text of a corpus has."""
         titles, languages = (
-            name if name == NO_STEMS or name in corpus.facts else None
-            for name in (self.title_column, self.language_column)
+            name if name in corpus.facts else None for name in (self.title_column, self.language_column)
         )
         stated = {name: kind for name, kind in self.column.items() if name in corpus.facts}
         return replace(self, column=stated, title_column=titles, language_column=languages)

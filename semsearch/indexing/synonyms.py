@@ -19,7 +19,7 @@ def read_synonyms(path: Path) -> list[list[str]]:
     found = {number: line.split(",") for number, line in lines if line.strip() and not line.startswith("#")}
     for number, word in ((number, word.strip()) for number, words in found.items() for word in words):
         # the first term of a word or a code is itself; a long run of Chinese, Japanese or Thai has only its pairs
-        if [code for code, _ in find_codes(word)] != (split_terms(word, is_query=True)[:1] or [word]):
+        if [code for code, _ in find_codes(word)] != (split_terms(word)[:1] or [word]):
             expected = "single words with commas between them, such as: sofa, couch"
             raise ValueError(f"line {number}: found {word!r}, expected {expected}; leave out the phrase")
     return [[word.strip() for word in words] for words in found.values()]

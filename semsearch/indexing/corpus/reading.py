@@ -242,36 +242,27 @@ def _metadata_of_row(
 ) -> str:
     """Return the other columns of a row as a JSON object.
 
-    Raises CorpusError for a value that JSON cannot hold, and for half of a surrogate pair in them or in `named`, the
-    text and the id.
+    Raises CorpusError for half of a surrogate pair in them or in `named`, the text and the id.
     """
     others = {key: _plain(row[key], found) for key in row if key not in left_out}
-    try:
-        metadata = compact_json({key: value for key, value in others.items() if value is not None})
-    except TypeError as error:
-        raise corpus_error(path, place, str(error), "values that JSON can hold", "leave the column out") from error
+    metadata = compact_json({key: value for key, value in others.items() if value is not None})
     try:
         f"{named}{metadata}".encode()
     except UnicodeEncodeError:
         require_unicode(path, place, row)
-        raise
     return metadata
 
 
 def _plain(value: object, found: _Found) -> object:
     """Return a value as JSON can hold it; NaN and infinity, which it cannot, are counted and become null."""
-    if value is None or isinstance(value, str | int | bytes):
-        return value
-    if isinstance(value, float):
-        found.non_finite += not math.isfinite(value)
-        if math.isfinite(value):
-            return value
+    if isinstance(value, float) and not math.isfinite(value):
+        found.non_finite += 1
         return None
     if isinstance(value, list):
         return [_plain(each, found) for each in value]
     if isinstance(value, dict):
         return {key: _plain(each, found) for key, each in value.items()}
-    raise TypeError(f"{type(value).__name__}")
+    return value
 
 
 def _id_of_row(path: Path, place: str, row: dict[str, object], identifier: str) -> str:
