@@ -132,7 +132,6 @@ def _exact_dtypes(numbers: Iterable[Stored]) -> int:
         assert not isinstance(number, bytes)
         if isinstance(number, float) and not number.is_integer():
             facts &= FLOAT64
-            continue
         whole = int(number)
         if not -(2**63) <= whole < 2**63:
             facts &= ~INT64
