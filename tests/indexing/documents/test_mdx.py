@@ -8,7 +8,8 @@ import pytest
 
 from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.markdown import read_mdx
-from semsearch.indexing.documents.mdx import MOST_PARTIALS
+from semsearch.indexing.documents.markup import EditedText
+from semsearch.indexing.documents.mdx import LONGEST_STATEMENT, MOST_PARTIALS, MOST_UNCLOSED, find_mdx_edits
 from semsearch.indexing.documents.passages import Splitter, divide
 from tests.indexing.documents.files import ReadPassages
 
@@ -105,6 +106,54 @@ def test_a_partial_that_imports_itself_stands_there_some_times(tmp_path: Path) -
 def test_broken_mdx_keeps_its_text(piece: str, passages: ReadPassages) -> None:
     first, *_ = passages(f"word\n\n{piece * 5_000}", 400, ".mdx")
     assert first.text.startswith("word")
+
+
+MARKDOWN_OF = {  # what stays of a piece of MDX
+    "```js\n<A> {x}\n": "```js\n<A> {x}\n",
+    "```": "```",
+    "````\n```\n<A>\n````\n<B>x</B>": "````\n```\n<A>\n````\nx",
+    "a ` b <B>c</B>": "a ` b c",
+    "a ` <B>\n\n` {x}b": "a ` \n\n` b",
+    "a `` ` {x} `` {y}": "a `` ` {x} `` ",
+    "a\n\nexport const b = 1": "a\n\n",
+    "a\n\nexport const b = [\n1": "a\n\nexport const b = [\n1",
+    "export const a = [\n\n1];\n\n{x}c": "\n\nc",
+    "export const a = 1)\n\nb": "\n\nb",
+    "a {f({b: '}'})} {/* c */}{/* #d */}{'e'}{''} f": "a  {#d}e f",
+    'a <b c\n\n> d <E f={1 > 0} g=">">h</E>': "a <b c\n\n> d h",
+    "\\<a\\{b": "\\<a\\{b",
+    "<Tab label='A' title=\"B\">c</Tab><Tab title=''>d</Tab>": "A\n\ncd",
+    "<img alt='a'/><img alt=''/><p title='b'>c</p>": "a c ",
+    "<b>c</b><p>d</p><>e</><br/>f": "c d e f",
+    "#  <I/> a\n# <I/>a\n# b <I/>\nc\n# d <I/>": "#  &#32;a\n# a\n# b&#32;\nc\n# d&#32;",
+    "# a <I/> b\nx # <I/> c\n    # <I/> d": "# a  b\nx #  c\n    #  d",
+    "<div>\n    one\n      two\n  three\n\n  </div>\n  four": " \none\n  two\nthree\n\n \n  four",
+    "<A>\n  <B>\n      a\n  </B>\n    b\n</A>\n  c": "\n\na\n\n  b\n\n  c",
+    "<IMG>\n  a\n</a>\n  b\n<A/>\n  c": "\n  a\n\n  b\n\n  c",
+}
+
+
+@pytest.mark.parametrize("word", ["important", "imports", "exporting", "exported to"])
+def test_a_word_that_begins_like_a_statement_is_text(word: str) -> None:
+    assert not list(find_mdx_edits(f"{word} words\n\nmore"))
+
+
+@pytest.mark.parametrize("mdx", MARKDOWN_OF)
+def test_what_stays_of_mdx_is_markdown(mdx: str) -> None:
+    assert EditedText(mdx, find_mdx_edits(mdx)).text == MARKDOWN_OF[mdx]
+
+
+@pytest.mark.parametrize(("begin", "end", "more"), [("export const a = ", "", -1), ("{", "}", 1), ("<A", ">", 1)])
+def test_what_is_too_long_was_not_closed(begin: str, end: str, more: int) -> None:
+    longest = "word\n\n" + begin + "x" * (LONGEST_STATEMENT + more - len(begin + end))
+    assert EditedText(longest + end, find_mdx_edits(longest + end)).text == "word\n\n"
+    assert not list(find_mdx_edits(f"{longest}x{end}"))
+
+
+def test_an_end_is_looked_for_until_there_were_many_without_one() -> None:
+    for unclosed, stays in ((MOST_UNCLOSED - 1, False), (MOST_UNCLOSED, True)):
+        text = "{ " * unclosed + "\n\n<A>a"
+        assert EditedText(text, find_mdx_edits(text)).text.endswith("<A>a") == stays
 
 
 def test_text_after_a_tag_without_content_is_no_code_by_indentation(passages: ReadPassages) -> None:
