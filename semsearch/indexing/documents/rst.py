@@ -159,9 +159,6 @@ class _AnyOptions(dict[str, Any]):
     def __bool__(self) -> bool:
         return True
 
-    def __contains__(self, name: object) -> bool:
-        return True
-
     def __getitem__(self, name: str) -> Any:
         return str
 

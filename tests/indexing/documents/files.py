@@ -63,11 +63,15 @@ def write_pdf(
     return path
 
 
-def write_docx(path: Path, body: str) -> Path:
-    """Write a DOCX with this body in WordprocessingML; the styles Heading1 to Heading3 are headings."""
+def write_docx(path: Path, body: str, chapter: str = "") -> Path:
+    """Write a DOCX with this body in WordprocessingML; the styles Heading1 to Heading3 are headings.
+
+    chapter has the properties of a style Chapter.
+    """
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2, 3)
     )
+    styles += f'<w:style w:type="paragraph" w:styleId="Chapter"><w:name w:val="Chapter"/>{chapter}</w:style>'
     types = '<Default Extension="xml" ContentType="application/xml"/>'
     parts = {
         "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">{types}</Types>',

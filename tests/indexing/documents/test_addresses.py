@@ -54,6 +54,7 @@ def test_repeated_headings_get_numbers(style: str, expected: list[str]) -> None:
         ("guide/a.rst", "https://github.com/o/r/blob/main", "github", "https://github.com/o/r/blob/main/guide/a.rst"),
         ("guide/a.rst", "", "sphinx", "guide/a.html"),
         ("guide/a.rst", "", "github", "guide/a.rst"),
+        ("a b/c.md", "file:///x y/", "mkdocs", "file:///x y/a%20b/c.md"),
     ],
 )
 def test_a_page_has_the_address_of_the_site(path: str, base: str, style: str, address: str) -> None:

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from semsearch.indexing.documents.dialects import Code, find_comments, find_edits
+from semsearch.indexing.documents.front_matter import read_front_matter
 from semsearch.indexing.documents.markdown import read_markdown, read_markdown_text
+from semsearch.indexing.documents.markup import Edit, EditedText
 from tests.indexing.documents.files import ReadPassages
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
@@ -184,6 +187,105 @@ def test_admonitions_and_tabs_of_mkdocs_are_text() -> None:
     first = part.blocks[0]
     assert part.markup is not None
     assert part.markup.read_by_model(first.start, first.end) == 'Title"'
+
+
+NESTED = """\
+!!! note "A"
+    b
+        c
+
+    ??? tip
+        d
+      e
+   f
+===! "T"
+    ??? x "Y"
+        z
+        !!! w
+            v
+
+            u
+g
+"""
+UNINDENTED = "A\n\nb\n    c\n\n\nd\n  e\n   f\nT\n\nY\n\nz\n\nv\n\nu\ng\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (NESTED, UNINDENTED),
+        ('    !!! note "A"\n    b', '    !!! note "A"\n    b'),  # code
+        ('!!! note "A"\n        !!! tip "B"\n            c', 'A\n\n    !!! tip "B"\n        c'),
+        ("!!! note A B\n    c", "\nc"),
+    ],
+)
+def test_the_content_of_admonitions_is_unindented(text: str, expected: str) -> None:
+    code = Code([(0, len(text))] if text.startswith(" ") else [])
+    assert EditedText(text, find_edits(text, code, "mkdocs")).text == expected
+    windows = text.replace("\n", "\r\n")
+    edited = EditedText(windows, find_edits(windows, code, "mkdocs")).text
+    assert edited.replace("\r\n", "\n") == expected
+
+
+COMMENTS = {  # what is left
+    "a<!--b-->c<!--d--><!--e": "ac<!--e",
+    "<!--a--><!---->b <!--> c -->": "b  c -->",
+    "%%a%%b %%c%% d %%e": "%%a%%b  d %%e",
+    "%%a%%%%b%% %% {%%c%%} %%%%": "%%a%%%%b%% %% {%%c%%} %%%%",
+    "%%a%% b": " b",
+    "a %%b%%": "a ",
+}
+
+
+@pytest.mark.parametrize("text", COMMENTS)
+def test_a_comment_ends_where_its_end_is(text: str) -> None:
+    comments = find_comments(text, Code([]))
+    assert EditedText(text, (Edit(*comment) for comment in comments)).text == COMMENTS[text]
+
+
+def test_no_comment_and_no_mark_begins_in_code() -> None:
+    text = "<!-- <!--a--> %%b %%c%% {{< d >}} ==e== {{< f >}} ==g=="
+    code = Code([(0, 4), (14, 16), (24, 39)])
+    edits = [*(Edit(*comment) for comment in find_comments(text, code)), *find_edits(text, code, "github")]
+    assert EditedText(text, edits).text == "<!--  %%b  {{< d >}} ==e==  g"
+    lines = "> [!note] a\n:::tip b\n> [!note]+ c\n>> [!tip] d\n:::tip[*e*]{.f}\n:::\n  ::::{note} g {.h}\n"
+    edits = list(find_edits(lines, Code([(0, 14)]), "github"))
+    assert EditedText(lines, edits).text == "> [!note] a\n:::tip b\n> c\n>> d\n*e*\n\ng \n"
+
+
+def test_of_edits_that_overlap_the_first_is_made() -> None:
+    edited = EditedText("abcdef", [Edit(4, 5, "EE"), Edit(0, 3, "x"), Edit(2, 5), Edit(0, 3, "y")])
+    assert edited.text == "xdEEf"
+    assert [edited.origin(place) for place in range(5)] == [0, 3, 4, 5, 5]
+    assert [edited.origin_of_end(place) for place in (0, 2, 5)] == [0, 4, 6]
+    assert [edited.place(origin) for origin in range(7)] == [0, 1, 1, 1, 2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1}', ({"a": 1}, 8, "")),
+        ('{"a": 1}\nb', ({"a": 1}, 8, "")),
+        ('{"a": 1}\r\nb', ({"a": 1}, 8, "")),
+        ('{"a": 1} b', ({}, 0, "")),
+        ("{a", ({}, 0, "")),
+        ("---\na: 1.5\nb: 2026-01-02 03:04:05\nc: .inf\nd: [1.5, [2], .nan, true]\n' ': 1\n---\nb",
+         ({"a": 1.5, "b": "2026-01-02T03:04:05", "d": ["1.5", "True"]}, 79, "")),
+        ("---\n# a\n---\nb", ({}, 12, "")),
+        ("---\n---\nb", ({}, 0, "")),
+        ("---\na\n---\nb", ({}, 0, "")),
+        ("---\n- a\n---\nb", ({}, 0, "")),
+        ("---\na {\n---\nb", ({}, 0, "")),
+        ("a", ({}, 0, "")),
+    ],
+)  # fmt: skip
+def test_front_matter_ends_before_the_text(text: str, found: tuple[dict[str, object], int, str]) -> None:
+    assert read_front_matter(text) == found
+
+
+def test_broken_front_matter_is_no_text() -> None:
+    fields, begin, problem = read_front_matter("+++\na = \n+++\nb")
+    assert (fields, begin, problem.partition(": ")[0]) == ({}, 13, "front matter left out, which is not TOML")
 
 
 def test_the_model_reads_the_marks_but_no_comments_and_tags(passages: ReadPassages) -> None:

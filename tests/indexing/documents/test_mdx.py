@@ -193,8 +193,21 @@ def test_a_file_has_the_page_that_docusaurus_makes(path: str, tmp_path: Path) ->
     assert [page.path, page.language, page.version] == expected
 
 
+@pytest.mark.parametrize("listed", ["{", "2", '["2.0"'])
+def test_a_site_whose_list_of_versions_is_broken_has_none(listed: str, tmp_path: Path) -> None:
+    (tmp_path / "versions.json").write_text(listed)
+    pages = [page_of(tmp_path, tmp_path / path, {}, {}) for path in ("docs/a.md", "versioned_docs/version-1.0/a.md")]
+    assert [(page.path, page.version) for page in pages] == [("docs/a", ""), ("docs/a", "")]
+
+
 def test_a_page_of_a_folder_of_the_site_is_relative_to_it(tmp_path: Path) -> None:
     page = page_of(tmp_path, tmp_path / "docs" / "01-a.md", {}, {})
     assert page.address(tmp_path, "https://x.org") == "https://x.org/docs/a"
     assert page.address(tmp_path / "docs", "https://x.org/docs/") == "https://x.org/docs/a"
     assert (page.address(tmp_path / "docs", ""), page.version) == ("a", "")
+    deep = page_of(tmp_path, tmp_path / "docs" / "guide" / "ä.md", {}, {})
+    assert [deep.address(tmp_path / folder, "") for folder in ("", "docs", "docs/guide", "blog")] == [
+        *("docs/guide/%C3%A4", "guide/%C3%A4", "%C3%A4", "docs/guide/%C3%A4")
+    ]
+    assert deep.address(tmp_path / "docs" / "02-guide", "") == "guide/%C3%A4"
+    assert page_of(tmp_path, tmp_path / "src" / "pages" / "index.md", {}, {}).address(tmp_path, "") == "./"

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from semsearch.indexing.documents.document import UnreadableError
+from semsearch.indexing.documents.document import Block, Heading, UnreadableError
 from semsearch.indexing.documents.docx import read_docx
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
@@ -76,6 +76,27 @@ def test_the_outline_of_a_pdf_has_the_headings_of_pages(tmp_path: Path, make_spl
     assert found == [(("Start",), 1, f"{LINE} a."), (("Start",), 2, f"{LINE} b."), (("End",), 2, f"{LINE} c.")]
 
 
+def test_a_heading_of_the_outline_can_have_several_lines_and_is_found_once(tmp_path: Path) -> None:
+    lines = ["Begin", f"{LINE}.", "1. A heading", "of two lines", LINE, "Begin", "Twice", "Twice", LINE, "End", "short"]
+    outline = [("Begin", 0), ("A heading of two lines", 0), ("Twice", 0), ("End", 0)]
+    (part,) = read_pdf(write_pdf(tmp_path / "a.pdf", [lines], outline)).parts
+    assert part.text == (
+        f"Begin\n\n{LINE}.\n\n1. A heading of two lines\n\n{LINE} Begin\n\nTwice\n\nTwice {LINE}\n\nEnd\n\nshort"
+    )
+    found = [(type(each), part.text[each.start : each.end]) for each in part.blocks]
+    assert found == [
+        (Heading, "Begin"),
+        (Block, f"{LINE}."),
+        (Heading, "1. A heading of two lines"),
+        (Block, f"{LINE} Begin"),
+        (Heading, "Twice"),
+        (Block, f"Twice {LINE}"),
+        (Heading, "End"),
+        (Block, "short"),
+    ]
+    assert part.blocks[0] == Heading(0, 5, 1, "Begin", "")
+
+
 def test_a_pdf_that_is_opened_several_times_has_all_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semsearch.indexing.documents.pdf.PAGES_OPENED", 2)
     document = read_pdf(write_pdf(tmp_path / "a.pdf", [[f"{LINE} {page}"] for page in "abcde"]))
@@ -133,6 +154,35 @@ def test_a_paragraph_with_a_style_that_has_no_outline_level_is_no_heading(
     centred = '<w:p><w:pPr><w:jc w:val="center"/></w:pPr><w:r><w:t>centred</w:t></w:r></w:p>'
     document = read_docx(write_docx(tmp_path / "a.docx", centred + paragraph("quoted", "Quote")))
     assert [(each.headings, each.text) for each in divide(document, make_splitter(400))] == [((), "centred\n\nquoted")]
+
+
+def test_a_heading_of_a_docx_is_a_paragraph_or_a_style_with_an_outline_level(tmp_path: Path) -> None:
+    def outlined(text: str, level: str, style: str = "") -> str:
+        named = f'<w:pStyle w:val="{style}"/>' if style else ""
+        return f'<w:p><w:pPr>{named}<w:outlineLvl w:val="{level}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+
+    body = (
+        outlined("one", "0")
+        + outlined("quoted", "2", "Quote")
+        + outlined("third", "4", "Heading3")
+        + outlined("six", "5")
+        + outlined("none", "6")
+        + outlined("other", "x")
+        + paragraph("of a style", "Chapter")
+    )
+    path = write_docx(tmp_path / "a.docx", body, '<w:pPr><w:outlineLvl w:val="3"/></w:pPr>')
+    (part,) = read_docx(path).parts
+    assert [(each.text, each.level) for each in part.blocks if isinstance(each, Heading)] == [
+        *(("one", 1), ("quoted", 3), ("third", 3), ("six", 6), ("of a style", 4))
+    ]
+    assert part.text == "one\n\nquoted\n\nthird\n\nsix\n\nnone\n\nother\n\nof a style"
+
+
+def test_a_docx_without_its_main_part_is_broken(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "a.docx", "w") as archive:
+        archive.writestr("docProps/core.xml", CORE)
+    with pytest.raises(UnreadableError, match=r"^broken: it has no word/document\.xml$"):
+        read_docx(tmp_path / "a.docx")
 
 
 def test_a_docx_has_the_title_with_the_style(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from semsearch.indexing.documents.document import UnreadableError
-from semsearch.indexing.documents.notebook import read_notebook
+from semsearch.indexing.documents.notebook import LONGEST_OUTPUT, read_notebook
 from semsearch.indexing.documents.rst import read_rst
 from tests.indexing.documents.files import ReadPassages
 
@@ -146,6 +146,35 @@ def test_a_notebook_has_markdown_code_and_plain_outputs(tmp_path: Path, passages
         (("Analysis",), "analysis", "Some text.\n\nprint('hello')\ndf\n\nhello\n\n42"),
         (("Analysis", "Result"), "result", "Done."),
     ]
+
+
+def test_a_notebook_of_version_3_has_worksheets_and_headings(passages: ReadPassages) -> None:
+    outputs = [
+        {"output_type": "stream", "stream": "stdout", "text": ["printed\n"]},
+        {"output_type": "stream", "stream": "stderr", "text": "warning"},
+        {"output_type": "pyout", "text": ["return", "ed"]},
+        {"output_type": "pyerr", "text": "boom"},
+    ]
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["Head", "ing"]},
+        {"cell_type": "code", "input": ["a\n", "b"], "outputs": outputs},
+        {"cell_type": "heading", "source": "Top"},
+        {"cell_type": "code", "input": " \n", "outputs": outputs},
+        {"cell_type": "code", "input": "c", "outputs": [{"output_type": "stream", "name": "stdout", "text": " \n"}]},
+        {"cell_type": "code", "input": "d", "outputs": None},
+    ]
+    found = passages(json.dumps({"worksheets": [{"cells": cells[:2]}, {"cells": cells[2:]}]}), 400, ".ipynb")
+    assert [(each.headings, each.text) for each in found] == [
+        (("Heading",), "a\nb\n\nprinted\n\nreturned"),
+        (("Top",), "c\n\nd"),
+    ]
+
+
+def test_outputs_of_a_notebook_are_cut(passages: ReadPassages) -> None:
+    output = {"output_type": "stream", "name": "stdout", "text": "x" * (LONGEST_OUTPUT + 1)}
+    cells = [{"cell_type": "code", "source": "a", "outputs": [output, output]}]
+    (found,) = passages(json.dumps({"cells": cells}), 400, ".ipynb")
+    assert found.text == "a\n\n" + "x" * LONGEST_OUTPUT
 
 
 def test_half_a_surrogate_pair_in_a_notebook_is_replaced(passages: ReadPassages) -> None:
