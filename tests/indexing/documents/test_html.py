@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import read_manifest
+from semsearch.indexing.documents.document import Heading
 from semsearch.indexing.documents.folder import copied_page
-from semsearch.indexing.documents.html import read_html_text
+from semsearch.indexing.documents.html import LONGEST_HEADING, read_html_text
 from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter
 from tests.command_line import run, summary
@@ -143,6 +144,68 @@ def test_the_text_of_a_page_is_what_a_reader_can_see(case: str) -> None:
     html, expected = TEXTS[case]
     (part,) = read_html_text(f"<html><body>{html}", Path("page.html")).parts
     assert part.text == expected
+
+
+# each block is its text, and one with parts their texts after its header; a heading is its level, text and anchor
+BLOCKS: dict[str, list[str | list[str]]] = {
+    "<h1 id=a>A</h1>x<ul><li><pre>a\n  b\n\nc\n</pre><li>y<pre>z</pre></ul>d<pre>def f():\n\n  g\n\nh\n</pre>": [
+        *("1 A #a", "x", ["", "a\n  b", "c"], "- y", ["", "z"], "d", ["", "def f():\n\n  g", "h"]),
+    ],
+    "<table><caption>C</caption><tr><th>a<th>b<tr><td>1<td>2<tr><td><td><tr><td>3<td></table>": [
+        *("C", ["a | b", "a | b", "1 | 2", "3 | "]),
+    ],
+    "<ul><li>a<table><tr><td>1<td>2<tr><td>3<td>4</table><table></table></ul>b": [
+        *("- a", ["", "1 | 2", "3 | 4"], "b"),
+    ],
+    "<h2><div><p></p></div></h2><p>text": ["text"],
+    "<h2><p>One</p><p>two</p></h2>three": ["2 One #", "two", "three"],
+    f"<h2>{'x' * LONGEST_HEADING}<br>y</h2>a": [f"2 {'x' * LONGEST_HEADING} #", "y", "a"],
+    f"<h2>{'x' * (LONGEST_HEADING - 2)}<br>y</h2>a": [f"2 {'x' * (LONGEST_HEADING - 2)} y #", "a"],
+    "<dl><dt id=f>f<dd>in<dl><dt id=g>g<dd>i<dl><dt id=h>h</dl></dl><dt>plain<dd>y</dl>z": [
+        *("7 f #f", "in", "8 g #g", "i", "9 h #h", "9  #", "8  #", "plain", "y", "7  #", "z"),
+    ],
+    f"{'<dl>' * 9}<dt id=a>a": ["12 a #a", *["12  #"] * 4, "11  #", "10  #", "9  #", "8  #", "7  #"],
+    "<p>a<img alt=b>c<a><img alt=Up></a>d<img>e<img alt=''>f<rt>g</rt>h<textarea>i</textarea>j<br>k": [
+        *("a b c d e f g h i j\nk",),
+    ],
+    "<p>a<math><mi>x</mi><mo>=</mo></math>b<script>s</script>c": ["a x = bc"],
+    "<dt id=x><button>b</button></dt><h3><button>S</button></h3>q<h3>t<button>S</button></h3><h4><nav>n</nav></h4>s": [
+        *("6 b #x", "3 S #", "q", "3 t #", "s"),
+    ],
+    "<nav>n</nav>a<form>b</form><form><p>c</p></form><div role=navigation>d</div><div role=x>e</div>"
+    "<b class=anchor>f</b><a class='anchor x'>g</a><i class='viewcode-link'>i</i><a>j</a>": ["a", "c", "e", "fj"],
+    "<header>a</header><aside>b</aside><div role=main><header>c</header><aside>d</aside></div>": ["c", "d"],
+    "<header>a</header><section><header>b</header><nav>c</nav></section><header>d</header>": ["b"],
+    "<div hidden>a</div><div hidden=until-found>b</div><div hidden role=tabpanel>c</div>"
+    "<p style='x:y;DISPLAY:NONE'>d</p><p style='x:display: none'>e</p><p style=''>f": ["b", "c", "e", "f"],
+    "<pre><span class='hljs'>a</span><span class='line'>b</span><span class='line'></span></pre>": [["", "a\nb"]],
+    "<div id=d><h2>A</h2></div><section id=s><span id=t></span><h2>B</h2></section>"
+    "<section id=u>c<h2>D</h2></section>": [
+        *("2 A #d", "2 B #s", "c", "2 D #u"),
+    ],
+    "<main><header id=a><hgroup><h1>A</h1></hgroup></header>"
+    "<section id=b><header><div><h2>B</h2></div></header></section>": [
+        *("1 A #a", "2 B #"),
+    ],
+    "<section id=a><header><h2>B</h2></header></section><ul id=c><h2>C</h2></ul><h2 id=d><a name=e></a>E</h2>"
+    "<h2><a name=f></a>F</h2><h2><a name></a>G</h2>": ["2 B #a", "2 C #", "2 E #d", "2 F #f", "2 G #"],
+}
+
+
+@pytest.mark.parametrize("html", BLOCKS)
+def test_a_page_has_blocks_and_headings(html: str) -> None:
+    (part,) = read_html_text(f"<body>{html}", Path("page.html")).parts
+    found: list[str | list[str]] = []
+    for each in part.blocks:
+        if isinstance(each, Heading):
+            assert part.text[each.start : each.end] == each.text
+            found.append(f"{each.level} {each.text} #{each.anchor}")
+        elif each.parts:
+            assert (each.start, each.end) == (each.parts[0].start, each.parts[-1].end)
+            found.append([each.header, *(part.text[one.start : one.end] for one in each.parts)])
+        else:
+            found.append(part.text[each.start : each.end])
+    assert found == BLOCKS[html]
 
 
 LISTS = {
