@@ -79,7 +79,7 @@ def _register() -> None:
                 self.state.document.around = _Around()
             around: _Around = self.state.document.around
             if self.name == "program":
-                around.program = argument
+                around.program = "" if argument == "None" else argument.replace(" ", "-")
                 return []
             if self.name.removeprefix("py:") in ("module", "currentmodule"):
                 around.module = "" if argument == "None" else argument

@@ -110,6 +110,11 @@ TEXTS = {
         '<div role="tabpanel">a</div><div role="tabpanel" hidden="true">b</div>',
         "A\n\na\n\nB\n\nb",
     ),
+    "tabs without panels": ("<ul role=tablist><li role=tab>A</ul>", "- A"),
+    "tabs with too few panels": (
+        "<div><p role=tablist><b role=tab>A</b> <b role=tab>B</b></p><p role='x tabpanel'>c</p></div>",
+        "A B\n\nc",
+    ),
     "what Docusaurus puts around an article": (
         '<main><article><nav>Home</nav><span class="theme-doc-version-badge badge">Version: 1.0</span>'
         '<div class="theme-doc-toc-mobile">On this page</div><h1>A</h1><p>a</p><section>'

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from semsearch.indexing.documents.document import UnreadableError
+from semsearch.indexing.documents.document import Heading, UnreadableError
 from semsearch.indexing.documents.notebook import LONGEST_OUTPUT, read_notebook
 from semsearch.indexing.documents.rst import read_rst
 from tests.indexing.documents.files import ReadPassages
@@ -96,6 +96,115 @@ def test_the_text_of_directives_and_roles_stays(tmp_path: Path, passages: ReadPa
         ("Guide > Again", "again", "one"),
         ("Guide > Again", "id1", "argument\n\ncontent with `broken_ and *emphasis"),
     ]
+
+
+DESCRIBED = """\
+.. currentmodule:: snap.tree
+
+.. class:: Leaf(a)
+
+.. class:: tree.Twig
+
+   .. method:: Twig.bend()
+
+   .. attribute:: snap.tree.Twig.x
+
+.. py:module:: None
+
+.. function:: abstract static go(y)
+
+.. function:: tree.house()
+
+.. event:: a:b
+
+.. object:: some words
+
+   .. option:: -v
+
+.. describe::
+
+   content
+
+.. confval:: x y
+
+.. rst:directive:: .. note:: text
+
+.. envvar:: HOME
+
+.. program:: tide  rise
+
+.. option:: --long=X, -l
+
+.. option:: ---
+
+.. program:: None
+
+.. option:: --x:y
+"""
+
+
+def headings(rst: str, folder: Path) -> list[str]:
+    """Return the headings of a document, and `-` for each end of a description."""
+    (folder / "page.rst").write_text(rst)
+    (part,) = read_rst(folder / "page.rst").parts
+    found = [each for each in part.blocks if isinstance(each, Heading)]
+    return [f"{each.text} #{each.anchor}" if each.text else "-" for each in found]
+
+
+def test_a_description_has_the_anchor_of_sphinx(tmp_path: Path) -> None:
+    assert headings(DESCRIBED, tmp_path) == [
+        *("Leaf(a) #snap.tree.Leaf", "-"),
+        *("tree.Twig #snap.tree.Twig", "Twig.bend() #snap.tree.Twig.bend", "-"),
+        *("snap.tree.Twig.x #snap.tree.Twig.x", "-", "-"),
+        *("abstract static go(y) #go", "-", "tree.house() #tree.house", "-"),
+        *("a:b #event-a-b", "-", "-v #cmdoption-v", "-", "-", "x y #confval-x", "-"),
+        *(".. note:: text #directive-note", "-", "HOME #envvar-HOME", "-"),
+        *("--long=X, -l #cmdoption-tide-rise-long", "-", "-", "--x:y #cmdoption-x-y", "-"),
+    ]
+
+
+SPHINX = """\
+.. only:: html
+
+   Part
+   ----
+
+   text
+
+.. container:: box
+
+   in it
+
+.. versionadded:: 3.1  and
+   more
+
+   notes
+
+.. index:: a b
+   :name: x
+
+.. highlight:: python
+
+.. rst-class:: big
+
+.. code-block::
+
+   a = 1
+
+   b
+.. sourcecode:: python
+   :caption: cap
+
+   c
+
+:ref:`t <u>` :func:`!x.y` :meth:`~a.b.c` :mod:`a.b` :doc:`/x/y` :sub:`2` :py:class:`~k.L`
+"""
+
+
+def test_what_sphinx_alone_knows_is_text_where_it_shows_text(tmp_path: Path) -> None:
+    assert headings(SPHINX, tmp_path) == ["Part #part"]
+    (part,) = read_rst(tmp_path / "page.rst").parts
+    assert part.text == ("Part\n\ntext\n\nin it\n\n3.1 and more\n\nnotes\n\na = 1\n\nb\n\nc\n\nt x.y c a.b /x/y 2 L")
 
 
 INCLUSIONS = [
