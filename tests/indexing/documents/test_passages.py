@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from semsearch.indexing.corpus.corpus import PREFIX_CHARACTERS, heading_prefix
 from semsearch.indexing.corpus.passages import PrefixedTexts
+from semsearch.indexing.documents import passages
 from semsearch.indexing.documents.document import Block, Heading
 from semsearch.indexing.documents.html import read_html_text
 from semsearch.indexing.documents.markdown import read_markdown
@@ -90,6 +91,18 @@ def test_passages_of_plain_text(text: str, tokens: int, tmp_path: Path, make_spl
     assert "".join("".join(each.text for each in found).split()) == "".join(text.split())
 
 
+def test_a_long_text_is_divided_at_a_blank_of_the_second_half_of_what_is_read_at_once(
+    make_splitter: Callable[..., Splitter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passages, "SENTENCE_CHARACTERS", 20)
+    splitter = make_splitter(1)
+    assert splitter.split("a" * 9 + " " + "b" * 30) == [(0, 9), (10, 20), (20, 40)]
+    assert splitter.split("a" * 10 + " " + "b" * 30) == [(0, 10), (11, 31), (31, 41)]
+    text = "a" * 15 + "\n" + "b" * 9 + " " + "c" * 9 + "\n" + "d" * 20
+    assert splitter.split(text) == [(0, 15), (16, 25), (26, 35), (36, 56)]
+    assert splitter.split("a" * 20 + " " + "b" * 19) == [(0, 20), (21, 40)]
+
+
 def test_overlap_repeats_the_end_of_the_passage_before(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     (tmp_path / "a.txt").write_text(" ".join(f"w{n}" for n in range(30)))
     found = [each.text.split() for each in divide(read_plain(tmp_path / "a.txt"), make_splitter(12, overlap=3))]
@@ -132,8 +145,8 @@ def test_all_words_of_pages_are_found_and_none_glued(pieces: list[str], make_spl
     document = read_html_text(page, Path("page.html"))
     (part,) = document.parts
     assert [word for word in part.text.split() if word not in ("-", "|")] == words
-    passages = list(divide(document, make_splitter(TOKENS)))
-    found = {word for each in passages for text in (each.text, *each.headings) for word in text.split()}
+    divided = list(divide(document, make_splitter(TOKENS)))
+    found = {word for each in divided for text in (each.text, *each.headings) for word in text.split()}
     assert found >= set(words)
 
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +17,21 @@ from semsearch.engine.passages import Passage, Passages
 from semsearch.indexing import processes as subprocess_call
 from semsearch.indexing.bundles import take_model, write_model
 from semsearch.indexing.corpus import CorpusError
+from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.documents import folder as document_folder
-from semsearch.indexing.documents.document import Document
+from semsearch.indexing.documents import reading as document_reading
+from semsearch.indexing.documents.document import Document, UnreadableError
 from semsearch.indexing.documents.folder import Documents
 from semsearch.indexing.documents.passages import Splitter
-from semsearch.indexing.documents.reading import READERS, DocumentOptions, Reading
+from semsearch.indexing.documents.reading import READERS, DocumentOptions, ReadDocument, Reading, read_document
+from semsearch.indexing.documents.records import FileRecord
 from semsearch.indexing.file_choice import FORMATS
 from semsearch.indexing.models import placing
 from semsearch.indexing.models.cache import models_folder
 from semsearch.indexing.models.source import RECIPE
 from semsearch.indexing.options import gather, new_options
+from semsearch.indexing.processes import KilledError, Limits
 from semsearch.indexing.texts import write_corpus
 from tests.command_line import Run, contents, error_line, run, summary, write_csv
 from tests.indexing.documents.files import paragraph, write_docx, write_pdf
@@ -202,6 +207,10 @@ def test_one_document_is_a_corpus_and_documents_without_text_are_none(folder: Pa
     assert error_line(done) == (
         f"error: {folder}/empty.txt: found no text; empty.txt: empty, expected documents with text; check the path"
     )
+    (folder / "empty").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / "empty" / name).touch()
+    assert "empty: found no text; a.txt: empty, expected" in error_line(export(folder / "empty", bundle_copy))
 
 
 def test_a_bundle_is_no_corpus(folder: Path, bundle_copy: Path) -> None:
@@ -348,6 +357,64 @@ def test_a_document_keeps_no_passages_of_another_folder(tmp_path: Path, bundle_c
     index(tmp_path / "one", bundle_copy, mode="replace", progress=False)
     index(tmp_path / "other", bundle_copy, mode="replace", progress=False)
     assert paths_of(bundle_copy) == ["a.md"]
+
+
+def test_an_unread_document_has_its_reason_and_the_passages_of_the_older_index(
+    tmp_path: Path, make_splitter: Callable[..., Splitter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    results: list[ReadDocument | Exception] = [
+        KilledError(-signal.SIGXCPU),
+        KilledError(-signal.SIGSEGV),
+        MemoryError(),
+        OSError(errno.EIO, "Input/output error"),
+        UnreadableError("encrypted"),
+        ReadDocument([PassageRow("words", "f.docx:1", "{}")], FileRecord(rows=1, running_lines=2, problem="a part")),
+    ]
+    for name, _ in zip("abcdef", results, strict=True):
+        (folder / f"{name}.docx").write_bytes(b"x" * 300_000)
+    monkeypatch.setattr(document_folder, "in_workers", lambda *arguments: (each for each in results))
+    options = gather(DocumentOptions, new_options(index, {}))
+    _, report = write_corpus(Documents(folder, Reading(make_splitter(40), options)), tmp_path / PASSAGES)
+    assert report.unreadable == (
+        "a.docx: it takes more than 13 s of processor time",
+        f"b.docx: its reader crashed (exit code {-signal.SIGSEGV}): it is broken, or takes more than 286 MB of memory",
+        "c.docx: it takes more than 286 MB of memory",
+        "d.docx: Input/output error",
+        "e.docx: encrypted",
+    )
+    assert (report.outdated, report.refused) == (report.unreadable[3:4], ("d.docx",))
+    assert (report.incomplete, report.running_lines, report.documents) == (("f.docx: a part",), 2, {"DOCX": 1})
+    results[:] = [ValueError("a fault of this program")]
+    with pytest.raises(ValueError, match="a fault of this program"):
+        list(Documents(folder, Reading(make_splitter(40), options)).passages())
+
+
+def test_a_larger_file_can_take_more_time_and_memory(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    reading = Reading(make_splitter(40), gather(DocumentOptions, new_options(index, {})), seconds=1, memory=1_000)
+    for name in ("a.html", "A.DOCX"):
+        (tmp_path / name).touch()
+        os.truncate(tmp_path / name, 1_299_999)
+    assert reading.limits(tmp_path / "a.html") == Limits(1 + 12, 1_000 + 15 * 1_299_999)
+    assert reading.limits(tmp_path / "A.DOCX") == Limits(1 + 12, 1_000 + 100 * 1_299_999)
+    assert reading.limits(tmp_path / "missing.docx") == Limits(1, 1_000)
+
+
+def test_a_file_that_is_too_large_is_not_read_unless_it_is_a_pdf(
+    tmp_path: Path, make_splitter: Callable[..., Splitter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_reading, "LARGEST_FILE", 1_000)
+    reading = Reading(make_splitter(40), gather(DocumentOptions, new_options(index, {})))
+    path = tmp_path / "a.txt"
+    path.write_text("x" * 1_000)
+    assert len(read_document(tmp_path, reading, path).rows) == 1
+    path.write_text("x" * 1_001)
+    with pytest.raises(UnreadableError, match=r"^1,001 bytes, more than 1,000: divide it$"):
+        read_document(tmp_path, reading, path)
+    pdf = write_pdf(tmp_path / "a.pdf", [[WORDS], [WORDS]])
+    assert pdf.stat().st_size > 1_000
+    assert read_document(tmp_path, reading, pdf).record.rows == 2
 
 
 LAST_WORDS = "some words of a text"

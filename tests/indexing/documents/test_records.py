@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from datetime import date
+from importlib.metadata import version
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -529,6 +530,10 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
             others.append(key())
     (updates.folder / "docusaurus.config.js").unlink()
     assert len({key(), *others}) == 1 + len(others)
+    packages = json.loads(key())["packages"]
+    assert {name: packages[name] for name in ("tokenizers", "PyYAML")} == {
+        name: version(name) for name in ("tokenizers", "PyYAML")
+    }
 
 
 NAMES = [
