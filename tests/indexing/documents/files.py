@@ -64,13 +64,15 @@ def write_pdf(
 
 
 def write_docx(path: Path, body: str, chapter: str = "") -> Path:
-    """Write a DOCX with this body in WordprocessingML; the styles Heading1 to Heading3 are headings.
+    """Write a DOCX with this body in WordprocessingML. The styles Heading1 to Heading3, and Kop2 of a Dutch Word, are
+    headings.
 
     chapter has the properties of a style Chapter.
     """
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2, 3)
     )
+    styles += '<w:style w:type="paragraph" w:styleId="Kop2"><w:name w:val="heading 2"/></w:style>'
     styles += f'<w:style w:type="paragraph" w:styleId="Chapter"><w:name w:val="Chapter"/>{chapter}</w:style>'
     types = '<Default Extension="xml" ContentType="application/xml"/>'
     parts = {

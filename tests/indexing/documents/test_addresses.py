@@ -44,6 +44,7 @@ def test_repeated_headings_get_numbers(style: str, expected: list[str]) -> None:
         ("guide/a.md", "https://x.org", "sphinx", "https://x.org/guide/a.html"),
         ("guide/index.md", "https://x.org", "mkdocs", "https://x.org/guide/"),
         ("guide/README.md", "https://x.org", "sphinx", "https://x.org/guide/README.html"),
+        ("guide/ReadMe.MD", "https://x.org", "mkdocs", "https://x.org/guide/"),
         ("README.md", "https://github.com/o/r/blob/main", "github", "https://github.com/o/r/blob/main/README.md"),
         ("a/index.html", "https://x.org", "github", "https://x.org/a/"),
         ("guide/a.md", "", "mkdocs", "guide/a/"),

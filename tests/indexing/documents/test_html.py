@@ -123,6 +123,11 @@ TEXTS = {
         "A\n\na",
     ),
     "several articles": ("<main><aside>x</aside><article><p>a</p><article>b</article></article></main>", "a\n\nb"),
+    "one article with another in it": ("<p>x</p><article>a<article>b</article></article>", "a\n\nb"),
+    "two articles, one with another in it": (
+        "<p>x</p><article>a<article>b</article></article><article>c</article>",
+        "x\n\na\n\nb\n\nc",
+    ),
     "lists of pages of Sphinx": (
         '<h1>A</h1><p>a</p><div class="toctree-wrapper"><p class="caption">Contents</p><ul><li>B</ul></div>',
         "A\n\na",

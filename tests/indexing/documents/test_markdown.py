@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from semsearch.indexing.documents.dialects import Code, find_comments, find_edits
+from semsearch.indexing.documents.document import Heading
 from semsearch.indexing.documents.front_matter import read_front_matter
 from semsearch.indexing.documents.markdown import read_markdown, read_markdown_text
 from semsearch.indexing.documents.markup import Edit, EditedText
@@ -293,6 +294,70 @@ def test_the_model_reads_the_marks_but_no_comments_and_tags(passages: ReadPassag
     (found,) = passages(text)
     assert (found.source, found.text) == ("**a**  c  [e](f)\n\n> [!note]\n> g", "a c e\n\ng")
     assert text[found.start : found.end] == text.partition("\n\n")[2]
+
+
+# the plain text, and the blocks as the file has them: a heading with its level, text and anchor, a block with its parts
+# after the header of a table
+BLOCKS: dict[str, tuple[str, list[str | list[str]]]] = {
+    "é <div>\n<p>a</p>\n\nb <br> c<i>d</i> e\n\n<details><summary>S</summary>\n\nin it\n\n</details> after": (
+        "é \n\na\n\nb \ncd e\n\nS\n\nin it\n\nafter",
+        ["é <div>", "<p>a</p>", "b <br> c<i>d</i> e", "<details><summary>S</summary>", "in it", "</details> after"],
+    ),
+    "- a\n  - b\n\n    c\n- d\n\n3. e\n4. f\n   1. g\n\n* * *\n- [ ] h\n- [x] i": (
+        "- a\n  - b\n\nc\n- d\n\n3. e\n4. f\n  1. g\n\n- h\n- i",
+        [["", "- a\n  - b\n\n    c", "- d"], ["", "3. e", "4. f\n   1. g"], ["", "- [ ] h", "- [x] i"]],
+    ),
+    "| a | b |\n|---|---|\n| 1 | 2 |\n| | 3 |\n\n| c |\n|---|\n": (
+        "a | b\n1 | 2\n3\n\nc",
+        [["a | b", "| a | b |\n|---|---|", "| 1 | 2 |", "| | 3 |"], "| c |\n|---|"],
+    ),
+    "```py\ndef f():\n    x\n\ndef g():\n    y\n```\n\n    code\n\n    more\n\n- ```\n  in  list\n  ```\n\n``` \n```": (
+        "def f():\n    x\n\ndef g():\n    y\n\ncode\n\nmore\n\n- in  list",
+        [
+            ["", "```py\ndef f():\n    x", "def g():\n    y\n```"],
+            ["", "code\n\n    more"],
+            ["", "- ```\n  in  list\n  ```"],
+        ],
+    ),
+    "# A <b>x</b> {#own}\n\n> # Quoted\n> text\n\n## B ##\n\nC\n---\n\n# \n\nd": (
+        "A x {#own}\n\nQuoted\n\ntext\n\nB\n\nC\n\nd",
+        ["1 A x #", "> # Quoted\n> text", "2 B #b", "2 C #c", "1  #", "d"],
+    ),
+    "## A {#own}\n\n## A\n\n## A {: #z .c }\n\n#### D `e` *f* [g](h) ![i](j)\n\n##### {#k}": (
+        "A {#own}\n\nA\n\nA\n\nD e f g i\n\n{#k}",
+        ["2 A #own", "2 A #a", "2 A #z", "4 D e f g i #d-e-f-g-i", "5  #k"],
+    ),
+    "<p>x</p>\n<table><tr><td>a<td>b</table>\n\nText[^1].\n\n[^1]: Note.\n\nTerm\n: def\n: def2\n\nTerm2\n: x": (
+        "x\na | b\n\nText.\n\nNote.\nTerm\ndef\ndef2\nTerm2\nx",
+        [
+            "<p>x</p>\n<table><tr><td>a<td>b</table>",
+            "Text[^1].",
+            "[^1]: Note.",
+            "Term\n: def\n: def2\n\nTerm2\n: x",
+        ],
+    ),
+    "a <!-- x --> b\n<span>c</span>\\\nd  \ne [[wiki|shown]] [[page]] ~~s~~ $m$": (
+        "a b c\nd\ne shown page s $m$",
+        ["a <!-- x --> b\n<span>c</span>\\\nd  \ne [[wiki|shown]] [[page]] ~~s~~ $m$"],
+    ),
+    "<!-- a -->\n\n<div></div>\n\n***\n\n![](x)": ("", []),
+}
+
+
+@pytest.mark.parametrize("markdown", BLOCKS)
+def test_a_page_has_blocks_and_headings(markdown: str) -> None:
+    (part,) = read_markdown_text(markdown, Path("page.md"), "docusaurus").parts
+    found: list[str | list[str]] = []
+    for each in part.blocks:
+        if isinstance(each, Heading):
+            assert plain(markdown[each.start : each.end]).startswith(each.text)
+            found.append(f"{each.level} {each.text} #{each.anchor}")
+        elif each.parts:
+            assert (each.start, each.end) == (each.parts[0].start, each.parts[-1].end)
+            found.append([each.header, *(markdown[one.start : one.end] for one in each.parts)])
+        else:
+            found.append(markdown[each.start : each.end])
+    assert (plain(markdown, "docusaurus"), found) == BLOCKS[markdown]
 
 
 FUNCTIONS = [

@@ -108,7 +108,9 @@ def test_a_title_that_a_program_made_is_none(tmp_path: Path) -> None:
 
 
 def test_a_docx_has_sections_and_the_title_of_the_first(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
-    body = paragraph("Guide", "Heading1") + paragraph(LINE) + paragraph("Setup", "Heading2") + paragraph(LINE)
+    mark = '<w:bookmarkStart w:id="0" w:name="setup"/>'
+    heading = paragraph("Setup", "Heading2").replace("<w:r>", f"{mark}<w:r>")
+    body = paragraph("Guide", "Heading1") + paragraph(LINE) + heading + paragraph(LINE)
     document = read_docx(write_docx(tmp_path / "a.docx", body))
     found = [(each.headings, each.anchor, each.text) for each in divide(document, make_splitter(40))]
     assert document.title == "Guide"
@@ -169,13 +171,15 @@ def test_a_heading_of_a_docx_is_a_paragraph_or_a_style_with_an_outline_level(tmp
         + outlined("none", "6")
         + outlined("other", "x")
         + paragraph("of a style", "Chapter")
+        + paragraph("Dutch", "Kop2")
+        + outlined("also Dutch", "4", "Kop2")
     )
     path = write_docx(tmp_path / "a.docx", body, '<w:pPr><w:outlineLvl w:val="3"/></w:pPr>')
     (part,) = read_docx(path).parts
     assert [(each.text, each.level) for each in part.blocks if isinstance(each, Heading)] == [
-        *(("one", 1), ("quoted", 3), ("third", 3), ("six", 6), ("of a style", 4))
+        *(("one", 1), ("quoted", 3), ("third", 3), ("six", 6), ("of a style", 4), ("Dutch", 2), ("also Dutch", 2))
     ]
-    assert part.text == "one\n\nquoted\n\nthird\n\nsix\n\nnone\n\nother\n\nof a style"
+    assert part.text == "one\n\nquoted\n\nthird\n\nsix\n\nnone\n\nother\n\nof a style\n\nDutch\n\nalso Dutch"
 
 
 def test_a_docx_without_its_main_part_is_broken(tmp_path: Path) -> None:

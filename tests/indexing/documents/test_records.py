@@ -361,6 +361,13 @@ def test_a_new_broken_file_has_no_rows_and_is_tried_again(updates: Updates) -> N
     assert updates.update() == ["d.md"]
 
 
+def test_a_page_that_breaks_keeps_its_language(updates: Updates) -> None:
+    updates.write("d.md", f"---\nlang: de\n---\n{WORDS}")
+    assert updates.report().of_site == {"language": ("de",)}
+    updates.write("d.md", b"\xff")
+    assert updates.report().of_site == {"language": ("de",)}
+
+
 def test_documents_of_a_folder_that_cannot_be_read_keep_their_rows(
     updates: Updates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
