@@ -52,7 +52,7 @@ def find_comments(text: str, code: "Code") -> Iterator[tuple[int, int]]:
 def find_edits(text: str, code: "Code", anchors: str) -> Iterator[Edit]:
     """Yield the edits that make CommonMark of a text, without those of its comments."""
     for found in SHORTCODE.finditer(text):
-        if found.start() not in code:
+        if found.start() not in code and not _is_anchor(text, found):
             yield Edit(*found.span())
     for found in MARK.finditer(text):
         if found.start() not in code:
@@ -67,6 +67,12 @@ def find_edits(text: str, code: "Code", anchors: str) -> Iterator[Edit]:
             yield Edit(*found.span(3))
     if anchors == MKDOCS:
         yield from _admonitions(text, code)
+
+
+def _is_anchor(text: str, found: re.Match[str]) -> bool:
+    """Return whether a shortcode is an attribute list with the anchor of a heading, which its reader takes."""
+    line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    return line.startswith("#") and found[0].startswith("{:") and "#" in found[0]
 
 
 def _admonitions(text: str, code: "Code") -> Iterator[Edit]:

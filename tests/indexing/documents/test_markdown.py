@@ -46,6 +46,10 @@ def test_sections_become_passages(case: str, passages: ReadPassages) -> None:
 def test_an_own_anchor_is_no_heading(anchors: str, anchor: str, passages: ReadPassages) -> None:
     (found,) = passages(f"# A b {{ #mine }}\n\n{WORDS}", anchors=anchors)
     assert (found.headings, found.anchor) == (("A b",), anchor)
+    (found,) = passages(f"# A b {{: #mine }}\n\n{WORDS}{{: #other }}", anchors=anchors)
+    assert (found.headings, found.anchor, found.text) == (("A b",), anchor, WORDS)
+    (found,) = passages(f"# A b {{: .x }}\n\n{WORDS}", anchors=anchors)
+    assert (found.headings, found.anchor) == (("A b",), "a-b")
 
 
 def test_paragraphs_share_a_passage_and_code_stays_whole(passages: ReadPassages) -> None:
@@ -324,7 +328,7 @@ BLOCKS: dict[str, tuple[str, list[str | list[str]]]] = {
         ["1 A x #", "> # Quoted\n> text", "2 B #b", "2 C #c", "1  #", "d"],
     ),
     "## A {#own}\n\n## A\n\n## A {: #z .c }\n\n#### D `e` *f* [g](h) ![i](j)\n\n##### {#k}": (
-        "A {#own}\n\nA\n\nA\n\nD e f g i\n\n{#k}",
+        "A {#own}\n\nA\n\nA {: #z .c }\n\nD e f g i\n\n{#k}",
         ["2 A #own", "2 A #a", "2 A #z", "4 D e f g i #d-e-f-g-i", "5  #k"],
     ),
     "<p>x</p>\n<table><tr><td>a<td>b</table>\n\nText[^1].\n\n[^1]: Note.\n\nTerm\n: def\n: def2\n\nTerm2\n: x": (
