@@ -12,6 +12,7 @@ ReadPassages = Callable[..., list[DocumentPassage]]  # the fixture `passages`
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+HYPHEN = "\\001"
 RESOURCES = "/Resources << /Font << /F1 3 0 R >> >>"
 NO_PASSWORD_FITS = "/Filter /Standard /V 1 /R 2 /P -4 /O <" + "00" * 32 + "> /U <" + "11" * 32 + ">"
 
@@ -24,8 +25,12 @@ def write_pdf(
     is_encrypted: bool = False,
     is_compressed: bool = False,
 ) -> Path:
-    """Write a PDF with these lines on each page; outline has titles and the numbers of pages from 0."""
-    objects = ["", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>", ""]
+    """Write a PDF with these lines on each page; outline has titles and the numbers of pages from 0.
+
+    In a line, HYPHEN is the hyphen of Unicode.
+    """
+    encoding = "<< /BaseEncoding /WinAnsiEncoding /Differences [1 /uni2010] >>"
+    objects = ["", "", f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding {encoding} >>", ""]
 
     def add(content: str) -> int:
         objects.append(content)

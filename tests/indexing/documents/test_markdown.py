@@ -249,6 +249,7 @@ def test_a_comment_ends_where_its_end_is(text: str) -> None:
 
 
 def test_no_comment_and_no_mark_begins_in_code() -> None:
+    assert [place in Code([(1, 3), (4, 5)]) for place in range(6)] == [False, True, True, False, True, False]
     text = "<!-- <!--a--> %%b %%c%% {{< d >}} ==e== {{< f >}} ==g=="
     code = Code([(0, 4), (14, 16), (24, 39)])
     edits = [*(Edit(*comment) for comment in find_comments(text, code)), *find_edits(text, code, "github")]

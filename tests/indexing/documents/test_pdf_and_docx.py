@@ -11,7 +11,7 @@ from semsearch.indexing.documents.document import Block, Heading, UnreadableErro
 from semsearch.indexing.documents.docx import read_docx
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
-from tests.indexing.documents.files import WORD, paragraph, write_docx, write_pdf
+from tests.indexing.documents.files import HYPHEN, WORD, paragraph, write_docx, write_pdf
 
 LINE = "This line is long enough to be a full line of its paragraph"
 ANIMALS = ("ape", "bear", "cat", "duck")
@@ -74,6 +74,19 @@ def test_the_outline_of_a_pdf_has_the_headings_of_pages(tmp_path: Path, make_spl
     path = write_pdf(tmp_path / "a.pdf", pages, [("Start", 0), ("End", 1)])
     found = [(each.headings, each.page, each.text) for each in divide(read_pdf(path), make_splitter(40))]
     assert found == [(("Start",), 1, f"{LINE} a."), (("Start",), 2, f"{LINE} b."), (("End",), 2, f"{LINE} c.")]
+
+
+def test_lines_are_joined_unless_a_short_one_ends_a_sentence_or_stands_alone(tmp_path: Path) -> None:
+    full, nearly, short, ended = "a" * 40, "b" * 30, "c" * 29, "d" * 28 + ":"
+    pages = [
+        [full, nearly, short, ended, full, full, full],
+        [f"{full} divi{HYPHEN}", "ded", f"well{HYPHEN}", "Known", f"5{HYPHEN}", "6", f"an {HYPHEN}", "x", "X."],
+    ]
+    document = read_pdf(write_pdf(tmp_path / "a.pdf", pages))
+    assert [part.text for part in document.parts] == [
+        f"{full} {nearly} {short}\n{ended}\n\n{full} {full} {full}",
+        f"{full} divided well\u2010Known 5\u20106\nan \u2010 x\nX.",
+    ]
 
 
 def test_a_heading_of_the_outline_can_have_several_lines_and_is_found_once(tmp_path: Path) -> None:
