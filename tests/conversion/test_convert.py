@@ -1,6 +1,7 @@
 """A model becomes the model half of a bundle: its files, what the manifest says of them, and how close they stayed."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,16 @@ from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.models.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, documentation_texts, split_texts
+from semsearch.indexing.models.calibration import (
+    ACCURACY_TEXTS,
+    CALIBRATION_TEXTS,
+    LEAST_TEXTS,
+    documentation_texts,
+    split_texts,
+)
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source
+from semsearch.indexing.vectors.recall import TOP_K
 from tests.engine.test_quantization import unit_rows
 from tests.export_fixtures import TINY_BERT, embed_with_transformers
 
@@ -83,6 +91,30 @@ def test_an_export_that_strayed_from_float32_is_refused(
 def test_too_few_different_texts_are_refused(texts: list[str], found: str) -> None:
     with pytest.raises(ModelError, match=found):
         split_texts(texts)
+
+
+def test_the_texts_unlike_the_others_are_more_than_the_neighbours_that_are_measured() -> None:
+    def texts(others: int) -> list[str]:
+        return [str(row) if row % 2 and row < 2 * others else "the same" for row in range(LEAST_TEXTS)]
+
+    assert split_texts(texts(TOP_K + 1)).held_out == [str(row) for row in range(1, 2 * TOP_K + 3, 2)]
+    with pytest.raises(ModelError, match=f"--calibration: found {TOP_K} texts unlike the others, expected more than"):
+        split_texts(texts(TOP_K))
+
+
+@pytest.mark.parametrize(
+    ("count", "calibration", "held_out"),
+    [
+        (64, range(0, 64, 2), range(1, 64, 2)),
+        (1_512, range(0, 1_024, 2), [*range(1, 1_024, 2), *range(1_024, 1_512)]),
+        (3_023, range(0, 2_560, 5), [*(row for row in range(2_560) if row % 5), *range(2_560, 3_023)][::2]),
+        (3_024, range(0, 2_048, 4), [*range(2, 2_048, 4), *range(2_048, 3_024, 2)]),
+    ],
+)
+def test_texts_are_divided_at_equal_steps(count: int, calibration: Sequence[int], held_out: Sequence[int]) -> None:
+    split = split_texts([str(number) for number in range(count)])
+    assert split.calibration == [str(row) for row in calibration]
+    assert split.held_out == [str(row) for row in held_out[:ACCURACY_TEXTS]]
 
 
 @pytest.mark.parametrize("count", [64, 65, 1_511, 100_000])

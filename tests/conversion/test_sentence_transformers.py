@@ -18,7 +18,8 @@ import pytest
 from onnx import TensorProto, helper
 from safetensors.numpy import load_file, save_file
 
-from semsearch.conversion.device import DeviceModel, find_devices
+from semsearch.conversion import device
+from semsearch.conversion.device import DeviceModel, find_devices, work
 from semsearch.conversion.graph import OPSET, add_steps, export_graph
 from semsearch.engine.bundle import INDEX, check_bundle
 from semsearch.engine.embedder import Embedder, TokenIds
@@ -348,3 +349,18 @@ def test_cuda_means_all_gpus_and_auto_prefers_one(monkeypatch: pytest.MonkeyPatc
     assert find_devices("cuda:1") == {"cuda:1": "card 1"}
     with pytest.raises(ModelError, match="sees cuda:0, cuda:1, "):
         find_devices("cuda:2")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert find_devices("mps") == {"mps": "mps"}
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert work("find", "auto") == {"mps": "mps"}
+
+
+def test_a_worker_loads_the_model_of_a_device_once(tiny_source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_opened", {})
+    ids, lengths = np.array([2, 3, 2], np.int32), np.array([2, 1])
+    found = [work("embed", tiny_source, "float32", "cpu", ids, lengths) for _ in range(2)]
+    assert list(device._opened) == ["cpu"]
+    model = device._opened["cpu"]
+    assert work("embed", tiny_source, "float32", "cpu", ids, lengths).shape == (2, tiny_source.dim)
+    assert device._opened["cpu"] is model
+    np.testing.assert_array_equal(found[0], found[1])

@@ -62,6 +62,12 @@ def test_a_line_repeats_on_three_pages_and_a_third_of_them(repeated: int, count:
     assert kept_lines(tmp_path, pages) == expected
 
 
+def test_a_line_within_pages_makes_none_at_their_edges_a_running_one(tmp_path: Path) -> None:
+    own = [f"{LINE} {animal}" for animal in ANIMALS]
+    pages = [["ACME", own[0]], *([f"a{n}", f"b{n}", "ACME", f"c{n}", f"d{n}"] for n in (2, 3))]
+    assert kept_lines(tmp_path, pages) == pages
+
+
 def test_a_number_that_counts_with_the_page_is_that_of_the_page(tmp_path: Path) -> None:
     pages = [["12 of May", f"{LINE} {'x' * n}.", f"Part 7, page {n - 1}"] for n in range(2, 8)]
     assert kept_lines(tmp_path, [[LINE], *pages]) == [[LINE], *(lines[1:2] for lines in pages)]

@@ -98,3 +98,10 @@ def test_a_file_that_holds_no_models_is_refused(tmp_path: Path) -> None:
     (tmp_path / "models.tar").write_bytes(b"no tar")
     with pytest.raises(OSError, match="semsearch model pack"):
         unpack(tmp_path / "models.tar")
+
+
+def test_of_no_models_there_is_no_tar_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other machine"))
+    with pytest.raises(FileNotFoundError, match="there is no model; run `semsearch index` first"):
+        pack(tmp_path / "models.tar")
+    assert not (tmp_path / "models.tar").exists()

@@ -2,6 +2,7 @@
 
 import filecmp
 import fnmatch
+import hashlib
 import json
 import re
 import shutil
@@ -21,8 +22,15 @@ from semsearch.conversion.reference import load_original
 from semsearch.engine.bundle import TOKENIZER
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.models import source
-from semsearch.indexing.models.modules import CONFIG, MODULES, ModelError
-from semsearch.indexing.models.source import DEFAULT_MODEL, Source, find_model, read_source, write_tokenizer
+from semsearch.indexing.models.modules import CONFIG, MODULES, ModelError, hash_weights
+from semsearch.indexing.models.source import (
+    DEFAULT_MODEL,
+    Source,
+    find_model,
+    read_cross_encoder,
+    read_source,
+    write_tokenizer,
+)
 from tests.data.make_tiny_bert import make
 from tests.export_fixtures import TINY_BERT, edit_json, split_weights
 
@@ -337,6 +345,65 @@ def test_a_transformer_in_a_folder_of_its_own_is_read_from_there(tiny_copy: Path
     found = read(tiny_copy)
     assert (found.folder, found.max_tokens) == (inside, 32)
     assert found.prompts == {"query": "query: ", "document": "passage: "}
+
+
+def test_the_checksum_is_that_of_the_weights_one_file_after_the_other(tiny_copy: Path, tmp_path: Path) -> None:
+    whole = (TINY_BERT / "model.safetensors").read_bytes()
+    assert hash_weights(TINY_BERT) == hashlib.sha256(whole).hexdigest()
+    index, shards = split_weights(tiny_copy)
+    parts = b"".join(shard.read_bytes() for shard in shards)
+    assert hash_weights(tiny_copy, TINY_BERT) == hashlib.sha256(parts + whole).hexdigest()
+    index.unlink()
+    with pytest.raises(ModelError, match=r"tiny-bert: has no model\.safetensors, expected one"):
+        hash_weights(tiny_copy)
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence", "labels", "max_tokens"),
+    [
+        ({"num_labels": 1}, {}, 1, 32),
+        ({}, {"activation_fn": "torch.nn.modules.linear.Identity"}, 2, 32),
+        ({"id2label": {"0": "a"}, "num_labels": 2}, {"activation_fn": "torch.nn.modules.activation.Sigmoid"}, 1, 32),
+        ({"max_position_embeddings": 600, "sentence_transformers": {}}, {"default_prompt_name": None}, 2, 512),
+    ],
+)
+def test_a_cross_encoder_states_its_labels(
+    tiny_copy: Path, config: dict[str, Any], sentence: dict[str, Any], labels: int, max_tokens: int
+) -> None:
+    (tiny_copy / MODULES).unlink()
+    (tiny_copy / CONFIG).write_text(json.dumps(sentence))
+    if max_tokens > 32:
+        for name in ("sentence_bert_config.json", "tokenizer_config.json"):
+            (tiny_copy / name).unlink()
+    edit_json(tiny_copy / "config.json", architectures=["BertForSequenceClassification"], **config)
+    found = read_cross_encoder(tiny_copy, "tiny", "a1b2c3")
+    assert (found.name, found.revision, found.pooling) == ("tiny", "a1b2c3", "")
+    assert (found.dim, found.max_tokens, found.steps) == (labels, max_tokens, ())
+    for other in ({"default_prompt_name": "query"}, {"activation_fn": "torch.nn.modules.activation.Tanh"}):
+        (tiny_copy / CONFIG).write_text(json.dumps(other))
+        with pytest.raises(ModelError, match="expected a cross-encoder with one label, or two"):
+            read_cross_encoder(tiny_copy, "tiny")
+
+
+def test_a_cross_encoder_can_be_a_transformer_in_a_folder_of_its_own(tiny_copy: Path) -> None:
+    inside = tiny_copy / "0_Transformer"
+    inside.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        shutil.move(tiny_copy / name, inside / name)
+    write_modules(tiny_copy, "Transformer", transformer="0_Transformer")
+    (tiny_copy / CONFIG).unlink()
+    edit_json(inside / "config.json", architectures=["BertForSequenceClassification"], num_labels=1)
+    assert read_cross_encoder(tiny_copy, "tiny").folder == inside
+
+
+def test_a_prompt_leaves_room_for_a_text_and_an_empty_text_has_a_token(tiny_copy: Path, tiny_source: Source) -> None:
+    source = replace(tiny_source, folder=tiny_copy)
+    write_tokenizer(replace(source, prompts={"query": "the " * 29}), tiny_copy / TOKENIZER)  # 31 of 32 tokens
+    with pytest.raises(ModelError, match="take 32 of 32 tokens"):
+        write_tokenizer(replace(source, prompts={"query": "the " * 30}), tiny_copy / TOKENIZER)
+    edit_json(tiny_copy / "tokenizer.json", post_processor=None)
+    with pytest.raises(ModelError, match="the special tokens and the prompt '' take 0 of 32 tokens"):
+        write_tokenizer(source, tiny_copy / TOKENIZER)
 
 
 @pytest.fixture
