@@ -86,7 +86,7 @@ def code_parts(text: str, start: int, end: int) -> tuple[Block, ...]:
 
     In most languages each begins without indentation after an empty line.
     """
-    begins = [start, *(found.end() for found in DEFINITION.finditer(text, start, end) if found.end() > start), end]
+    begins = [start, *(found.end() for found in DEFINITION.finditer(text, start, end)), end]
     return tuple(part for bounds in pairwise(begins) for part in trimmed(text, *bounds))
 
 

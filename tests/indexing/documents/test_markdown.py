@@ -61,7 +61,10 @@ def test_paragraphs_share_a_passage_and_code_stays_whole(passages: ReadPassages)
 def test_a_long_paragraph_is_divided_at_sentences(passages: ReadPassages) -> None:
     sentences = [f"{WORDS} {number}." for number in range(6)]
     found = passages("# A\n" + " ".join(sentences), tokens=30)
-    assert [each.text for each in found] == [" ".join(sentences[place : place + 2]) for place in (0, 2, 4)]
+    expected = [" ".join(sentences[place : place + 2]) for place in (0, 2, 4)]
+    assert [each.text for each in found] == expected
+    found = passages(" ".join(sentences) + "\n\n```\n```", tokens=30)
+    assert [each.text for each in found] == expected
 
 
 def test_a_long_table_is_divided_at_rows_with_its_header(passages: ReadPassages) -> None:
@@ -158,6 +161,8 @@ PLAIN = {
     "a tag with a mark in its attribute": ('a <span title="x > y">z</span> b', "a z b"),
     "a heading of HTML": ("<h5>Head</h5>\n\npara", "Head\n\npara"),
     "a heading of two lines": ("A  \nB\n===\n\nc", "A\nB\n\nc"),
+    "a text after code": ("```\na  b\n```\n\nc  d", "a  b\n\nc d"),
+    "code without text": ("a\n\n```\n```", "a"),
     "scripts": ("<script>\nlet a = 1;\n</script>\n\nb", "b"),
 }  # fmt: skip
 

@@ -129,6 +129,7 @@ MARKDOWN_OF = {  # what stays of a piece of MDX
     "# a <I/> b\nx # <I/> c\n    # <I/> d": "# a  b\nx #  c\n    #  d",
     "<div>\n    one\n      two\n  three\n\n  </div>\n  four": " \none\n  two\nthree\n\n \n  four",
     "<A>\n  <B>\n      a\n  </B>\n    b\n</A>\n  c": "\n\na\n\n  b\n\n  c",
+    "<A>b\n  c\n</A>": "b\nc\n",
     "<IMG>\n  a\n</a>\n  b\n<A/>\n  c": "\n  a\n\n  b\n\n  c",
 }
 
@@ -167,6 +168,11 @@ PAGES = {
     "docs/guide/index.md": ({}, "docs/next/guide/", "", "current"),
     "docs/guide/guide.md": ({}, "docs/next/guide/", "", "current"),
     "docs/1.2-notes.md": ({}, "docs/next/1.2-notes", "", "current"),
+    "docs/guide/Readme.md": ({}, "docs/next/guide/", "", "current"),
+    "docs/guide/a/guide.md": ({}, "docs/next/guide/a/guide", "", "current"),
+    "docs/a/1.md": ({"slug": 5, "id": 6}, "docs/next/a/1", "", "current"),
+    "docs/a/2.md": ({"slug": ""}, "docs/next/a/2", "", "current"),
+    "blog/a/readme.md": ({"slug": 5}, "blog/a", "", ""),
     "docs/a/b.md": ({"slug": "/c"}, "docs/next/c", "", "current"),
     "docs/a/c.md": ({"slug": "d"}, "docs/next/a/d", "", "current"),
     "docs/a/d.md": ({"id": "e"}, "docs/next/a/e", "", "current"),
@@ -181,6 +187,8 @@ PAGES = {
     "docs/2024/1.md": ({}, "docs/next/2024/1", "", "current"),
     "i18n/en/docusaurus-plugin-content-docs/current/a.md": ({}, "docs/next/a", "en", "current"),
     "community/a.md": ({}, "community/a", "", ""),
+    "about.md": ({}, "about", "", ""),
+    "src/a.md": ({}, "a", "", ""),
     "src/pages/about.mdx": ({}, "about", "", ""),
 }
 

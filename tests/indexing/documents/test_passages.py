@@ -159,6 +159,16 @@ def test_beside_a_path_of_headings_that_leaves_no_room_a_passage_has_half_of_wha
     assert splitter.count(text[:beside]) == splitter.count(text[:alone]) // 2
 
 
+def test_rows_after_a_long_header_have_half_of_a_passage_and_a_token_at_least(
+    make_splitter: Callable[..., Splitter],
+) -> None:
+    text = " ".join("a" * 12)
+    table = Block(0, len(text), (Block(0, len(text)),), "h " * 7)
+    assert list(make_splitter(9).divide(text, [table], "")) == [(0, 15, ""), (16, 23, "")]  # pieces of 4 tokens
+    table = Block(0, 3, (Block(0, 1), Block(2, 3)), "h h")
+    assert list(make_splitter(1).divide(text, [table], "")) == [(0, 1, ""), (2, 3, "h h")]
+
+
 def test_a_table_that_fits_in_a_passage_is_not_divided(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     table = "\n".join(["| a | b |", "| - | - |", *("| c | d |" for _ in range(4))])
     (tmp_path / "page.md").write_text(f"{'e ' * 15}\n\n{table}\n")

@@ -26,6 +26,7 @@ from semsearch.indexing.documents import folder as document_folder
 from semsearch.indexing.documents import recipe, records
 from semsearch.indexing.documents.document import Document
 from semsearch.indexing.documents.folder import Documents, joined_runs
+from semsearch.indexing.documents.looks import Looks, digest_file, digest_of, place_of, read_beside, site_around
 from semsearch.indexing.documents.markdown import read_markdown
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import READERS, DocumentOptions, ReadDocument, Reading, read_document
@@ -302,6 +303,7 @@ def test_documents_of_docusaurus_are_read_again_when_the_versions_change(updates
     updates.update()
     updates.write("versions.json", json.dumps(["2.0"]))
     assert updates.update() == ["docs/a.md"]
+    assert updates.report().of_site == {"version": ("current",)}
     updates.write("versions.json", json.dumps(["3.0"]))
     assert updates.update() == ["docs/a.md"]
     (updates.folder / "versions.json").unlink()
@@ -541,6 +543,26 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
     assert {name: packages[name] for name in ("tokenizers", "PyYAML")} == {
         name: version(name) for name in ("tokenizers", "PyYAML")
     }
+
+
+def test_a_look_has_its_answer(tmp_path: Path) -> None:
+    looks: Looks = {}
+    (tmp_path / "docs").mkdir()
+    assert site_around(tmp_path / "docs", looks) is None
+    assert read_beside(tmp_path / "a", looks) is None
+    assert looks == {f"site {tmp_path}/docs": "", f"content {tmp_path}/a": ""}
+    (tmp_path / "docusaurus.config.ts").touch()
+    (tmp_path / "a").write_bytes(b"content")
+    (tmp_path / "b").symlink_to("a")
+    assert site_around(tmp_path / "docs", looks) == tmp_path
+    assert read_beside(tmp_path / "a", looks) == b"content"
+    assert place_of(tmp_path / "b", looks) == tmp_path / "a"
+    assert looks == {
+        f"site {tmp_path}/docs": str(tmp_path),
+        f"content {tmp_path}/a": digest_of(b"content"),
+        f"place {tmp_path}/b": f"{tmp_path}/a",
+    }
+    assert digest_of(b"content") == digest_file(str(tmp_path / "a"))
 
 
 NAMES = [
