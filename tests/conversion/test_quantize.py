@@ -6,19 +6,24 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from flatbuffers.number_types import Int8Flags, Uint32Flags
+from flatbuffers.table import Table
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from semsearch.conversion import quantize as quantization
 from semsearch.conversion.calibration import round_weights
 from semsearch.conversion.quantize import (
     COPIES,
     HEADROOM,
     LARGEST_ACTIVATION,
+    ORT_ALIGNMENT,
     SMALLEST_TABLE,
     ZERO_POINT,
     count_copies,
     quantize_graph,
     save_ort,
+    sort_operators,
     split_outliers,
 )
 from semsearch.engine.embedder import TokenIds, open_session
@@ -261,6 +266,42 @@ def test_in_8_bit_the_other_weights_of_that_output_are_no_longer_rounded_away() 
     assert error(wide, shares) < 0.25 * error(x, outgoing)
 
 
+@pytest.mark.parametrize("copies", [0, 1, 12])
+def test_copies_go_where_they_make_the_largest_weights_of_the_outputs_smallest(copies: int) -> None:
+    weights = np.random.default_rng(3).standard_normal((6, 4)).astype(np.float32)
+
+    def squares(counts: NDArray[np.int64]) -> float:
+        return float((np.abs(weights / counts[:, np.newaxis]).max(axis=0) ** 2).sum())
+
+    expected = np.ones(6, np.int64)
+    for _ in range(copies):
+        expected = min((expected + row for row in np.eye(6, dtype=np.int64)), key=squares)
+    np.testing.assert_array_equal(count_copies(weights, copies), expected)
+    for alike in (np.full((2, 2), 2), np.ones((1, 3)), np.zeros((3, 3))):  # nothing is smaller with another copy
+        np.testing.assert_array_equal(count_copies(alike.astype(np.float32), copies), np.ones(len(alike)))
+
+
+OTHER_SUMS = {  # what is added to a product, and is no bias that the product can add
+    "what another node reads too": [helper.make_node("Identity", ["xw"], ["z"]), ("Add", ["xw", "b"])],
+    "an activation": [helper.make_node("Identity", ["x"], ["z"]), ("Add", ["xw", "x"])],
+    "a matrix": [helper.make_node("Identity", ["x"], ["z"]), ("Add", ["xw", "m"])],
+    "no addition": [helper.make_node("Identity", ["x"], ["z"]), ("Mul", ["xw", "b"])],
+}
+
+
+@pytest.mark.parametrize("case", OTHER_SUMS)
+def test_other_sums_than_that_of_a_bias_stay(case: str) -> None:
+    other, (kind, names) = OTHER_SUMS[case]
+    table, weights = uniform_table(200, 24), {"w": random_weights(24, 24), "b": random_weights(24, 1)[:, 0] + 3}
+    nodes = [product("x", "w", "xw"), other, helper.make_node(kind, names, ["y"])]
+    model = lookup_graph(table, nodes, {"y": 24, "z": 24}, **weights, m=random_weights(1, 24))
+    quantized = quantize_graph(model, calibration_of(200))
+    assert (count(quantized, "Add"), count(quantized, "Mul")) == ((2, 0) if kind == "Add" else (1, 1))
+    inputs = feed([list(range(60))])
+    for found, expected in zip(run(quantized, inputs, "y", "z"), run(model, inputs, "y", "z"), strict=True):
+        assert near(found, expected)
+
+
 def test_neurons_that_something_else_reads_are_left_alone() -> None:
     model = feed_forward()
     model.graph.node.append(helper.make_node("Identity", ["bent"], ["z"]))
@@ -344,3 +385,51 @@ def test_the_ort_file_answers_as_the_graph_it_was_made_of(
     assert (tmp_path / "model.ort").read_bytes()[4:8] == b"ORTM"  # file_identifier of onnxruntime's ort.fbs
     (found,) = open_session(tmp_path / "model.ort").run(None, feed(held_out))
     np.testing.assert_allclose(found, run(tiny_quantized, feed(held_out))[0], atol=2e-6)
+
+
+def operators(content: bytes) -> list[tuple[str, list[tuple[str, list[tuple[int, int]]]]]]:
+    """Return the operators in an .ort file: of each its name and its types, of each type its name and its places."""
+
+    def target(table: Table, slot: int) -> Table:
+        return Table(content, table.Indirect(table.Pos + table.Offset(slot)))
+
+    def members(table: Table, slot: int) -> list[Table]:
+        offset = table.Offset(slot)
+        begin = table.Vector(offset) if offset else 0
+        return [
+            Table(content, table.Indirect(begin + 4 * row)) for row in range(table.VectorLen(offset) if offset else 0)
+        ]
+
+    def name(table: Table) -> str:
+        return bytes(table.String(table.Pos + table.Offset(4))).decode()
+
+    def places(table: Table) -> list[tuple[int, int]]:
+        return [(each.GetSlot(4, 0, Int8Flags), each.GetSlot(6, 0, Uint32Flags)) for each in members(table, 6)]
+
+    types = target(Table(content, int.from_bytes(content[:4], "little")), 10)
+    return [(name(each), [(name(kind), places(kind)) for kind in members(each, 6)]) for each in members(types, 4)]
+
+
+def test_an_ort_file_has_its_operators_sorted(
+    tiny_quantized: ModelProto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(quantization, "sort_operators", bytes)
+        save_ort(tiny_quantized, tmp_path / "model.ort")
+    written = (tmp_path / "model.ort").read_bytes()
+    found = sort_operators(written)
+    assert operators(found) == sorted(
+        (name, sorted((kind, sorted(places)) for kind, places in types)) for name, types in operators(written)
+    )
+    assert {place[0] for _, types in operators(found) for _, places in types for place in places} == {0, 1}
+    assert sort_operators(found) == found
+    assert found[4:8] == b"ORTM"
+    assert len(found) % ORT_ALIGNMENT == len(written) % ORT_ALIGNMENT == 0
+    assert found.endswith(written[-len(found) // 2 :])  # the bytes of the model
+
+
+def test_a_model_that_the_disk_has_no_room_for_is_an_error_of_the_disk(
+    tiny_quantized: ModelProto, tmp_path: Path
+) -> None:
+    with pytest.raises(OSError, match=r"model\.ort: ONNX Runtime cannot write the model; check the free space"):
+        save_ort(tiny_quantized, tmp_path / "missing" / "model.ort")

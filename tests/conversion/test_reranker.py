@@ -10,12 +10,15 @@ import numpy as np
 import onnx
 import pytest
 
+from semsearch.conversion.reference import reference_texts
 from semsearch.conversion.reranker import (
     calibration_pairs,
     check_pairs,
+    compare_logits,
     export_rerank_graph,
     export_reranker,
     rank_correlation,
+    reference_pairs,
     run_original_pairs,
 )
 from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, RerankInfo, read_manifest
@@ -106,6 +109,8 @@ def test_half_of_the_pairs_that_choose_the_8_bit_steps_are_a_text_with_its_own_b
     reranker = open_exact(read_cross_encoder(make(), "bert"), tmp_path)
     texts = ["a fox", "a raven", "a hare"]
     expected = [("a fox", "a fox"), ("a hare", "a raven"), ("a hare", "a hare")]
+    long = "one two three four five six seven eight nine"
+    assert calibration_pairs(reranker, [long]) == reranker.tokenize_pairs(long.removesuffix(" nine"), [long])
     assert calibration_pairs(reranker, texts) == [reranker.tokenize_pairs(query, [text])[0] for query, text in expected]
 
 
@@ -132,6 +137,7 @@ def test_float32_and_8_bit_have_the_logits_of_transformers(
     found = score(open_reranker(source, tmp_path, tmp_path / RERANK), pairs)
     assert rank_correlation(found, expected) >= LEAST_CORRELATION
     assert info.accuracy["rank_correlation"] >= LEAST_CORRELATION
+    assert info.accuracy["pairs"] == 50 * 20
     assert (info.max_tokens, info.weight, info.quantization) == (64, 0.5, "w8a14")
 
 
@@ -231,3 +237,20 @@ def test_the_rank_correlation_is_spearmans() -> None:
     # ranks 1, 2.5, 2.5, 5, 4 and 1, 2, 3, 4.5, 4.5
     assert rank_correlation(first, second) == pytest.approx(9.0 / np.sqrt(9.5 * 9.5))
     assert rank_correlation(first, -first) == pytest.approx(-1.0)
+
+
+def test_logits_are_compared_by_their_order_and_their_scores() -> None:
+    exact, found = np.array([0, 2, 4], np.float32), np.array([0, 4, 2], np.float32)
+    expected = {
+        "pairs": 3,
+        "rank_correlation": 0.5,
+        "score_difference_mean": 0.067478,
+        "score_difference_max": 0.101217,
+    }
+    assert compare_logits(exact, found) == expected
+
+
+def test_the_pairs_of_reference_have_short_and_long_queries(tiny_source: Source) -> None:
+    pairs, texts = reference_pairs(tiny_source), reference_texts(tiny_source)
+    assert [text for _, text in pairs] == texts * 4
+    assert [query for query, _ in pairs[:: len(texts)]] == [*texts[:3], texts[-1]]

@@ -33,7 +33,7 @@ READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
 BYTES_OF_WORKER, LEAST_BYTES = 100_000, 1_000
 
 
-def is_documents(path: Path, *, ignore: bool = True, follow_symlinks: bool = False) -> bool:
+def is_documents(path: Path, *, ignore: bool, follow_symlinks: bool) -> bool:
     """Return whether a path is a document or a folder with one.
 
     Raises CorpusError for a file that is neither a document nor a table, and for a folder without either.

@@ -130,6 +130,7 @@ MARKDOWN_OF = {  # what stays of a piece of MDX
     "<div>\n    one\n      two\n  three\n\n  </div>\n  four": " \none\n  two\nthree\n\n \n  four",
     "<A>\n  <B>\n      a\n  </B>\n    b\n</A>\n  c": "\n\na\n\n  b\n\n  c",
     "<A>b\n  c\n</A>": "b\nc\n",
+    "<A>\n  b\n    </A>\nc": "\nb\n\nc",
     "<IMG>\n  a\n</a>\n  b\n<A/>\n  c": "\n  a\n\n  b\n\n  c",
 }
 

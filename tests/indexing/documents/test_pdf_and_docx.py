@@ -146,9 +146,14 @@ MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 OUTLINED = '<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Outlined</w:t></w:r></w:p>'
 HIDDEN = "<w:p><w:r><w:t>seen</w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t> secret</w:t></w:r></w:p>"
 SHOWN = '<w:p><w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t>shown</w:t></w:r></w:p>'
-EQUATION = f'<w:p><m:oMathPara xmlns:m="{MATH}"><m:oMath><m:r><m:t>a=b</m:t></m:r></m:oMath></m:oMathPara></w:p>'
+ONE, OTHER = (f"<m:oMath><m:r><m:t/><m:t>{text}</m:t></m:r></m:oMath>" for text in ("a=b", "c=d"))
+EQUATION = (
+    f'<w:p xmlns:m="{MATH}"><m:oMathPara>{ONE}{OTHER}</m:oMathPara></w:p>'
+    f'<w:p xmlns:m="{MATH}"><w:r><w:t xml:space="preserve">so </w:t></w:r>{ONE}</w:p>'
+)
 NOTED = '<w:p><w:r><w:t>noted</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
-FOOTNOTES = f'<w:footnotes xmlns:w="{WORD}"><w:footnote w:id="2">{paragraph("the note")}</w:footnote></w:footnotes>'
+NOTE = "<w:p><w:r><w:t>the no</w:t></w:r><w:r><w:t>te</w:t><w:tab/><w:t>is</w:t></w:r></w:p>" + paragraph("long")
+FOOTNOTES = f'<w:footnotes xmlns:w="{WORD}"><w:footnote w:id="2">{NOTE}</w:footnote></w:footnotes>'
 CORE = '<p xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Stated</dc:title></p>'
 
 
@@ -163,8 +168,8 @@ def test_a_docx_has_the_text_that_word_displays(tmp_path: Path, make_splitter: C
     document = read_docx(path)
     assert document.title == "Stated"
     assert [(each.headings, each.text) for each in divide(document, make_splitter(400))] == [
-        (("First",), "seen\n\nshown\n\na=b"),
-        (("First", "Outlined"), "noted\n\nthe note"),
+        (("First",), "seen\n\nshown\n\na=b c=d\n\nso a=b"),
+        (("First", "Outlined"), "noted\n\nthe note is long"),
         (("Last",), "end"),
     ]
 
