@@ -265,17 +265,17 @@ def test_a_notebook_of_version_3_has_worksheets_and_headings(passages: ReadPassa
         {"output_type": "pyerr", "text": "boom"},
     ]
     cells = [
-        {"cell_type": "heading", "level": 2, "source": ["Head", "ing"]},
-        {"cell_type": "code", "input": ["a\n", "b"], "outputs": outputs},
         {"cell_type": "heading", "source": "Top"},
+        {"cell_type": "code", "input": ["a\n", "b"], "outputs": outputs},
+        {"cell_type": "heading", "level": 2, "source": ["Head", "ing"]},
         {"cell_type": "code", "input": " \n", "outputs": outputs},
         {"cell_type": "code", "input": "c", "outputs": [{"output_type": "stream", "name": "stdout", "text": " \n"}]},
         {"cell_type": "code", "input": "d", "outputs": None},
     ]
     found = passages(json.dumps({"worksheets": [{"cells": cells[:2]}, {"cells": cells[2:]}]}), 400, ".ipynb")
     assert [(each.headings, each.text) for each in found] == [
-        (("Heading",), "a\nb\n\nprinted\n\nreturned"),
-        (("Top",), "c\n\nd"),
+        (("Top",), "a\nb\n\nprinted\n\nreturned"),
+        (("Top", "Heading"), "c\n\nd"),
     ]
 
 
