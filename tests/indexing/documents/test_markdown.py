@@ -63,8 +63,8 @@ def test_a_long_paragraph_is_divided_at_sentences(passages: ReadPassages) -> Non
     found = passages("# A\n" + " ".join(sentences), tokens=30)
     expected = [" ".join(sentences[place : place + 2]) for place in (0, 2, 4)]
     assert [each.text for each in found] == expected
-    found = passages(" ".join(sentences) + "\n\n```\n```", tokens=30)
-    assert [each.text for each in found] == expected
+    for text in (" ".join(sentences) + "\n\n```\n```", f"<div>\n{' '.join(sentences)}\n</div>"):
+        assert [each.text for each in passages(text, tokens=30)] == expected
 
 
 def test_a_long_table_is_divided_at_rows_with_its_header(passages: ReadPassages) -> None:
@@ -351,6 +351,7 @@ BLOCKS: dict[str, tuple[str, list[str | list[str]]]] = {
         "a b c\nd\ne shown page s $m$",
         ["a <!-- x --> b\n<span>c</span>\\\nd  \ne [[wiki|shown]] [[page]] ~~s~~ $m$"],
     ),
+    "a | b\n--|--\n1 | 2\n": ("a | b\n1 | 2", [["a | b", "a | b\n--|--", "1 | 2"]]),
     "<!-- a -->\n\n<div></div>\n\n***\n\n![](x)": ("", []),
 }
 

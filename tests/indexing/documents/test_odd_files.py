@@ -66,7 +66,7 @@ PASSAGES_OF = {
         f"{name}.html": ["#: “é”"]
         for name in ("iso-8859-1", "in-a-comment", "no-encoding", "utf-7", "utf-16", "wrong-then-right")
     },
-    **{f"{name}.html": ["#: ґусь"] for name in ("xml-declaration", "mark-before-label")},
+    **{f"{name}.html": ["#: ґусь"] for name in ("xml-declaration", "mark-before-label", "http-equiv")},
     "utf-8.html": ["#: a \ufffd b"],
 }
 PROBLEMS = {
@@ -102,6 +102,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "wrong-then-right.html": b"<meta charset=\xff><meta charset='windows-1252'><p>\x93\xe9\x94",
         "xml-declaration.html": b"<?xml version='1.0' encoding='windows-1251'?><p>" + "ґусь".encode("cp1251"),
         "mark-before-label.html": "<meta charset=windows-1251><p>ґусь".encode("utf-16"),
+        "http-equiv.html": b"<meta http-equiv=content-type content=x><meta http-equiv=Content-Type "
+        b"content='text/html; charset=windows-1251'><p>" + "ґусь".encode("cp1251"),
         "utf-8.html": b"<meta charset=utf-8><p>a \xe9 b",
     }.items():
         (folder / name).write_bytes(page)
