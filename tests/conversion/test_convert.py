@@ -1,6 +1,8 @@
 """A model becomes the model half of a bundle: its files, what the manifest says of them, and how close they stayed."""
 
 import hashlib
+import os
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 from onnx import ModelProto
 
 from semsearch.conversion import convert as export_model_module
-from semsearch.conversion.convert import compare, export_model
+from semsearch.conversion import tasks
+from semsearch.conversion.convert import check_closeness, compare, export_model
 from semsearch.conversion.quantize import quantize_graph
 from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder
@@ -26,6 +29,7 @@ from semsearch.indexing.models.calibration import (
 )
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.models.source import Source
+from semsearch.indexing.progress import no_progress
 from semsearch.indexing.vectors.recall import TOP_K
 from tests.engine.test_quantization import unit_rows
 from tests.export_fixtures import TINY_BERT, embed_with_transformers
@@ -162,3 +166,28 @@ def test_compare_counts_cosines_and_neighbours_as_a_slow_loop_does() -> None:
     assert accuracy["recall_at_10"] == pytest.approx(slow_recall(exact, found), abs=1e-4)
     assert 0.5 < accuracy["recall_at_10"] < 0.95
     assert compare(exact, exact) == {"texts": 60, "cosine_mean": 1, "cosine_min": 1, "recall_at_10": 1}
+
+
+def test_a_bundle_is_compared_with_its_own_source_alone(tiny_source: Source, bundle: Path) -> None:
+    with pytest.raises(ModelError, match=r"weights with sha256 .*, expected .*; name the bundle's own model"):
+        check_closeness(tiny_source, ["a text"], bundle)
+
+
+@pytest.mark.parametrize(("number", "code"), [(0, 7), (signal.SIGTERM, 128 + signal.SIGTERM)])
+def test_a_process_of_a_conversion_prints_to_stderr_and_ends_with_the_code_of_a_signal(
+    number: int, code: int, tiny_source: Source, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def convert(*arguments: object) -> int:
+        os.write(1, b"from a library")
+        os.kill(os.getpid(), number)
+        return 7
+
+    monkeypatch.setattr(tasks, "convert", convert)
+    process = os.fork()
+    if not process:
+        try:
+            os._exit(int(tasks.run("convert", tiny_source, documentation_texts(), Path(), no_progress)))  # type: ignore[call-overload]
+        except SystemExit as stopped:
+            os._exit(int(stopped.code or 0))
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == code
+    assert capfd.readouterr() == ("", "from a library")

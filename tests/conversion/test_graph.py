@@ -1,5 +1,6 @@
 """The float32 graph gives the embeddings of transformers' own model, pooled and normalized by torch."""
 
+import errno
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from semsearch.conversion.graph import export_graph
+from semsearch.conversion.graph import export_graph, export_transformer
 from semsearch.conversion.reference import check_agreement, reference_texts, run_original
 from semsearch.engine.bundle import TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder, TokenIds, open_session
@@ -106,6 +107,30 @@ def test_a_graph_that_computes_something_else_is_refused(
     for other in (original * np.float32(0.9998), np.full_like(original, np.nan)):
         with pytest.raises(ModelError, match=r"agree to a cosine of .* only, expected at least 0\.9999"):
             check_agreement(tiny_source, other, exported)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            ValueError("no such task\nand more"),
+            r"optimum cannot export it \(ValueError: no such task\); expected a model",
+        ),
+        (OSError("no file of weights"), r"optimum cannot export it \(OSError: no file of weights\)"),
+        (OSError(errno.ENOSPC, "No space left"), "No space left"),
+    ],
+)
+def test_a_model_that_optimum_refuses_is_an_error_and_so_is_a_full_disk(
+    error: Exception, expected: str, tiny_source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import optimum.exporters.onnx
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(optimum.exporters.onnx, "main_export", refuse)
+    with pytest.raises(OSError if "space" in expected else ModelError, match=expected):
+        export_transformer(tiny_source, tmp_path)
 
 
 def test_a_tokenizer_against_its_settings_is_refused(tiny_copy: Path, tiny_graph: ModelProto, tmp_path: Path) -> None:

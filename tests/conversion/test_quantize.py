@@ -311,6 +311,17 @@ def test_neurons_that_something_else_reads_are_left_alone() -> None:
     assert model.SerializeToString(deterministic=True) == before
 
 
+@pytest.mark.parametrize("summands", [["xu", "m"], ["m", "xu"], ["b", "b"]])
+def test_a_layer_to_which_something_else_than_a_bias_is_added_is_left_alone(summands: list[str]) -> None:
+    model = feed_forward()
+    model.graph.initializer.append(numpy_helper.from_array(random_weights(1, 40), "m"))
+    (addition,) = (node for node in model.graph.node if node.op_type == "Add")
+    addition.input[:] = summands
+    before = model.SerializeToString(deterministic=True)
+    split_outliers(model)
+    assert model.SerializeToString(deterministic=True) == before
+
+
 def test_layers_that_share_their_weights_stay_layers_of_the_same_function() -> None:
     nodes = []
     for number, (first, last) in enumerate([("x", "middle"), ("middle", "y")]):
@@ -433,3 +444,5 @@ def test_a_model_that_the_disk_has_no_room_for_is_an_error_of_the_disk(
 ) -> None:
     with pytest.raises(OSError, match=r"model\.ort: ONNX Runtime cannot write the model; check the free space"):
         save_ort(tiny_quantized, tmp_path / "missing" / "model.ort")
+    with pytest.raises(Exception, match="graph"):
+        save_ort(ModelProto(), tmp_path / "model.ort")

@@ -138,6 +138,10 @@ def test_float32_and_8_bit_have_the_logits_of_transformers(
     assert rank_correlation(found, expected) >= LEAST_CORRELATION
     assert info.accuracy["rank_correlation"] >= LEAST_CORRELATION
     assert info.accuracy["pairs"] == 50 * 20
+    found = score(open_reranker(source, tmp_path, tmp_path / RERANK), pairs)
+    assert rank_correlation(found, expected) >= LEAST_CORRELATION
+    assert info.accuracy["rank_correlation"] >= LEAST_CORRELATION
+    assert info.accuracy["pairs"] == 50 * 20
     assert (info.max_tokens, info.weight, info.quantization) == (64, 0.5, "w8a14")
 
 

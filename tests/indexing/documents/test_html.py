@@ -199,6 +199,7 @@ BLOCKS: dict[str, list[str | list[str]]] = {
     "<section id=b><header><div><h2>B</h2></div></header></section>": [
         *("1 A #a", "2 B #"),
     ],
+    "<div id=a><p>x</p><h2>B</h2></div>": ["x", "2 B #"],
     "<section id=a><header><h2>B</h2></header></section><ul id=c><h2>C</h2></ul><h2 id=d><a name=e></a>E</h2>"
     "<h2><a name=f></a>F</h2><h2><a name></a>G</h2>": ["2 B #a", "2 C #", "2 E #d", "2 F #f", "2 G #"],
 }

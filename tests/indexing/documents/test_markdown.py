@@ -163,6 +163,7 @@ PLAIN = {
     "a heading of two lines": ("A  \nB\n===\n\nc", "A\nB\n\nc"),
     "a text after code": ("```\na  b\n```\n\nc  d", "a  b\n\nc d"),
     "code without text": ("a\n\n```\n```", "a"),
+    "a tag that is not closed": ("<div\na", "<div\na"),
     "scripts": ("<script>\nlet a = 1;\n</script>\n\nb", "b"),
 }  # fmt: skip
 
@@ -305,6 +306,8 @@ def test_the_model_reads_the_marks_but_no_comments_and_tags(passages: ReadPassag
     (found,) = passages(text)
     assert (found.source, found.text) == ("**a**  c  [e](f)\n\n> [!note]\n> g", "a c e\n\ng")
     assert text[found.start : found.end] == text.partition("\n\n")[2]
+    (found,) = passages("é\n\n<div>\n<p>a</p> b\n</div>")
+    assert (found.source, found.text) == ("é\n\n\na b", "é\n\na\nb")
 
 
 # the plain text, and the blocks as the file has them: a heading with its level, text and anchor, a block with its parts

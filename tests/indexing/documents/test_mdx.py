@@ -131,6 +131,7 @@ MARKDOWN_OF = {  # what stays of a piece of MDX
     "<A>\n  <B>\n      a\n  </B>\n    b\n</A>\n  c": "\n\na\n\n  b\n\n  c",
     "<A>b\n  c\n</A>": "b\nc\n",
     "<A>\n  b\n    </A>\nc": "\nb\n\nc",
+    "\n# <I/> a": "\n# &#32;a",
     "<IMG>\n  a\n</a>\n  b\n<A/>\n  c": "\n  a\n\n  b\n\n  c",
 }
 

@@ -165,8 +165,8 @@ def test_rows_after_a_long_header_have_half_of_a_passage_and_a_token_at_least(
     text = " ".join("a" * 12)
     table = Block(0, len(text), (Block(0, len(text)),), "h " * 7)
     assert list(make_splitter(9).divide(text, [table], "")) == [(0, 15, ""), (16, 23, "")]  # pieces of 4 tokens
-    table = Block(0, 3, (Block(0, 1), Block(2, 3)), "h h")
-    assert list(make_splitter(1).divide(text, [table], "")) == [(0, 1, ""), (2, 3, "h h")]
+    table = Block(0, 5, (Block(0, 3), Block(4, 5)), "h h")
+    assert list(make_splitter(1).divide(text, [table], "")) == [(0, 1, ""), (2, 3, ""), (4, 5, "h h")]
 
 
 def test_a_table_that_fits_in_a_passage_is_not_divided(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
