@@ -65,6 +65,8 @@ def test_a_long_paragraph_is_divided_at_sentences(passages: ReadPassages) -> Non
     assert [each.text for each in found] == expected
     for text in (" ".join(sentences) + "\n\n```\n```", f"<div>\n{' '.join(sentences)}\n</div>"):
         assert [each.text for each in passages(text, tokens=30)] == expected
+    found = passages(" ".join(sentences) + "\n\nb", tokens=30)
+    assert [each.text for each in found] == [*expected[:2], f"{expected[2]}\n\nb"]
 
 
 def test_a_long_table_is_divided_at_rows_with_its_header(passages: ReadPassages) -> None:
@@ -284,6 +286,7 @@ def test_of_edits_that_overlap_the_first_is_made() -> None:
         ("{a", ({}, 0, "")),
         ("---\na: 1.5\nb: 2026-01-02 03:04:05\nc: .inf\nd: [1.5, [2], .nan, true]\n' ': 1\n---\nb",
          ({"a": 1.5, "b": "2026-01-02T03:04:05", "d": ["1.5", "True"]}, 79, "")),
+        ("---\na: ''\n---\nb", ({}, 14, "")),
         ("---\n# a\n---\nb", ({}, 12, "")),
         ("---\n---\nb", ({}, 0, "")),
         ("---\na\n---\nb", ({}, 0, "")),

@@ -8,9 +8,9 @@ import pytest
 
 from semsearch.engine.bundle import MANIFEST, check_bundle, read_manifest
 from semsearch.indexing.models import placing
-from semsearch.indexing.models.cache import MODEL_PACKAGE, models_folder
+from semsearch.indexing.models.cache import MODEL_PACKAGE, cached_folder, models_folder
 from semsearch.indexing.models.modules import CONFIG, MODULES
-from semsearch.indexing.models.source import DEFAULT_MODEL
+from semsearch.indexing.models.source import DEFAULT_MODEL, read_source
 from tests.command_line import Run, error_line, run, summary, write_texts
 from tests.export_fixtures import TINY_BERT, edit_json
 
@@ -87,6 +87,17 @@ def test_a_cached_model_for_the_dot_product_is_refused_too(
     index = ("index", texts, "--model", dot.name, "--out", tmp_path / "bundle")
     assert error_line(run(*index)).endswith("--similarity cosine")
     assert summary(run(*index, "--similarity", "cosine"), "similarity") == TRAINED_FOR_DOT
+
+
+def test_a_model_that_was_converted_before_is_taken_from_the_cache(
+    model_alone: tuple[Path, Run], texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = cached_folder(read_source(TINY_BERT, TINY_BERT.name), tmp_path, None)
+    shutil.copytree(model_alone[0], folder)
+    done = run("index", texts, "--model", TINY_BERT, "--out", tmp_path / "bundle", "--verbose")
+    assert summary(done, "model from") == str(folder)
+    assert check_bundle(tmp_path / "bundle").model == read_manifest(folder).model
 
 
 @pytest.fixture

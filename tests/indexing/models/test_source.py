@@ -114,6 +114,7 @@ def test_a_pooling_that_cannot_be_exported_is_refused(tiny_copy: Path, config: d
         ({}, {"model_max_length": 16}, {}, 16),
         ({}, {"model_max_length": int(1e30)}, {}, 64),  # what transformers writes for "no limit"
         ({}, {}, {"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1}, 512),
+        ({}, {}, {"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": None}, 512),
         ({"max_seq_length": 514}, {}, {"model_type": "xlm-roberta", "max_position_embeddings": 514}, 514 - 1),
     ],
 )
@@ -394,6 +395,21 @@ def test_a_cross_encoder_can_be_a_transformer_in_a_folder_of_its_own(tiny_copy: 
     (tiny_copy / CONFIG).unlink()
     edit_json(inside / "config.json", architectures=["BertForSequenceClassification"], num_labels=1)
     assert read_cross_encoder(tiny_copy, "tiny").folder == inside
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("Transformer", "Dense"),
+        ("Pooling", "Transformer", "Dense"),
+        ("Transformer", "Pooling", "Normalize", "Dense"),
+        ("Transformer", "Pooling", "Dense", "LayerNorm"),
+    ],
+)
+def test_a_cross_encoder_of_other_modules_is_refused(tiny_copy: Path, kinds: tuple[str, ...]) -> None:
+    write_modules(tiny_copy, *kinds)
+    with pytest.raises(ModelError, match=f"lists {', '.join(kinds)}; expected a cross-encoder"):
+        read_cross_encoder(tiny_copy, "tiny")
 
 
 def test_a_prompt_leaves_room_for_a_text_and_an_empty_text_has_a_token(tiny_copy: Path, tiny_source: Source) -> None:
