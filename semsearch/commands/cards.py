@@ -76,8 +76,8 @@ def snippet_line(result: ShownResult, room: int) -> str:
     """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
     snippet = result["snippet"]
     text: str = snippet["text"].rstrip()
-    is_cut = snippet["end"] < len(result["text"]) or len(text) > room
-    before, after = "…" * (snippet["start"] > 0), "…" * is_cut
+    before = "…" * (snippet["start"] > 0)
+    after = "…" * (snippet["end"] < len(result["text"]) or len(text) > room - len(before))
     line = _marked(text, 0, min(len(text), room - len(before) - len(after)), snippet["highlights"])
     return f"{before}{line}{after}"
 
@@ -122,7 +122,7 @@ def cut(text: str, room: int) -> str:
     line = " ".join(text.split())
     if len(line) <= room:
         return line
-    kept = max(room - 1, 2)
+    kept = max(room - 1, 3)
     return f"{line[: kept - kept // 3]}…{line[-(kept // 3) :]}"
 
 
