@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 from time import sleep
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -160,7 +160,6 @@ class RemoteServer:
         if reply.status == 200 and found is not None and field in found:
             return found
         self._refuse(reply, f"{method} {path.partition('/passages/')[1] or path}")
-        raise AssertionError("_refuse raises")
 
     def _send_until_answered(self, method: str, path: str, content: bytes) -> _Reply:
         """Send a request, up to ASKED times while the server is busy, and wait as long as its Retry-After says."""
@@ -213,7 +212,7 @@ class RemoteServer:
             return "does not speak TLS; write http:// if the server has no certificate"
         return f"the connection failed ({error!r}); is a semsearch server there?"
 
-    def _refuse(self, reply: _Reply, asked: str) -> None:
+    def _refuse(self, reply: _Reply, asked: str) -> NoReturn:
         """Raise ValueError for a reply that names an argument, otherwise ServerError."""
         status, found = reply.status, reply.json or {}
         reason = str(found.get("error") or found.get("message") or found.get("Message") or "")[:LONGEST_REASON]

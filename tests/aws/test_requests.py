@@ -111,7 +111,7 @@ def test_a_restored_function_asks_the_address_once_until_they_expire(local: Loca
     assert source.get(NOW) == Credentials("key-1", "secret", "token")
     assert source.get(NOW + timedelta(minutes=54)).access_key == "key-1"
     assert local.asked == [("/credentials", "lambdas")]
-    assert source.get(NOW + timedelta(minutes=56)).access_key == "key-2"
+    assert source.get(NOW + timedelta(minutes=55)).access_key == "key-2"
 
 
 def test_a_container_has_a_path_and_a_token_file(local: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,13 +125,35 @@ def test_a_container_has_a_path_and_a_token_file(local: Local, tmp_path: Path, m
     assert local.asked == [("/v2/credentials?id=7", "of the file")]
 
 
-def test_an_address_that_refuses_is_an_error(local: Local, environment: dict[str, str]) -> None:
-    local.status = 500
-    with pytest.raises(CredentialsError, match="answered 500, expected 200"):
+@pytest.mark.parametrize("status", [201, 500])
+def test_an_address_that_refuses_is_an_error(local: Local, environment: dict[str, str], status: int) -> None:
+    local.status = status
+    with pytest.raises(CredentialsError, match=f"answered {status}, expected 200"):
         CredentialSource(environment).get(NOW)
 
 
-@pytest.mark.parametrize("url", ["http://example.com/credentials", "ftp://localhost/credentials"])
+def test_an_address_can_have_no_path_and_no_token(local: Local) -> None:
+    assert CredentialSource({"AWS_CONTAINER_CREDENTIALS_FULL_URI": local.url}).get(NOW).access_key == "key-1"
+    assert local.asked == [("/", None)]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://example.com/x", "http://127.0.0.1/x", "http://[::1]:5/x", "http://localhost/x", "http://169.254.170.23"],
+)
+def test_credentials_are_asked_for_over_tls_or_locally(url: str) -> None:
+    assert CredentialSource({"AWS_CONTAINER_CREDENTIALS_FULL_URI": url})._address() == url
+
+
+def test_half_of_the_keys_or_an_empty_token_are_none(local: Local, environment: dict[str, str]) -> None:
+    assert CredentialSource(KEYS | {"AWS_SESSION_TOKEN": ""}).get(NOW).token is None
+    for name in KEYS:
+        assert CredentialSource(environment | KEYS | {name: ""}).get(NOW).access_key.startswith("key-")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.com/credentials", "ftp://localhost/credentials", "ftp://example.com/x"]
+)
 def test_the_token_goes_to_no_other_machine_without_tls(url: str) -> None:
     with pytest.raises(CredentialsError, match="expected https:// or a local address"):
         CredentialSource({"AWS_CONTAINER_CREDENTIALS_FULL_URI": url}).get(NOW)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.aws.s3vectors.filters import translate
+from semsearch.engine.metadata.filters import FilterError
 from semsearch.publishing.s3vectors import filterable_metadata
 from semsearch.search.query import Query
 from tests.engine.metadata.test_filters import COMPARED, FLOATS, INTS, holds
@@ -161,6 +162,69 @@ def test_groups_are_those_of_the_hundred_hits(ask: Ask, include: list[str]) -> N
     for group in found:
         for each in (group, *group["other_passages"]):
             assert {"text", "metadata"} & each.keys() == set(include)
+
+
+OF_KINDS = {"n": "number", "d": "date", "s": "string", "l": "list", "m": "numbers", "b": "boolean"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({}, None),
+        ({"n": 2}, {"n": {"$eq": 2}}),
+        ({"n": {"$gt": 2**53}}, {"n": {"$gt": 2**53}}),
+        ({"n": {"$gt": 2**53 + 1}}, {"n": {"$gt": 2**53 + 2}}),
+        ({"n": {"$lt": -(2**53) - 1}}, {"n": {"$lt": -(2**53) - 2}}),
+        ({"b": True}, {"b": {"$eq": True}}),
+        ({"s": {"$ne": "x"}}, {"$or": [{"s": {"$ne": "x"}}, {"s": {"$exists": False}}]}),
+        ({"l": {"$ne": "x"}}, {"$or": [{"l": {"$nin": ["x"]}}, {"l": {"$exists": False}}]}),
+        ({"m": {"$ne": 1}}, {"$or": [{"m": {"$nin": [1]}}, {"m": {"$exists": False}}]}),
+        ({"s": {"$startsWith": ""}}, {"s": {"$exists": True}}),
+        ({"s": {"$startsWith": "x"}}, {"s": {"$startsWith": "x"}}),
+        ({"s": {"$exists": False}}, {"s": {"$exists": False}}),
+        ({"l": {"$exists": True}}, {"$or": [{"l": {"$exists": True}}, {"_empty": {"$eq": "l"}}]}),
+        (
+            {"l": {"$exists": False}},
+            {
+                "$and": [
+                    {"l": {"$exists": False}},
+                    {"$or": [{"_empty": {"$exists": False}}, {"_empty": {"$nin": ["l"]}}]},
+                ]
+            },
+        ),
+        ({"s": {"$in": []}}, {"$and": [{"s": {"$exists": True}}, {"s": {"$exists": False}}]}),
+        ({"s": {"$nin": []}}, None),
+        ({"$or": [{"n": 1}]}, {"n": {"$eq": 1}}),
+        (
+            {"$or": [{"n": 1, "s": "x"}, {"b": False}]},
+            {"$or": [{"$and": [{"n": {"$eq": 1}}, {"s": {"$eq": "x"}}]}, {"b": {"$eq": False}}]},
+        ),
+        ({"$or": [{"n": 1}, {}]}, None),
+        ({"$not": {"$not": {"n": 1}}}, {"n": {"$eq": 1}}),
+        (
+            {"$not": {"$or": [{"n": {"$ne": 1}}, {"b": {"$exists": True}}]}},
+            {"$and": [{"n": {"$eq": 1}}, {"b": {"$exists": False}}]},
+        ),
+        (
+            {"$not": {"$and": [{"n": {"$in": [1, 2]}}, {"$not": {"s": "x"}}]}},
+            {"$or": [{"$or": [{"n": {"$nin": [1, 2]}}, {"n": {"$exists": False}}]}, {"s": {"$eq": "x"}}]},
+        ),
+        ({"s": {"$in": ["x"] * 100}}, {"s": {"$in": ["x"] * 100}}),
+    ],
+    ids=repr,
+)
+def test_a_filter_is_written_as_s3_vectors_reads_it(condition: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    assert translate(condition, OF_KINDS) == expected
+
+
+@pytest.mark.parametrize("name", ["s", "l", "m", "b"])
+def test_only_numbers_and_dates_can_be_compared(name: str) -> None:
+    value = {"m": 1, "b": True}.get(name, "x")
+    starts = ", $startsWith" if name in ("s", "l") else ""
+    with pytest.raises(FilterError) as raised:
+        translate({name: {"$gte": value}}, OF_KINDS)
+    expected = f"$eq, $ne, $in, $nin{starts} or $exists, since S3 Vectors compares only numbers and dates"
+    assert expected in str(raised.value)
 
 
 KINDS = {"year": "number", "told": "date"}
