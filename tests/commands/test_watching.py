@@ -19,7 +19,7 @@ import pytest
 
 from semsearch.commands.places import bundle_at, file_states, kept_index, update, updating
 from semsearch.commands.watching import IndexProcess, main
-from semsearch.engine.bundle import PASSAGES
+from semsearch.engine.bundle import PASSAGES, BundleError
 from semsearch.engine.passages import Passages
 from semsearch.indexing.documents import folder as document_folder
 from semsearch.indexing.documents.reading import ReadDocument, Reading, read_document
@@ -96,6 +96,8 @@ def test_an_index_without_a_document_that_cannot_be_read_is_used_and_the_documen
 
 MADE = SimpleNamespace(report=SimpleNamespace(outdated=(), refused=()))  # what an update returns
 NOT_READ = SimpleNamespace(report=SimpleNamespace(outdated=("a.md: Permission denied",), refused=("a.md",)))
+
+IN_VAIN = SimpleNamespace(report=SimpleNamespace(outdated=("a.md: odd",), refused=()))
 
 
 def results(printed: str) -> list[dict[str, Any]]:
@@ -433,3 +435,171 @@ dispatch(["index", "notes", "--out", {str(kept_index(documents))!r}])
 print(json.dumps("onnxruntime" in sys.modules))
 """
     assert not in_a_new_process(script)
+
+
+class Died:
+    """A process that has printed lines and ended with a code."""
+
+    pid = 7
+
+    def __init__(self, code: int, *printed: object) -> None:
+        self.returncode = code
+        self.stdout = [*map(json.dumps, printed), "a library printed this\n"]
+
+    def __enter__(self) -> "Died":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.closed = True
+
+
+def follow(
+    monkeypatch: pytest.MonkeyPatch, processes: list[Died], *, watch: bool
+) -> tuple[IndexProcess, list[list[str]]]:
+    """Follow processes that die one after the other; return what followed them and the commands that started them."""
+    commands = []
+
+    def start(command: list[str], stdin: int, stdout: int, text: bool) -> Died:
+        assert (stdin, stdout, text) == (subprocess.PIPE, subprocess.PIPE, True)
+        commands.append(command[-3:])
+        return processes.pop(0)
+
+    monkeypatch.setattr("semsearch.commands.watching.SECONDS_BEFORE_RESTART", 0)
+    monkeypatch.setattr("subprocess.Popen", start)
+    followed = IndexProcess(Path("notes"), Path("bundle"), watch=watch)
+    followed._following.join(60)
+    assert not followed._following.is_alive()
+    return followed, commands
+
+
+FIRST_FAILED: Any = {"error": "no files", "is_made": False}
+DONE: Any = {"error": "", "is_made": True}
+IN_PART: Any = {"error": "a.md: refused", "is_made": True}
+
+
+def test_what_a_process_prints_is_noted_and_each_new_error_after_the_first_update_reported_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = FIRST_FAILED | {"error": "disk full"}
+    first = Died(-signal.SIGKILL, {"waiting": 2}, FIRST_FAILED, FIRST_FAILED, DONE, IN_PART, IN_PART, later)
+    followed, commands = follow(monkeypatch, [first, Died(-signal.SIGINT, {"waiting": 3})], watch=True)
+    killed = "notes: the process that makes its index was ended by the signal SIGKILL; it was started again"
+    assert capsys.readouterr().err.splitlines() == [f"error: {each}" for each in ("a.md: refused", "disk full", killed)]
+    assert commands == [["notes", "bundle", "--watch"]] * 2
+    assert (followed.updates.waiting, followed.updates.error, followed.updates.failures) == (3, killed, 6)
+    assert (followed.error_of_first(), followed.number) == ("", 7)
+    followed.wait_until_made()
+
+
+def test_a_process_that_makes_an_index_once_ends_after_its_first_result(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    followed, commands = follow(monkeypatch, [Died(1, FIRST_FAILED)], watch=False)
+    assert (followed.error_of_first(), commands[0][1:]) == ("no files", ["notes", "bundle"])
+    followed, _ = follow(monkeypatch, [Died(0, IN_PART)], watch=False)
+    assert (followed.error_of_first(), followed.updates.error) == ("", "a.md: refused")
+    followed, _ = follow(monkeypatch, [Died(3)], watch=False)
+    ended = "notes: the process that makes its index ended with exit code 3; run the command again"
+    assert followed.error_of_first() == ended
+    followed, _ = follow(monkeypatch, [Died(-signal.SIGINT)], watch=False)
+    assert followed.error_of_first(0) is None
+    assert capsys.readouterr().err == "error: a.md: refused\n"
+
+
+class Watched:
+    """Files whose states change at each look, a second after another, and the looks at which they are indexed."""
+
+    def __init__(self, states: str, outcomes: list[Any], stop: Callable[[], None]) -> None:
+        self.states, self.outcomes, self.stop = states, outcomes, stop
+        self.now, self.look, self.updates = -1.0, -1, list[int]()
+
+    def file_states(self, path: Path, bundle: Path) -> dict[str, list[int]]:
+        self.look += 1
+        self.now = max(self.now, float(self.look))
+        if self.look == len(self.states) - 1:
+            self.stop()
+        if self.states[self.look] == "!":
+            raise PermissionError(errno.EACCES, "Permission denied", "notes")
+        return {"a.md": [ord(self.states[self.look])]}
+
+    def update(self, *arguments: object) -> Any:
+        self.updates.append(self.look)
+        seconds, outcome = self.outcomes.pop(0) if self.outcomes else (0, MADE)
+        self.now += seconds
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+@pytest.mark.parametrize(
+    ("states", "outcomes", "updates", "printed"),
+    [
+        # a change is read when the next look finds the same, or 3 seconds after the first of several
+        ("aabbb", [], [0, 3], [{"waiting": 1}, {"waiting": 0}, DONE, {"waiting": 1}, {"waiting": 0}, DONE]),
+        ("abcdefff", [], [0, 4, 6], [{"waiting": 1}, {"waiting": 0}, DONE] * 3),
+        # an update that failed is tried again after 2 seconds, or after ten times as long as it took
+        (
+            "a" * 11,
+            [(0, OSError(errno.ENOSPC, "No space left", "x")), (0.55, ValueError("odd")), (0, MADE)],
+            [0, 2, 9],
+            [
+                *({"waiting": 1}, {"waiting": 0}, {"error": "x: No space left", "is_made": False}),
+                *({"error": "{folder}: ValueError('odd')", "is_made": False}, DONE),
+            ],
+        ),
+        # documents that no other try can read are not tried again
+        (
+            "aaaa",
+            [(0, IN_VAIN)],
+            [0],
+            [
+                {"waiting": 1},
+                {"waiting": 0},
+                {"error": "{folder}: 1 documents were not read, such as a.md: odd", "is_made": True},
+            ],
+        ),
+        (
+            "a!!a",
+            [],
+            [0],
+            [
+                {"waiting": 1},
+                {"waiting": 0},
+                DONE,
+                {"error": "{folder}: [Errno 13] Permission denied: 'notes'", "is_made": False},
+                DONE,
+            ],
+        ),
+    ],
+)
+def test_files_are_read_when_they_are_still_and_again_after_a_failure(
+    states: str,
+    outcomes: list[Any],
+    updates: list[int],
+    printed: list[Any],
+    folder: Path,
+    stop: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    watched = Watched(states, [*outcomes], stop)
+    monkeypatch.setattr("semsearch.commands.watching.file_states", watched.file_states)
+    monkeypatch.setattr("semsearch.commands.watching.update", watched.update)
+    arguments: Any = {"pause": 2.0, "interval": 0.0, "patience": 3.0, "clock": lambda: watched.now}
+    assert main(folder, folder / "b", watch=True, **arguments) == 0
+    out, err = capsys.readouterr()
+    assert watched.updates == updates
+    assert [json.loads(line.replace(str(folder), "{folder}")) for line in out.splitlines()] == printed
+    assert ("Traceback" in err) == ("odd" in out and len(updates) > 1)
+
+
+def test_an_update_that_is_made_once_says_by_its_code_whether_there_is_an_index(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def update(*arguments: object) -> Any:
+        raise BundleError("b: is damaged\nin two lines")
+
+    monkeypatch.setattr("semsearch.commands.watching.update", update)
+    assert main(folder, folder / "b", watch=False) == 1
+    printed = {"error": "b: is damaged", "is_made": False}
+    assert results(capsys.readouterr().out) == [printed]
