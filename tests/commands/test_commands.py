@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
@@ -12,9 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from semsearch.app.settings import encode_filter, hash_key
+from semsearch.commands.install_mcp import AGENTS
 from semsearch.commands.main import COMMANDS
 from semsearch.commands.places import kept_index
-from tests.command_line import run
+from tests.command_line import error_line, run
 from tests.commands.running import SEMSEARCH, Agent, write_story
 from tests.project import ROOT
 from tests.server.running import RUNNING
@@ -200,3 +203,97 @@ def test_an_agents_configuration_is_shown_and_then_written_beside_what_is_there(
     servers = json.loads((folder / file).read_text())[key]
     assert servers.keys() == {"other", folder.name}
     assert servers[folder.name]["args"][-3:] == ["mcp", str(folder.resolve()), "--watch"]
+
+
+def test_a_new_configuration_is_shown_in_whole_and_written_with_its_folders(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / "Bücher").mkdir()
+    file = folder / ".config" / "Claude" / "claude_desktop_config.json"
+    added = [
+        "{",
+        '  "mcpServers": {',
+        '    "Bücher": {',
+        '      "type": "stdio",',
+        f'      "command": "{sys.executable}",',
+        '      "args": [',
+        *(f'        "{word}",' for word in ("-P", "-m", "semsearch", "mcp")),
+        f'        "{folder.resolve()}/Bücher"',
+        "      ]",
+        "    }",
+        "  }",
+        "}",
+    ]
+    monkeypatch.setitem(AGENTS, "claude-desktop", ("~/.config/Claude/claude_desktop_config.json", "mcpServers"))
+    changes = [f"--- {file}", f"+++ {file}", "@@ -0,0 +1,15 @@", *(f"+{line}" for line in added)]
+    shown = run("install-mcp", "claude-desktop", "Bücher")
+    assert shown.out.splitlines() == [*changes, "", "Nothing is written yet: add --write."]
+    assert not file.exists()
+    assert run("install-mcp", "claude-desktop", "Bücher", "--write").out.splitlines() == changes
+    assert file.read_text(encoding="utf-8").splitlines() == added
+    assert run("install-mcp", "claude-desktop", "Bücher").out == ""  # it is there already
+    file.write_text("{ // a comment")
+    refused = error_line(run("install-mcp", "claude-desktop", "Bücher", "--write"))
+    assert f"{file}: Expecting property name" in refused
+    assert file.read_text(encoding="utf-8") == "{ // a comment"
+
+
+def test_a_key_is_printed_once_and_its_entry_beside_it(bundle: Path) -> None:
+    made = run("key", "team-a")
+    secret = made.err.removeprefix("the key, shown only now: ").removesuffix("\n")
+    assert (len(secret), made.out) == (64, f"team-a:{hash_key(secret)}\n")
+    limited = run("key", "team-b", "--filter", '{"chapter": 1}', "--bundle", bundle)
+    secret = limited.err.removeprefix("the key, shown only now: ").removesuffix("\n")
+    assert limited.out == f"team-b:{hash_key(secret)}:{encode_filter({'chapter': 1})}\n"
+    wrong = run("key", "a name:")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "the key" not in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mcp", "nowhere"], "nowhere: expected a folder of documents, or a bundle; check the path"),
+        (["mcp", "{bundle}", "--watch"], "{bundle}: expected a folder of documents; check the path"),
+        (
+            ["serve", "{bundle}", "--watch", "--port", "0"],
+            "--watch: found {bundle}, expected the folder of the documents; name it with --documents",
+        ),
+        (
+            ["publish", "{bundle}", "s3://b/p", "--keys", "none"],
+            "--keys: none: cannot be read (No such file or directory), expected a file of keys",
+        ),
+        (["publish", "{bundle}", "s3vectors://b/i", "--json"], "--json: is for s3://"),
+        (["publish", "{bundle}", "s3vectors://b/i", "--keys", "none"], "--keys: is for s3://"),
+        (["publish", "{bundle}", "s3vectors://b/i", "--new-pointer"], "--new-pointer: is for s3://"),
+        (["publish", "{bundle}", "s3vectors://b/i", "--other-model"], "--other-model: is for s3://"),
+        (["history", "bundle"], "--url: found 'bundle', expected s3://BUCKET/PREFIX"),
+        (
+            ["query", "{bundle}", "goose", "--like", "story-001"],
+            '--text: expected one text, --file or --like; put several words into quotes, "like this"',
+        ),
+        (["query", "{bundle}", "goose", "--filter", "[1]"], "expected an object of JSON, such as"),
+        (
+            ["evaluate", "{bundle}", "--questions", "q", "--from-log", "log"],
+            "--from-log: is for --make-questions N; add it",
+        ),
+        (
+            ["evaluate", "{bundle}", "--questions", "q", "--run", "r"],
+            "--run: writes the hits of one mode; name it with --mode, such as --mode semantic",
+        ),
+        (
+            ["evaluate", "{bundle}", "--questions", "q", "--make-questions", "3"],
+            "--questions: expected --questions FILE or --make-questions N",
+        ),
+        (
+            ["model", "convert", "m", "--out", "{bundle}"],
+            "{bundle}: holds texts, expected a folder without; choose another folder with --out",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_an_error(folder: Path, bundle: Path, words: list[str], message: str) -> None:
+    done = run(*(word.replace("{bundle}", str(bundle)) for word in words))
+    (line,) = done.err.splitlines()
+    assert message.replace("{bundle}", str(bundle)) in line, line
+    assert (done.code, done.out) == (1 if "expected a folder" in message or "--watch:" in message else 2, "")
