@@ -56,7 +56,6 @@ def print_rows(console: Console, rows: Iterable[tuple[str, str]]) -> None:
     """Print names and values in two columns."""
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
-    table.add_column()
     for name, value in rows:
         table.add_row(name, escape(value))
     console.print(table)
