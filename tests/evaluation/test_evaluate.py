@@ -7,18 +7,26 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from semsearch.commands.evaluate import _below_floor, _failures, _write_run
+from semsearch.engine.bundle import BundleError
+from semsearch.engine.hits import Hit
 from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.matches import Matches
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.quantization import Embeddings
 from semsearch.evaluation.measures import measure, rank
+from semsearch.evaluation.report import JudgedText, Subset
+from semsearch.evaluation.search import ModeResults, check_ids
+from semsearch.evaluation.statistics import Figure
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
+from semsearch.indexing.questions import Question
 from semsearch.search.query import Query
 from tests.command_line import Run, run
 from tests.project import ROOT
@@ -184,6 +192,11 @@ def test_a_worse_bundle_is_found_by_comparing(bundle: Path, questions: Path, tmp
     assert (ndcg["measure"], ndcg["worse"]) == ("ndcg@10", 0)
     assert ndcg["p"] < 0.001
     assert ndcg["difference"]["low"] > 0.5
+    own = report["subsets"][0]["modes"]["semantic"]["ndcg@10"]["value"]
+    assert ndcg["difference"]["value"] == pytest.approx(own - ndcg["other"])
+    turned = evaluate_json(other, "--questions", questions, "--compare", bundle)["comparisons"][0]
+    assert (turned["better"], turned["worse"], turned["other"]) == (0, ndcg["better"], own)
+    assert 10 < ndcg["better"] <= 14
     assert "worse" in evaluate(other, "--questions", questions, "--compare", bundle).out
 
 
@@ -267,7 +280,10 @@ def test_what_does_not_fit_the_bundle(bundle: Path, questions: Path, words: list
     ("words", "message"),
     [
         ([], "--questions: expected --questions FILE or --make-questions N"),
-        (["--questions", "q", "--floor", "ndcg=0.6"], "found 'ndcg=0.6', expected MEASURE=VALUE with a measure of"),
+        *(
+            (["--questions", "q", "--floor", floor], f"found '{floor}', expected MEASURE=VALUE with a measure of")
+            for floor in ("ndcg=0.6", "ndcg@10=1.01", "ndcg@10=-0.01", "ndcg@10=half")
+        ),
     ],
 )
 def test_options_that_cannot_be_used(words: list[str], message: str) -> None:
@@ -347,3 +363,103 @@ def test_another_weight_of_the_reranker_is_advised(reranked: Path, questions: Pa
     advice = evaluate_json(*hybrid, "--candidates", "1")["rerank_advice"]
     assert advice["current"] == 1.0
     assert len(set(advice["ndcg"].values())) == 1  # one candidate cannot change its place
+
+
+def opened_with(texts: list[str]) -> Any:
+    """Return an open bundle of texts whose names are their numbers."""
+    rows = {str(row): row for row in range(len(texts))}
+    loaded = SimpleNamespace(passages=SimpleNamespace(text=texts.__getitem__), columns=SimpleNamespace(kinds={}))
+    return SimpleNamespace(folder=Path("bundle"), rows=rows, names=[*rows], loaded=loaded)
+
+
+def test_failures_are_the_questions_with_the_lowest_measures_and_the_latest_relevant_texts() -> None:
+    opened = opened_with(["zero", "one", "two", "three", "four"])
+    hits: Any = {str(row): Hit(row, 1 - row / 10) for row in (2, 0, 1, 3)}
+    relevant = [
+        {"2": 1},
+        {"0": 1, "4": 3, "x": 2, "1": 1, "3": 0},
+        {"3": 1},
+        {"1": 1},
+        {"x": 1},
+        {"0": 1},
+        {"1": 1},
+        {"3": 1},
+    ]
+    measured = [1.0, 0.5, 0.2, 0.2, 0.2, 0.9, 0.99, 0.98]
+    asked = [Question(f"q{number}", f"text {number}", each) for number, each in enumerate(relevant)]
+    results = ModeResults(asked, {"keyword": [hits] * 8}, {"keyword": np.array(measured)[:, None]}, {})
+    found = _failures(opened, results, "keyword")
+    assert [(failure.id, failure.query, failure.ndcg) for failure in found] == [
+        ("q4", "text 4", 0.2),
+        ("q2", "text 2", 0.2),
+        ("q3", "text 3", 0.2),
+        ("q1", "text 1", 0.5),
+        ("q5", "text 5", 0.9),
+    ]
+    assert found[3].relevant == [
+        JudgedText("4", None, 3, "four"),
+        JudgedText("x", None, 2, None),
+        JudgedText("0", 2, 1, "zero"),
+    ]
+    assert found[3].returned == [
+        JudgedText("2", 1, 0, "two"),
+        JudgedText("0", 2, 1, "zero"),
+        JudgedText("1", 3, 1, "one"),
+    ]
+    best = ModeResults(asked[:2], {"keyword": [hits] * 2}, {"keyword": np.array([[1.0], [0.99]])}, {})
+    assert [failure.id for failure in _failures(opened, best, "keyword")] == ["q1"]
+
+
+@pytest.mark.parametrize("id", ["", "a b", " a", "a\n"])
+def test_ids_with_white_space_are_not_written_into_a_run(id: str, tmp_path: Path) -> None:
+    path, hits = tmp_path / "run", {"a": Hit(0, 0.5), "b": Hit(1, 0.25)}
+    asked = [Question("q", "text", {"a": 1})]
+    _write_run(path, ModeResults(asked, {"keyword": [hits]}, {}, {}), "keyword")
+    assert path.read_text() == "q Q0 a 1 0.5 keyword\nq Q0 b 2 0.25 keyword\n"
+    with pytest.raises(BundleError, match=re.escape(f"{path}: found the id {id!r}, expected no white")):
+        _write_run(path, ModeResults(asked, {"keyword": [{id: Hit(0, 0.5)}]}, {}, {}), "keyword")
+    with pytest.raises(BundleError, match="found the id"):
+        _write_run(path, ModeResults([replace(asked[0], id=id)], {"keyword": [hits]}, {}, {}), "keyword")
+
+
+@pytest.mark.parametrize(
+    ("missing", "listed"), [(3, "'x2' (question q); expected"), (4, "'x2' (question q), ...; exp")]
+)
+def test_at_most_three_missing_ids_are_listed(missing: int, listed: str) -> None:
+    relevant = {f"x{number}": 1 for number in range(missing)} | {"0": 1, "unjudged": 0}
+    with pytest.raises(BundleError) as raised:
+        check_ids(opened_with(["a"]), [Question("q", "text", relevant)], Path("questions"))
+    assert f"questions: found {missing} of {missing + 1} relevant ids that bundle does not have: " in str(raised.value)
+    assert listed in str(raised.value)
+    check_ids(opened_with(["a"]), [Question("q", "text", {"0": 1, "unjudged": 0})], Path("questions"))
+
+
+def test_a_filter_that_cannot_be_used_is_told_with_the_columns(bundle: Path, questions: Path) -> None:
+    done = evaluate(bundle, "--questions", questions, "--filter", '{"yeär": 1}')
+    assert done.err.splitlines()[-1].startswith('error: --filter {"yeär": 1}: ')
+    assert "; correct it: the columns are id (string), chapter (number), " in done.err
+
+
+def test_values_equal_to_a_floor_are_not_below_it() -> None:
+    modes = {"keyword": {"mrr@10": Figure(0.5, 0, 1), "ndcg@10": Figure(0.25, 0, 1)}}
+    measured = Subset(None, 3, modes)
+    assert _below_floor([("mrr@10", 0.5), ("ndcg@10", 0.25)], measured) == []
+    assert _below_floor([("mrr@10", 0.6), ("ndcg@10", 0.2)], measured) == [
+        "keyword MRR@10 is 0.5000, expected at least 0.6"
+    ]
+
+
+def test_questions_are_drawn_from_a_log_once_each(bundle: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = [{"message": "query", "query": f"where is [b]{number}[/b] ü"} for number in (3, 1, 2, 1)]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = evaluate(bundle, "--make-questions", 9, "--from-log", log)
+    assert sorted(done.out.splitlines()) == [
+        json.dumps({"query": f"where is [b]{number}[/b] ü", "relevant": []}, ensure_ascii=False) for number in (1, 2, 3)
+    ]
+    assert done.err.splitlines()[-1] == 'Write the ids of the texts that answer each question into "relevant".'
+    assert len(evaluate(bundle, "--make-questions", 2, "--from-log", log).out.splitlines()) == 2
+    drawn = evaluate(bundle, "--make-questions", 200)
+    assert len(drawn.out.splitlines()) == 200
+    expected = 'Write a question that the text answers into each "query", and add other ids that answer it too.'
+    assert drawn.err.splitlines()[-1] == expected
