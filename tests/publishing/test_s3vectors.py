@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -185,3 +186,61 @@ def test_a_bundle_of_a_service_is_neither_published_nor_updated(published: Path,
         send(published, "again", tmp_path / "out")
     with pytest.raises(BundleError, match="its texts are in S3 Vectors"):
         OlderIndex.open(published, "")
+
+
+def vectors_of(**fields: Any) -> Any:
+    """Return the vectors of a bundle that has only some fields."""
+    vectors = object.__new__(s3vectors.BundleVectors)
+    vectors.__dict__.update({"dim": 4_096, "kinds": {}, "_bundle": Path("bundle")} | fields)
+    vectors.__dict__["_passages"] = SimpleNamespace(id=lambda row: f"id-{row}")
+    return vectors
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused", "message"),
+    [
+        ({"dim": 4_096}, {"dim": 4_097}, "4097 dimensions, S3 Vectors takes at most 4096"),
+        (
+            {"kinds": dict.fromkeys(map(str, range(46)), "number")},
+            {"kinds": dict.fromkeys(map(str, range(47)))},
+            "47 col",
+        ),
+        ({"kinds": {"x" * 63: "number"}}, {"kinds": {"x" * 64: "number"}}, "the column 'x+', expected at most 63"),
+        ({"kinds": {"a$": "number"}}, {"kinds": {"$a": "number"}}, "the column '.a', expected at most 63"),
+        ({"kinds": {"empty": "number"}}, {"kinds": {"_empty": "number"}}, "the column '_empty', expected at most 63"),
+    ],
+)
+def test_the_limits_of_columns_can_be_reached(allowed: dict[str, Any], refused: dict[str, Any], message: str) -> None:
+    vectors_of(**allowed)._check_columns()
+    with pytest.raises(BundleError, match=f"^bundle: {message}"):
+        vectors_of(**refused)._check_columns()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused", "message"),
+    [
+        (
+            ({"a": "x" * 2_040}, {}),
+            ({"a": "x" * 2_041}, {}),
+            "2049 bytes of columns for filters, expected at most 2048",
+        ),
+        (({}, {"b": "é" * 20_476}), ({"cc": 1}, {"b": "é" * 20_473}), "40961 bytes of text and metadata, expected at"),
+        (({"n": [1, -(2**53)]}, {}), ({"n": [-(2**53) - 1, 1]}, {}), "n is .*, exp.* numbers up to 9007199254740992"),
+        (({"n": 2.0**53}, {}), ({"n": 2**53 + 1}, {}), "n is 9007199254740993, expected numbers up to"),
+    ],
+)
+def test_the_limits_of_a_row_can_be_reached(allowed: Any, refused: Any, message: str) -> None:
+    vectors_of(_metadata=lambda row: allowed)._check_row(3)
+    with pytest.raises(BundleError, match=rf"^bundle: row 3 \(id id-3\): {message}"):
+        vectors_of(_metadata=lambda row: refused)._check_row(3)
+
+
+def test_each_row_is_checked_and_one_of_zeros_named() -> None:
+    scales, checked = np.ones(4_098), list[int]()
+    index = SimpleNamespace(codes_of=lambda rows: (None, scales[rows]))
+    vectors = vectors_of(rows=4_098, _index=index, _check_row=checked.append)
+    assert list(vectors.check()) == [4_096 / 4_098, 1]
+    assert checked == list(range(4_098))
+    scales[4_097] = 0
+    with pytest.raises(BundleError, match=r"row 4097 \(id id-4097\): its embedding is all zeros, expected S3 Vectors"):
+        list(vectors.check())

@@ -3,7 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import pytest
 from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from semsearch.publishing import store as store_module
-from semsearch.publishing.bucket import Bucket, PublishError
-from semsearch.publishing.store import Pruned, Store
+from semsearch.publishing.bucket import Bucket, PublishError, StoredObject
+from semsearch.publishing.store import Current, Pruned, Store, first_ids
 from tests.bundle_files import damage
 from tests.command_line import error_line, run
 from tests.stand_ins.fixtures import Publish, object_at
@@ -432,3 +432,71 @@ def test_publish_and_rollback_warn_of_removed_ids_in_the_new_version(
         words = " ".join(capsys.readouterr().out.split())
         assert "warning: this version has removed ids, whose texts functions skip: 'story-003'." in words
         assert f"semsearch restore {where[0]} ID" in words
+
+
+def test_first_ids_are_five_at_most() -> None:
+    assert first_ids(list("abcde")) == "'a', 'b', 'c', 'd', 'e'"
+    assert first_ids(list("abcdefg")) == "'a', 'b', 'c', 'd', 'e' and 2 more"
+
+
+def test_more_removed_ids_than_functions_can_read_are_refused(
+    store: Store, s3: Any, url: str, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MOST_REMOVED", 2)
+    version = publish(bundle)
+    store.remove(["story-003", "story-004"])
+    with pytest.raises(PublishError, match="3 ids would be removed, expected at most 2; publish a bundle without"):
+        store.remove(["story-005"])
+    assert [*store.pointer().removed] == kept(s3, url) == ["story-003", "story-004"]
+    s3.delete_object(**object_at(url, f"bundles/{version}/{MANIFEST}"))
+    with pytest.raises(PublishError, match=f"bundles/{version}/{MANIFEST}: is missing; publish its bundle again"):
+        store.remove(["story-003"])
+
+
+class Shelf:
+    """A bucket whose objects have chosen times, of which the first day is one before the last."""
+
+    def __init__(self, pointers: list[Current]) -> None:
+        self.pointers, self.deleted, self.aborted = pointers, list[list[str]](), list[object]()
+        self.url = "s3://bucket"
+        self.days = {"a": 1, "b": 9, "c": 10, "d": 3, "e": 4, "f": 5, "0": 2}
+
+    def entries(self, folder: str) -> list[StoredObject]:
+        first, last = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+        found = [StoredObject("bundles/no-version/x", 5, first), StoredObject("bundles/x", 5, first)]
+        for letter, day in self.days.items():
+            for size, name in enumerate(("model.ort", "index", MANIFEST)[: 2 if letter == "0" else 3]):
+                found.append(StoredObject(f"bundles/{letter * 64}/{name}", 10**size, first + day * last))
+        return found
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 11, tzinfo=UTC)
+
+    def delete(self, names: list[str]) -> None:
+        self.deleted.append(names)
+
+    def abort_uploads(self, folder: str, before: datetime) -> int:
+        self.aborted.append((folder, before))
+        return 7
+
+
+def test_prune_deletes_manifests_first_and_looks_at_the_pointer_before_each_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others = Current("e" * 64, "a" * 64)
+    shelf = Shelf([others, others, others, others, Current("f" * 64, "e" * 64), others])
+    store = object.__new__(Store)
+    store._bucket, store._young, store.url = shelf, timedelta(days=1), shelf.url  # type: ignore[assignment]
+    monkeypatch.setattr(store, "pointer", lambda: shelf.pointers.pop(0))
+    # c is young; b is as old as what is not; a was served before, e and f were current
+    shelf.days["b"] = 8
+    assert store.prune(1) == Pruned(["b" * 64, "d" * 64, "0" * 64], 111 + 111 + 11, 7)
+    assert shelf.deleted == [
+        *([f"bundles/{letter * 64}/{name}" for name in (MANIFEST, "model.ort", "index")] for letter in "bd"),
+        [f"bundles/{'0' * 64}/model.ort", f"bundles/{'0' * 64}/index"],
+    ]
+    assert shelf.aborted == [("bundles/", datetime(2026, 1, 10, tzinfo=UTC))]
+    shelf.days = {"b": 9}  # exactly a day
+    assert store.prune(0).versions == []
+    assert store.abort_old_uploads() == 7
+    assert shelf.aborted[2] == shelf.aborted[0]
