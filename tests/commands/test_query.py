@@ -1,5 +1,6 @@
 """semsearch query: what /similar would find, on a terminal, in a pipe and as JSON."""
 
+import io
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -18,7 +20,9 @@ from pydantic import BaseModel
 
 from semsearch.commands.cards import _snippet
 from semsearch.commands.console import suggested
+from semsearch.commands.query import _print_found, _print_lines, _query, _texts
 from semsearch.indexing.corpus import Corpus
+from semsearch.search.query import SearchError
 from semsearch.search.request import RerankOptions, SimilarRequest
 from tests.command_line import error_line, run
 from tests.commands.options_page import search_page
@@ -343,3 +347,103 @@ def test_ctrl_c_ends_it_without_a_trace(bundle: Path, tmp_path: Path) -> None:
         query.send_signal(signal.SIGINT)
         out, _ = query.communicate(timeout=60)
     assert (query.returncode, out) == (130, b"")
+
+
+def test_texts_come_from_a_word_from_a_file_or_from_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _texts(" two\nlines \r", None) == [" two\nlines "]
+    (file := tmp_path / "texts").write_bytes(b"one\r\n \n\x0ctwo\x0cstill two\nthree")
+    assert _texts(None, str(file)) == ["one", "\x0ctwo\x0cstill two", "three"]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("ü\n".encode())))
+    assert _texts(None, "-") == ["ü"]
+    file.write_bytes(b"\xff")
+    with pytest.raises(SearchError, match=f"^{file}: .*; write it in UTF-8$"):
+        _texts(None, str(file))
+    for text, place in ((" ", None), (None, "-")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n \n")))
+        with pytest.raises(
+            SearchError, match=f"^{place or 'text'}: found no words, expected a text to search for; wri"
+        ):
+            _texts(text, place)
+
+
+def test_a_column_to_sort_by_can_have_a_colon_and_a_way() -> None:
+    asked = _query({"sort": ["a:desc", "b:asc", "c", "d:e", ":desc", "f:g:desc"], "top_k": 3})
+    ways = {"a": "desc", "b": "asc", "c": "asc", "d:e": "asc", ":desc": "asc", "f:g": "desc"}
+    assert (asked.sort, asked.num_results) == (ways, 3)
+
+
+def hit(id: str, text: str, score: float | None = None, **other: Any) -> dict[str, Any]:
+    snippet = {"text": text, "start": 0, "end": len(text), "highlights": []}
+    return {"id": id, "text": text, "score": score, "snippet": snippet} | other
+
+
+def test_lines_of_hits_are_aligned_and_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hits = [hit("a", "one  two", 0.125, other_passages=[hit("b\x07", "x" * 50, -1.5)]), hit("long", "y" * 50)]
+    _print_lines(hits)
+    assert capsys.readouterr().out.splitlines() == [
+        "  0.12  a        one two",
+        " -1.50    b\\x07  " + "x" * 50,
+        "        long     " + "y" * 50,
+    ]
+    for columns, room in ((43, 26), (10, 20)):
+        monkeypatch.setattr("semsearch.commands.query._is_terminal", lambda: True)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        _print_lines(hits)
+        assert capsys.readouterr().out.splitlines()[1:] == [
+            f" -1.50    b\\x07  {'x' * (room - 1)}…",
+            f"        long     {'y' * (room - 1)}…",
+        ]
+    _print_lines([])
+    assert capsys.readouterr().out == ""
+
+
+def test_all_that_was_found_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    reply = {"corrected": {"gooze": ["goose", "booze"]}}
+    facets = {
+        "year": [{"from": 1, "to": 2, "count": 1_000}, {"to": 5, "count": 1}, {"from": 9, "count": 0}],
+        "who": [{"value": "\x07", "count": 2}],
+    }
+    found: Any = SimpleNamespace(reply=lambda: reply, results=[], facets=facets, is_truncated=True)
+    _print_found(found, is_oneline=True)
+    lines = [
+        "no text has 'gooze'; searched for goose and booze",
+        "no text was found",
+        "year: 1 to 2 (1,000),  to 5 (1), 9 to  (0)",
+        "who: \\x07 (2)",
+        "the text is longer than the search reads; its end was left out",
+    ]
+    assert capsys.readouterr().out.splitlines() == lines
+    found.results, found.facets, found.is_truncated = [hit("a", "one", metadata={})], None, False
+    monkeypatch.setenv("NO_COLOR", "1")
+    _print_found(found, is_oneline=False)
+    assert capsys.readouterr().out.splitlines() == [lines[0], "        a", "        one"]
+
+
+def test_texts_are_listed_without_a_text_only_if_something_says_which(bundle: Path) -> None:
+    for words in (["--filter", '{"chapter": 3}'], ["--sort", "chapter"], ["--facet", "who"]):
+        assert run("query", bundle, *words).code == 0
+    done = run("query", bundle, "--group-by", "who")
+    assert (done.code, done.out) == (2, "")
+    assert "missing; expected a text, --file or --like, or --filter, --sort or --facet alone" in done.err
+
+
+@pytest.mark.usefixtures("terminal")
+def test_cards_of_documents_are_grouped_by_path_unless_they_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    metadata = [json.dumps({"path": path}) for path in ("a.md", "a.md", "b.md")]
+    texts = ["an angry goose", "a goose", "a calm goose"]
+    corpus = Corpus(texts, ["a:1", "a:2", "b:1"], metadata, columns={"path": "string"})
+    folder = write_bundle(tmp_path / "bundle", corpus)
+    assert printed(folder, "angry goose").count("· ") == 1
+    assert printed(folder, "angry goose", "--oneline").count("· ") == 0
+    for listed in (["--sort", "path"], ["--facet", "path"]):
+        assert "· " not in printed(folder, *listed)
+    (queries := tmp_path / "queries").write_text("goose\ncalm")
+    lines = printed(folder, "--file", queries).splitlines()
+    assert (lines[0], lines.count("calm"), lines[lines.index("calm") - 1]) == ("goose", 1, "")

@@ -2,19 +2,23 @@
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from semsearch.commands.console import suggested
 from semsearch.commands.main import dispatch as main
+from semsearch.commands.remove import IdsError, read_ids
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.publishing.bucket import Bucket, PublishError
 from semsearch.publishing.store import Pruned, Store
 from tests.command_line import error_line, export_texts, run, summary, write_texts
 from tests.stand_ins.fixtures import Publish, object_at
+from tests.world import write_bundle
 
 
 def test_publish_rollback_and_prune(where: list[str], bundles: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,3 +178,79 @@ def test_rollback_to_the_format_of_another_release_is_refused(
     version = hashlib.sha256(content).hexdigest()
     remove(store, s3, version, "manifest.json", content)
     assert "format_version is 3, this code reads 5" in error_line(run("rollback", where[0], version, *where[1:]))
+
+
+def printed(*words: object) -> list[str]:
+    """Return what a command that must succeed prints, without its progress."""
+    done = run(*words)
+    assert (done.code, done.err) == (0, ""), done.err
+    return [line for line in done.out.splitlines() if not re.search(r": \d+%", line)]
+
+
+def test_commands_print_versions_removed_ids_and_the_next_command(
+    where: list[str], bundles: list[Path], store: Store, s3: Any, tmp_path: Path
+) -> None:
+    url, *options = where
+    odd = write_bundle(tmp_path / "odd", Corpus(["a goose", "a duck"], ["[b]x", "y"], ["{}"] * 2, columns={}))
+    files = {bundle: [path for path in bundle.iterdir() if path.name != MANIFEST] for bundle in (bundles[0], odd)}
+    sent = {bundle: sum(path.stat().st_size for path in paths) for bundle, paths in files.items()}
+    first, second = (hashlib.sha256((bundle / MANIFEST).read_bytes()).hexdigest() for bundle in files)
+    done = f"{first[:12]} is the current version of {url}; {{}} files were sent, {{:.1f}} MB"
+    assert printed("publish", bundles[0], *where) == [done.format(len(files[bundles[0]]), sent[bundles[0]] / 1e6)]
+    assert printed("publish", bundles[0], *where) == [done.format(0, 0)]
+    (line,) = run("publish", odd, *where, "--json").out.splitlines()
+    assert json.loads(line) == {
+        "url": url,
+        "version": second,
+        "replaced": first,
+        "files": len(files[odd]),
+        "bytes": sent[odd],
+    }
+    assert printed("remove", url, "[b]x", "[b]x", *options) == [
+        f"1 texts of {url} are removed: functions skip them from their next poll on",
+        "Leave them out of the texts of the next bundle too; `semsearch restore` brings them back",
+    ]
+    warning = "warning: this version has removed ids, whose texts functions skip: '[b]x'. Leave them out of the next "
+    warning += f"bundle, or bring them back: {suggested('restore', url, 'ID')}"
+    assert printed("rollback", *where) == [f"{first[:12]} is the current version of {url}"]
+    assert printed("publish", odd, *where) == [
+        f"{second[:12]} is the current version of {url}; 0 files were sent, 0.0 MB",
+        warning,
+        f"To undo this: {suggested('rollback', url)}",
+    ]
+    s3.put_object(**object_at(url, "removed.json"), Body=b'{"removed": ["[b]x", "[b]z"]}')
+    versions = {version.name: version for version in store.versions()}
+    assert printed("history", *where) == [
+        *(
+            f"{name[:12]}  {versions[name].published:%Y-%m-%d %H:%M:%S} UTC  {versions[name].bytes / 1e6:10,.1f} MB{x}"
+            for name, x in ((second, "  current"), (first, ""))
+        ),
+        "removed  '[b]x': 1 texts of the current version",
+        "removed  '[b]z': in removed.json alone",
+        "1 ids are removed; removed.json has 2",
+    ]
+    assert printed("restore", url, "[b]x", "[b]x", "[b]z", *options) == [f"2 ids of {url} are not removed any more"]
+    assert len(printed("history", *where)) == 2
+    assert printed("prune", *where) == ["0 versions were deleted, 0.0 MB"]
+
+
+def test_at_least_five_versions_are_kept(where: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+
+    def prune(store: Store, keep: int) -> Pruned:
+        kept.append(keep)
+        return Pruned([], 0, 0)
+
+    monkeypatch.setattr(Store, "prune", prune)
+    assert printed("prune", *where) == ["0 versions were deleted, 0.0 MB"]
+    printed("prune", *where, "--keep", "0")
+    assert (kept, run("prune", *where, "--keep", "-1").code) == ([5, 0], 2)
+
+
+def test_more_ids_can_be_in_a_file(tmp_path: Path) -> None:
+    (file := tmp_path / "ids").write_text("a b \n\n c\n", encoding="utf-8-sig")
+    assert read_ids(["x"], file) == ["x", "a b", " c"]
+    assert read_ids(("x", "y"), None) == ["x", "y"]
+    file.write_text(" \n")
+    with pytest.raises(IdsError, match="found no ids, expected UTF-8 with an id in each line; nothing was changed"):
+        read_ids(["x"], file)
