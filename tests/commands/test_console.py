@@ -1,6 +1,8 @@
 """What commands write to any stream, without control of a terminal, and how they end, whatever happens to a stream."""
 
+import errno
 import io
+import json
 import os
 import shlex
 import signal
@@ -12,10 +14,14 @@ from typing import Any
 
 import httpx
 import pytest
+from cyclopts import App
 from rich.console import Console
 
 from semsearch.commands.console import TerminalConsole, suggested
+from semsearch.commands.main import dispatch
+from semsearch.commands.options import _shown_default
 from semsearch.engine.bundle import check_bundle
+from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.progress import ProgressLines, showing_progress
 from tests.project import ROOT, needs_linux, run_in_a_shell
 from tests.server.running import RUNNING
@@ -176,3 +182,112 @@ def test_a_file_gets_lines_even_where_colours_are_asked_for(environment: dict[st
         progress("embed texts", 0)
         progress("embed texts", 1, 120)
     assert out.getvalue().startswith("embed texts: 100%, ")
+
+
+def noted(error: BaseException, *notes: str) -> BaseException:
+    for note in notes:
+        error.add_note(note)
+    return error
+
+
+FULL = OSError(errno.ENOSPC, "No space left", "a file")
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "code", "err"),
+    [
+        ("index", None, 0, ""),
+        ("index", 3, 3, ""),
+        ("index", "text", 0, ""),
+        ("index", noted(ExpectedError("one\ntwo"), "a note", "more"), 1, "error: one (a note) (more)\n"),
+        ("index", OptionError("some_name", "bad"), 2, "error: --some-name: bad\n"),
+        ("index", FULL, 1, "error: a file: No space left\n"),
+        ("query", FULL, 1, "error: a file: No space left\n"),
+        ("index", noted(OSError("odd"), "a note"), 1, "error: odd (a note)\n"),
+        ("query", OSError("odd"), OSError, ""),
+        ("index", BrokenPipeError(errno.EPIPE, "x", "a file"), BrokenPipeError, ""),
+        ("index", KeyboardInterrupt(), KeyboardInterrupt, "interrupted: run the command again\n"),
+        ("index", noted(SystemExit(143), "b\x07 is", "kept"), SystemExit, "interrupted: b\\x07 is kept\n"),
+        ("query", KeyboardInterrupt(), KeyboardInterrupt, ""),
+    ],
+)
+def test_a_command_ends_with_its_code_or_the_error_of_a_stream(
+    capsys: pytest.CaptureFixture[str], name: str, outcome: Any, code: Any, err: str
+) -> None:
+    def command() -> object:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    program = App("semsearch")
+    program.command(command, name=name)
+    if isinstance(code, int):
+        assert dispatch([name], program) == code
+    else:
+        with pytest.raises(code):
+            dispatch([name], program)
+    assert capsys.readouterr().err == err
+
+
+ENDS = """
+import errno, json, os, signal, sys
+from semsearch.commands.terminal import run
+def explain(error):
+    return f"explained: {error}"
+def fail(error):
+    raise error
+found = [
+    run(lambda: 5),
+    run(lambda: fail(SystemExit(7))),
+    run(lambda: fail(SystemExit("text"))),
+    run(lambda: fail(KeyboardInterrupt())),
+    run(lambda: fail(ImportError("x")), explain_import=explain),
+]
+try:
+    run(lambda: fail(ImportError("y")))
+except ImportError as error:
+    found.append(str(error))
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+found.append(run(lambda: signal.getsignal(signal.SIGINT) == signal.SIG_IGN))
+run(lambda: print("\\u017c\\ud800"), "ascii") # as a terminal that has these no more
+for error in (OSError("odd"), OSError(errno.ENOSPC, "No space", "file"), BrokenPipeError()):
+    found.append(run(lambda: fail(error)))
+print("this goes nowhere", flush=True)
+print(json.dumps(found), file=sys.stderr)
+"""
+
+
+def test_all_ways_in_which_a_command_can_end() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDS], cwd=ROOT, capture_output=True, text=True, check=True)
+    *errors, found = done.stderr.splitlines()
+    assert json.loads(found) == [5, 7, 1, 130, 1, "y", True, 1, 1, 141]
+    assert errors == ["error: explained: x", "error: standard output: odd", "error: file: No space"]
+    assert done.stdout == "\\u017c\\ud800\n"
+
+
+CLOSED = """
+import os, sys
+from semsearch.commands.terminal import run
+def command():
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        stream = getattr(sys, name)
+        assert (stream.fileno(), stream.mode, os.get_inheritable(number)) == (number, mode, True), name
+        assert os.readlink(f"/proc/self/fd/{number}") == "/dev/null"
+    sys.stdin.close()
+    os.fstat(0)
+    return 9
+os._exit(run(command))
+"""
+
+
+@needs_linux("/proc")
+def test_streams_that_are_closed_are_the_null_device() -> None:
+    assert run_in_a_shell(f"{sys.executable} -c {shlex.quote(CLOSED)} <&- >&- 2>&-")[0] == 9
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, None), (False, None), ((), None), ("", None), (("a", "b"), "a, b"), (0.5, "0.5"), (True, "True")],
+)
+def test_a_default_is_shown_unless_it_is_none(value: object, shown: str | None) -> None:
+    assert _shown_default(value) == shown
