@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 from collections import Counter
@@ -11,13 +12,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
 from time import gmtime, strftime
 from typing import Any, get_type_hints
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,17 @@ from semsearch import ColumnSummary, Hit, Hits, Search, index
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
+from semsearch.client.columns import summarize_column
+from semsearch.client.requests import (
+    Contents,
+    as_written,
+    checked_id,
+    checked_texts,
+    count_around,
+    json_value,
+    search_body,
+    with_ids_as_text,
+)
 from semsearch.client.search import SearchOptions
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.engine.embedder import Embedder
@@ -566,3 +579,159 @@ def test_with_verify_a_damaged_bundle_is_refused(bundle_copy: Path) -> None:
         Search(bundle_copy, verify=True)
     with pytest.raises(ValueError, match="verify: http://localhost:8000 is an address"):
         Search("http://localhost:8000", verify=True)
+
+
+class Colour(str):
+    """Text of a class of its own, as an enumeration has it."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        (Colour("red"), "red"),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (time(7, 8), "07:08:00"),
+        (np.float32(0.5), 0.5),
+        (Decimal(3), 3),
+        ({1: [date(2026, 1, 2), {"a": (True, 2.0)}]}, {"1": ["2026-01-02", {"a": [True, 2.0]}]}),
+        (iter("ab"), ["a", "b"]),
+    ],
+    ids=repr,
+)
+def test_a_value_becomes_what_json_has_for_it(value: object, expected: object) -> None:
+    found = json_value(value, "x")
+    assert (found, type(found)) == (expected, type(expected)) or isinstance(found, Colour)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (b"x" * 99, f"x: found bytes {str(b'x' * 99)[:60]!r}, expected text, a number, a date, True, False, None or"),
+        (np.timedelta64(1, "s"), "x: found timedelta64 '1 seconds', expected text"),
+        (float("inf"), "x: found inf, expected a finite number"),
+        ({"y": [object]}, "x.y: found type "),
+    ],
+    ids=repr,
+)
+def test_a_value_that_json_has_not_is_a_value_error(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        json_value(value, "x")
+
+
+def test_ids_and_numbers_of_passages_are_checked() -> None:
+    assert [checked_id(None), checked_id("a"), checked_id(2.0)] == [None, "a", "2"]
+    for id in (True, ["a"], {"a": 1}):
+        with pytest.raises(ValueError, match=r"^id: found .*, expected text or a number$"):
+            checked_id(id)
+    assert [count_around(0, "x"), count_around(np.int64(10), "x")] == [0, 10]
+    for count in (-1, 11, True, 1.0, "1", None):
+        with pytest.raises(ValueError, match=r"^x: found .*, expected a whole number from 0 to 10$"):
+            count_around(count, "x")
+
+
+def test_a_text_can_have_65536_characters() -> None:
+    longest = "a" * 65_536
+    assert checked_texts([longest, "b"]) == [longest, "b"]
+    assert search_body(longest, None, {}) == {"text": longest}
+    for make in (lambda: checked_texts([longest + "a"]), lambda: search_body(None, longest + "a", {})):
+        with pytest.raises(ValueError, match="a text of 65537 characters, at most 65536; split it"):
+            make()
+    nothing: list[Any] = [[], {}, "a", 5]
+    for texts in nothing:
+        with pytest.raises(ValueError, match=r"^texts: found .*, expected a text or a list with at least one$"):
+            checked_texts(texts)
+
+
+def test_the_body_of_a_search_has_the_names_of_the_server() -> None:
+    stated = {"top_k": 3, "rerank": 0, "sort": None}
+    assert search_body(None, 7, stated) == {"num_results": 3, "rerank": {"candidates": 0}, "sort": None, "id": "7"}
+    assert search_body(None, None, {"filter": {"a": 1}}) == {"filter": {"a": 1}}
+    assert search_body(None, None, {"rerank": None}) == {"rerank": None, "filter": {}}
+    assert as_written("num_results, rerank.candidates and prompt_name of a rerankxcandidates") == (
+        "top_k, rerank and role of a rerankxcandidates"
+    )
+
+
+def test_numbers_are_ids_only_where_a_filter_names_the_id() -> None:
+    condition = {"id": {"$in": [1, 2.0, True, "x"]}, "n": 1, "$or": [{"id": 3}, {"n": {"$in": [4]}}]}
+    assert with_ids_as_text(condition) == {
+        "id": {"$in": ["1", "2", True, "x"]},
+        "n": 1,
+        "$or": [{"id": "3"}, {"n": {"$in": [4]}}],
+    }
+
+
+def listing(asked: list[dict[str, Any]], *replies: dict[str, Any]) -> Callable[..., Hits]:
+    """Return what notes the arguments of searches and returns hits of these replies in turn."""
+    several = iter(replies)
+
+    def search(**arguments: Any) -> Hits:
+        asked.append(arguments)
+        return Hits({"results": [], "truncated": False} | next(several))
+
+    return search
+
+
+def test_columns_are_summarized_by_one_search_or_two() -> None:
+    asked: list[dict[str, Any]] = []
+    counts = {"total": 30, "facets": {"c": [{"value": str(number), "count": 20 - number} for number in range(12)]}}
+    found = summarize_column(listing(asked, counts), "c", "string")
+    assert found == ColumnSummary("string", 30, values={str(number): 20 - number for number in range(10)})
+    assert asked == [{"filter": {"c": {"$exists": True}}, "facets": ["c"], "top_k": 1, "include": ()}]
+    asked.clear()
+    ends = [{"results": [{"id": "a", "score": None, "metadata": {"c": value}}], "total": 5} for value in ("-1.50", 2)]
+    assert summarize_column(listing(asked, *ends), "c", "number") == ColumnSummary("number", 5, -1.5, 2)
+    assert asked == [
+        {"filter": {"c": {"$exists": True}}, "sort": {"c": way}, "facets": ["c"], "top_k": 1, "include": ("metadata",)}
+        for way in ("asc", "desc")
+    ]
+    ends[0]["results"][0]["metadata"]["c"] = "2026-01-02"  # type: ignore[index]
+    assert summarize_column(listing(asked, ends[0], {"total": 0}), "c", "date") == ColumnSummary(
+        "date", 5, "2026-01-02"
+    )
+
+
+def test_a_search_is_true_without_texts_and_without_asking_a_server() -> None:
+    assert Search("localhost:1")
+
+
+def test_columns_of_texts_elsewhere_have_only_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Search("localhost:1")
+    held = Contents("m", None, 3, {"a": "number"}, has_texts=False, made="")
+    monkeypatch.setattr("semsearch.client.server.RemoteServer.contents", lambda server: held)
+    assert search.columns == {"a": ColumnSummary("number")}
+    described = "model='m', version='', made='', rows=3, columns={'a': 'number'}"
+    assert (repr(search), len(search)) == (f"Search('localhost:1', {described})", 3)
+
+
+def test_a_notebook_displays_a_cell_of_at_most_200_characters() -> None:
+    metadata = {"long": "x" * 201, "whole": "y" * 200, "share": 0.123456, "score_metadata": "<", "score": 1}
+    hits = Hits(
+        {"results": [RESULT | {"metadata": metadata}, RESULT | {"score": None, "metadata": {}}], "truncated": True}
+    )
+    head = ("id", "score", "text", "index", "long", "whole", "share", "score_metadata", "score_metadata_metadata")
+    row = ("c-1", "0.5", "A warm &lt;b&gt;coat&lt;/b&gt;", "3", "x" * 200 + "…", "y" * 200, "0.1235", "&lt;", "1")
+    bare = ("c-1", "", "A warm &lt;b&gt;coat&lt;/b&gt;", "3", "", "", "", "", "")
+    cells = [f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for cells in (row, bare)]
+    header = "".join(f"<th>{name}</th>" for name in head)
+    assert hits._repr_html_() == f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(cells)}</tbody></table>"
+    assert (hits.truncated, hits.total, hits.facets, hits.corrected) == (True, None, {}, {})
+
+
+def test_pages_begin_where_they_are_asked_to_and_end_after_one_that_is_not_full() -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Counting(Search):
+        def search(self, *arguments: Any, **options: Any) -> Hits:
+            asked.append((options["offset"], options["top_k"]))
+            left = max(0, 7 - options["offset"])
+            return Hits({"results": [RESULT] * min(options["top_k"], left), "truncated": False})
+
+    search = Counting("localhost:1")
+    assert [len(page) for page in search.pages(top_k=3)] == [3, 3, 1]
+    assert [len(page) for page in search.pages(top_k=5, offset=2)] == [5, 0]
+    assert [len(page) for page in search.pages()] == [7]
+    assert asked == [(0, 3), (3, 3), (6, 3), (2, 5), (7, 5), (0, 100)]
