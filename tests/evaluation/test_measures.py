@@ -7,7 +7,7 @@ import pytest
 
 from semsearch.evaluation.advice import Advice, advise, weights_with
 from semsearch.evaluation.measures import MEASURES, measure, rank
-from semsearch.evaluation.statistics import figure, randomization_test
+from semsearch.evaluation.statistics import Figure, figure, randomization_test
 
 THEIRS = ("ndcg_cut_10", "recall_5", "recall_10", "recall_100")
 RUNS = 2_000
@@ -107,3 +107,40 @@ def test_the_p_of_the_test_is_that_of_all_signs() -> None:
         exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-9)
         assert abs(randomization_test(differences) - exact) < 0.015
     assert randomization_test(np.zeros(20)) == 1
+
+
+def test_only_the_first_hits_count_and_a_question_needs_a_relevant_text() -> None:
+    found = [f"x{place}" for place in range(1, 120)]
+    assert measure(found, {"x10": 1}).tolist() == pytest.approx([1 / np.log2(11), 0, 1, 1, 0.1])
+    assert measure(found, {"x11": 1}).tolist() == [0, 0, 0, 1, 0]
+    assert measure(found, {"x5": 1, "x6": 1}).tolist()[1:3] == [0.5, 1]
+    assert measure(found, {"x100": 1}).tolist() == [0, 0, 0, 1, 0]
+    assert measure(found, {"x101": 1}).tolist() == measure([], {"x101": 1}).tolist() == [0, 0, 0, 0, 0]
+    with pytest.raises(ValueError, match="no grade is above 0"):
+        measure(found, {"x1": 0})
+
+
+def test_equal_scores_are_in_descending_order_of_their_ids() -> None:
+    assert rank({"a": 0.5, "c": 0.5 + 1e-12, "b": 0.5, "d": 0.75}) == ["d", "c", "b", "a"]
+
+
+def test_a_figure_and_a_p_are_the_same_each_time() -> None:
+    values = np.array([0.0, 0.25, 0.5, 1.0])
+    assert figure(values) == Figure(0.4375, 0.125, 0.8125)
+    assert randomization_test(np.array([0.5, 0.25, 0.125])) == pytest.approx(0.25, abs=0.01)
+    assert randomization_test(np.array([-0.5, -0.25, 0.75, -0.5])) == randomization_test(
+        np.array([0.5, 0.25, -0.75, 0.5])
+    )
+
+
+def test_advice_needs_ten_questions_and_prefers_the_weight_that_is_nearest_to_the_current_one() -> None:
+    weights = weights_with(0.25)
+    assert weights[:4] == [0.25, 0.2, 0.3, 0.1]
+    ndcg = np.zeros((10, len(weights)))
+    ndcg[:, [weights.index(0.9), weights.index(0.3)]] = 0.5
+    assert advise(ndcg[:9], weights, ndcg[:9, 0], 0.25) is None
+    advice = advise(ndcg, weights, np.full(10, 0.125), 0.25)
+    assert advice is not None
+    assert (advice.current, advice.best, advice.is_noise) == (0.25, 0.3, False)
+    assert advice.gain.value == pytest.approx(0.375)
+    assert advice.ndcg == {weight: 0.5 * (weight in (0.3, 0.9)) for weight in sorted(weights)}
