@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +21,9 @@ from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.matches import Matches
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.quantization import Embeddings
-from semsearch.evaluation.measures import measure, rank
+from semsearch.evaluation.measures import MEASURED_MODES, measure, rank
 from semsearch.evaluation.report import JudgedText, Subset
-from semsearch.evaluation.search import ModeResults, check_ids
+from semsearch.evaluation.search import ModeResults, OpenBundle, _in_mode, _rank, check_ids, choose_modes
 from semsearch.evaluation.statistics import Figure
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
@@ -463,3 +464,46 @@ def test_questions_are_drawn_from_a_log_once_each(bundle: Path, tmp_path: Path) 
     assert len(drawn.out.splitlines()) == 200
     expected = 'Write a question that the text answers into each "query", and add other ids that answer it too.'
     assert drawn.err.splitlines()[-1] == expected
+
+
+def modes_of(named: list[str], **parts: Any) -> list[str]:
+    """Return the chosen modes of a bundle that has some parts."""
+    has = {"keywords": None, "table": None, "manifest": SimpleNamespace(rerank=parts.pop("rerank", None))} | parts
+    return choose_modes(OpenBundle(Path("bundle"), SimpleNamespace(**has), [], {}), named)  # type: ignore[arg-type]
+
+
+def test_the_modes_of_a_bundle_are_those_that_its_parts_make() -> None:
+    assert modes_of([]) == ["semantic"]
+    assert modes_of([], keywords=1) == ["semantic", "keyword", "hybrid"]
+    assert modes_of([], table=1) == ["semantic", "semantic+model"]
+    assert modes_of([], rerank=1) == ["semantic", "semantic+rerank"]
+    assert modes_of([], keywords=1, table=1, rerank=1) == [*MEASURED_MODES]
+    assert modes_of(["hybrid", "semantic", "hybrid"], keywords=1) == ["semantic", "hybrid"]
+    message = r"^bundle: found the mode 'hybrid', expected one of its modes semantic; name one, or make the bundle with"
+    with pytest.raises(BundleError, match=message):
+        modes_of(["semantic", "hybrid"])
+
+
+def test_a_mode_is_a_query_with_its_fields() -> None:
+    plain = Query("goose")
+    assert _in_mode(plain, "keyword", 5) == replace(plain, mode="keyword")
+    assert _in_mode(plain, "hybrid+rerank", 5) == replace(plain, mode="hybrid", rerank=5)
+    assert _in_mode(plain, "semantic+model", 5) == replace(plain, mode="semantic", queries="model")
+
+
+def test_hits_are_searched_until_a_hundred_names_are_found() -> None:
+    """Each name has three rows, so that 100 and 400 hits are needed."""
+    counts: list[int] = []
+
+    def search(query: Query, on_phase: object) -> Iterator[Any]:
+        counts.append(query.num_results)
+        rows = range(min(query.num_results, 1_000))
+        return iter([SimpleNamespace(results=[{"index": row} for row in rows], scores=[-row // 3 for row in rows])])
+
+    opened = SimpleNamespace(names=[f"{row // 3:03}" for row in range(1_000)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("semsearch.evaluation.search.finish", next)
+        found = _rank(opened, search, Query("goose"))  # type: ignore[arg-type]
+    assert counts == [100, 400]
+    assert list(found) == [f"{name:03}" for name in range(100)]
+    assert (found["000"].row, found["099"].row, found["099"].score) == (0, 297, -99)

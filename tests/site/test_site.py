@@ -3,21 +3,26 @@
 import gzip
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from semsearch.engine.bundle import TOKENIZER, BundleError
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
+from semsearch.indexing.errors import PackagesError
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.site.packages import HERE, RUNTIME, STEMMER, WASM
-from semsearch.site.site import write_site
+from semsearch.site.packages import HERE, RUNTIME, STEMMER, WASM, installed_packages
+from semsearch.site.site import FIRST, _check, _check_size, _has_large, write_site
+from semsearch.site.words import BERT, different_stems, folded_letters, read_wordpiece
 from tests.browser.site.world import write_site_bundle
 from tests.command_line import error_line, run
 from tests.world import write_bundle
@@ -219,6 +224,8 @@ def test_the_command_at_the_end_serves_the_folder_that_the_links_of_results_begi
     corpus = Corpus(["The ferry"], ["a"], [json.dumps(metadata)])
     bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
     done = run("site", bundle, "--out", "build/find it", "--packages", npm)
+    ready = "build/find it/ is ready, N MB. Any web server of files can show it."
+    assert re.sub(r"\d+\.\d", "N", done.out.splitlines()[-2]) == ready
     assert done.out.splitlines()[-1] == (
         f"Try it: python -m http.server --bind 127.0.0.1 --directory {folder} 8000, "
         f"then open http://localhost:8000/{page}"
@@ -240,3 +247,111 @@ def test_the_lock_has_a_hash_for_each_package_and_no_address() -> None:
 def test_a_site_is_written_without_the_packages_that_convert_a_model() -> None:
     code = "import sys, semsearch.site.site; print({'onnx', 'torch', 'transformers', 'polars'} & sys.modules.keys())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def write_program(path: Path, script: str, interpreter: str = "/bin/sh") -> None:
+    path.write_text(f"#!{interpreter}\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_npm_installs_what_the_lock_has_into_a_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_program(tmp_path / "npm", 'mkdir node_modules && echo "$@" > node_modules/said')
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    with installed_packages(None) as modules:
+        assert (modules / "said").read_text() == "ci --omit=dev --ignore-scripts --no-audit --no-fund\n"
+        for name in ("package.json", "package-lock.json"):
+            assert (modules.parent / name).read_bytes() == (HERE / name).read_bytes()
+    assert not modules.exists()
+    write_program(tmp_path / "npm", "echo 'a warning' >&2; exit 3")
+    with (
+        pytest.raises(PackagesError, match=r"^npm ci: exit 3 \(no reason\); expected the packages of .*lock.json; try"),
+        installed_packages(None),
+    ):
+        pass
+    with installed_packages(tmp_path) as modules:
+        assert modules == tmp_path / "node_modules"
+
+
+NODE = """
+import json, sys, Stemmer
+assert sys.argv[1] == "-e" and sys.argv[3].endswith("/stemmer.js"), sys.argv
+words = json.load(sys.stdin)
+assert words == sorted({*words}), words
+stems = {word: Stemmer.Stemmer("english").stemWord(word) for word in words}
+print(json.dumps([*(stems | {"dogs": "dogz"}).values()]))
+"""
+
+
+def test_words_with_another_stem_in_javascript_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_program(tmp_path / "node", NODE, sys.executable)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    monkeypatch.chdir(tmp_path)
+    assert different_stems(["Running dogs 42", "they agreed dogs"], Path("stemmer.js")) == {"dogs": "dog"}
+    write_program(tmp_path / "node", "raise SystemExit(2)", sys.executable)
+    with pytest.raises(subprocess.CalledProcessError):
+        different_stems(["dogs"], Path("stemmer.js"))
+
+
+def test_letters_whose_case_folding_is_another_are_listed() -> None:
+    assert (folded_letters()["ß"], folded_letters()["\u017f"], folded_letters().get("A")) == ("ss", "s", None)
+
+
+ADDED: dict[str, Any] = {"id": 0, "content": "[X]", "single_word": False, "normalized": False}
+
+
+@pytest.mark.parametrize(
+    ("changes", "end", "message"),
+    [
+        ({"model": {"type": "BPE"}}, "", "its model is BPE, expected WordPiece; use a BERT model"),
+        ({"normalizer": None}, "", "its normalizer is None, expected BertNormalizer;"),
+        ({"pre_tokenizer": {}}, "", "its pre_tokenizer is None, expected BertPreTokenizer;"),
+        ({}, "", "ids of its tokens are not consecutive, expected 0, 1, 2 and so on;"),
+        (
+            {"added_tokens": [ADDED | {"single_word": True}]},
+            "\na",
+            r"the added token '\[X\]' depends on the text around",
+        ),
+        (
+            {"added_tokens": [ADDED, ADDED | {"normalized": True}]},
+            "\na",
+            r"the added token '\[X\]' depends on the text",
+        ),
+    ],
+)
+def test_a_tokenizer_that_a_browser_has_not_is_refused(
+    tmp_path: Path, changes: dict[str, Any], end: str, message: str
+) -> None:
+    described: dict[str, Any] = {name: {"type": kind} for name, kind in BERT.items()} | {"added_tokens": []} | changes
+    (tmp_path / TOKENIZER).write_text(json.dumps(described) + end)
+    with pytest.raises(BundleError, match=rf"tokenizer\.txt: {message}"):
+        read_wordpiece(tmp_path, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_column_of_whole_numbers_is_rounded_from_2_to_53_on(sign: int) -> None:
+    most = 2**53
+    assert not _has_large(np.array([sign * (most - 1), 0]))
+    assert _has_large(np.array([0, sign * most]))
+    assert not _has_large(np.array([1e300]))
+    assert not _has_large(np.array([], np.int64))
+
+
+def test_the_size_that_is_compared_is_that_of_the_files_of_a_first_visit() -> None:
+    sizes = dict.fromkeys(FIRST, 500_000) | {"model": 9_000_000}
+    files: Any = SimpleNamespace(listed=dict.fromkeys(FIRST[1:]) | {"model": None}, bytes_of=sizes.__getitem__)
+    total = (len(FIRST) - 1) / 2
+    _check_size(Path("bundle"), files, total)
+    listed = ", ".join(f"{name} 0.5" for name in FIRST[1:])
+    expected = f"bundle: a visit would load {total:.1f} MB ({listed}), expected at most {total - 0.01:g}; serve"
+    with pytest.raises(BundleError, match=re.escape(expected)):
+        _check_size(Path("bundle"), files, total - 0.01)
+
+
+def test_texts_in_s3_vectors_have_no_site() -> None:
+    manifest: Any = SimpleNamespace(corpus=SimpleNamespace(vectors="there"))
+    with pytest.raises(
+        BundleError, match=r"^bundle: its texts are in S3 Vectors, expected in the bundle; serve it with"
+    ):
+        _check(Path("bundle"), manifest, Path("out"))

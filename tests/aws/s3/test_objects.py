@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from semsearch.aws import endpoint as aws
 from semsearch.aws.s3 import objects as objects_module
 from semsearch.aws.s3.objects import Objects, RemoteError
 from tests.stand_ins.faults import Fault, Proxy, change, crawl, cut_in_s3, dawdle, refuse
-from tests.stand_ins.fixtures import Publish
+from tests.stand_ins.fixtures import Publish, object_at
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
 
@@ -61,6 +62,12 @@ def test_an_object_is_read_with_its_time(url: str, environment: dict[str, str], 
 @pytest.mark.parametrize(
     ("status", "code", "advice"),
     [
+        *((status, "Odd", "is the bucket in eu-central-1? Set AWS_REGION to its region") for status in (307, 400)),
+        *(
+            (403, code, "get new credentials")
+            for code in ("InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch")
+        ),
+        *((status, "Odd", "expected 200; does 127.0.0.1") for status in (206, 302, 401, 405, 409)),
         (301, "PermanentRedirect", "is the bucket in eu-central-1? Set AWS_REGION to its region"),
         (400, "ExpiredToken", "get new credentials"),
         (403, "RequestTimeTooSkewed", "set the clock of this machine"),
@@ -74,7 +81,36 @@ def test_what_s3_refuses_is_told_with_what_to_do(
     proxy.fail("current.json", refuse(status, code))
     with pytest.raises(RemoteError) as raised:
         Objects(url, environment).read("current.json")
-    assert str(raised.value) == f"{url}/current.json: {status} {code}; {advice}"
+    assert str(raised.value).startswith(f"{url}/current.json: {status} {code}; {advice}")
+
+
+@pytest.mark.parametrize(("status", "is_stopped", "times"), [(503, True, 1), (503, False, 4), (408, False, 4)])
+def test_a_request_is_repeated_three_times_unless_the_process_ends(
+    url: str, environment: dict[str, str], proxy: Proxy, status: int, is_stopped: bool, times: int
+) -> None:
+    proxy.fail("current.json", refuse(status, "SlowDown"))
+    objects = Objects(url, environment)
+    if is_stopped:
+        objects.stop()
+    with pytest.raises(RemoteError) as raised:
+        objects.read("current.json")
+    assert str(raised.value).startswith(f"{url}/current.json: {status} SlowDown, {times} times; is 127.0.0.1:")
+    assert len(proxy.asked) == times
+
+
+def test_a_part_is_written_to_its_place_until_the_process_ends(
+    url: str, environment: dict[str, str], s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3.put_object(**object_at(url, "x"), Body=b"0123456789")
+    objects = Objects(url, environment)
+    with (tmp_path / "part").open("w+b") as file:
+        objects.copy_part("x", 3, 4, file.fileno())
+        assert file.read() == b"\0\0\x003456"
+        monkeypatch.setattr(objects_module, "READ_AT_ONCE", 1)
+        objects.stop()
+        with pytest.raises(RemoteError, match="x: ended after 0 of 4 bytes, 1 times; is "):
+            objects.copy_part("x", 3, 4, file.fileno())
+    assert objects.read("x", s3.head_object(**object_at(url, "x"))["ETag"]) is None
 
 
 def test_an_answer_that_stops_is_an_error(
