@@ -211,3 +211,53 @@ def test_a_start_with_it_imports_no_boto3_and_its_first_request_nothing(start: S
 @pytest.mark.parametrize("status", [429, 502])
 def test_a_start_does_not_fail_while_s3_vectors_does_not_answer(status: int) -> None:
     warm_up(lambda event, context: {"statusCode": status})
+
+
+@pytest.mark.parametrize(
+    ("status", "advice", "seconds"),
+    [
+        (429, "try again in 1 s", 1),
+        (503, "try again in 1 s", 1),
+        (403, "allow s3vectors:QueryVectors and s3vectors:GetVectors on the index", None),
+        (404, "publish the bundle again, or set the region of the index", None),
+        (430, "publish the bundle again, or set the region of the index", None),
+        (504, "publish the bundle again, or set the region of the index", None),
+    ],
+)
+def test_a_status_says_what_to_do(
+    asking: VectorsClient, faulty: Server, status: int, advice: str, seconds: int | None
+) -> None:
+    faulty.replies = [(status, {"x-amzn-errortype": "Odd"}, b"x" * 301)]
+    with pytest.raises(BackendError) as raised:
+        query(asking)
+    assert str(raised.value) == f"S3 Vectors bucket/index: {status} Odd: {'x' * 300}; {advice}"
+    assert raised.value.seconds == seconds
+    faulty.replies = [(status, {}, b"")]
+    with pytest.raises(BackendError, match=f"^S3 Vectors bucket/index: {status} : ; "):
+        query(asking)
+
+
+def test_pages_are_asked_for_until_there_are_no_more_and_no_empty_filter_is_sent(
+    asking: VectorsClient, faulty: Server
+) -> None:
+    bare = {"key": "abc-3", "distance": 1.00000049, "metadata": {"_text": "t", "_id": "i"}}
+    pages = [{"vectors": [HIT], "nextToken": "more"}, {"vectors": [bare, HIT]}]
+    faulty.replies = [(200, {}, json.dumps(page).encode()) for page in pages]
+    found = list(asking.nearest(QUERY, 3, {}))
+    assert [[row for row, _, _ in page] for page in found] == [[7], [3, 7]]
+    assert found[1][0] == (3, 0, Passage("i", "t", {}))
+    first, second = (question for _, question in faulty.requests)
+    assert first == {
+        "vectorBucketName": "bucket",
+        "indexName": "index",
+        "topK": 3,
+        "queryVector": {"float32": QUERY.tolist()},
+        "returnDistance": True,
+        "returnMetadata": True,
+    }
+    assert second == first | {"nextToken": "more"}
+
+
+def test_an_index_without_credentials_is_an_error_that_names_it() -> None:
+    with pytest.raises(BackendError, match=r"^S3 Vectors bucket/index: there are no AWS credentials: "):
+        query(VectorsClient(INFO, {}))
