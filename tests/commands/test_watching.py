@@ -603,3 +603,47 @@ def test_an_update_that_is_made_once_says_by_its_code_whether_there_is_an_index(
     assert main(folder, folder / "b", watch=False) == 1
     printed = {"error": "b: is damaged", "is_made": False}
     assert results(capsys.readouterr().out) == [printed]
+
+
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
+    """Return the steps of the progress that commands display from now on."""
+    seen: list[tuple[str, float]] = []
+
+    @contextmanager
+    def showing(console: Any) -> Iterator[Callable[..., None]]:
+        assert console.stderr
+        yield lambda step, share, texts=0: seen.append((step, share))
+
+    monkeypatch.setattr("semsearch.indexing.progress.showing_progress", showing)
+    return seen
+
+
+def test_a_command_that_waits_says_so_once_and_looks_again_until_the_lock_is_free(
+    documents: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen, pauses = steps(monkeypatch), list[float]()
+    bundle_at(documents)
+    capsys.readouterr()
+    seen.clear()
+    write_story(documents / "b.md", "The ferry")
+    write_story(documents / "c.md", "The night nurse")
+    (documents / "a.md").unlink()
+    with ExitStack() as other:
+        other.enter_context(updating(documents, kept_index(documents)))
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 2:
+                other.close()
+
+        monkeypatch.setattr("semsearch.commands.places.sleep", pause)
+        assert texts_of(bundle_at(documents)) == {"The ferry.", "The night nurse."}
+    assert pauses == [0.2, 0.2]
+    assert seen[:3] == [("wait for the index", 0), ("wait for the index", 0), ("wait for the index", 1)]
+    assert capsys.readouterr().err.splitlines() == [
+        f"{documents}: another process makes the index; waiting for it",
+        f"{documents}: 2 files are new or have changed, 1 are gone; updating the index",
+    ]
+    seen.clear()
+    assert bundle_at(documents) == kept_index(documents)
+    assert (seen, capsys.readouterr().err) == ([], "")
