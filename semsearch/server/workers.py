@@ -80,7 +80,7 @@ class Workers(MPServer):
         super().startup(spawn_target, target_loader)  # type: ignore[no-untyped-call]
         host, port = self._listeners[0].getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)
+        print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr)
 
     def signal_handler_interrupt(self, *arguments: object) -> None:
         """Stop the server. A worker that was just forked has this handler too, until it serves: it ends at once."""
@@ -175,10 +175,10 @@ class OneProcess(Workers):
 def _report_end(number: int, process: BaseProcess) -> None:
     """Say why a worker ended that is replaced: granian says only that it did."""
     process.join()
-    print(f"worker-{number + 1} (process {process.pid}) {how_it_ended(process.exitcode)}", file=sys.stderr, flush=True)
+    print(f"worker-{number + 1} (process {process.pid}) {how_it_ended(process.exitcode)}", file=sys.stderr)
 
 
-def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
+def bind(host: str, port: int, count: int) -> list[socket.socket]:
     """Return sockets that are bound to one address and do not listen yet; port 0 takes one that is free.
 
     The kernel spreads connections over them. Raises OSError if the host is unknown, is not this machine, or the port is

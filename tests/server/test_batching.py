@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,14 @@ from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.rerank.reranker import Logits, Reranker
 from semsearch.search.query import Query
-from semsearch.server.batching import BATCHES_PER_PIECE, LARGE_BODY, Admission, BatchingExecutor
+from semsearch.server.batching import (
+    BATCHES_PER_PIECE,
+    FEW_CHARACTERS,
+    FEW_ROWS,
+    LARGE_BODY,
+    Admission,
+    BatchingExecutor,
+)
 from tests.search.searching import watched_search
 from tests.world import MAX_TOKENS
 
@@ -155,6 +163,13 @@ async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_batches
     assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
 
 
+async def test_a_text_with_more_tokens_than_a_batch_is_a_batch_of_its_own(gated: GatedEmbedder) -> None:
+    (task,) = await started(execution_over(gated), [text(number, TOKENS_PER_BATCH + 1) for number in (1, 2, 3)])
+    gated.gate.set()
+    await task
+    assert gated.batches == [[1], [2], [3]]
+
+
 async def test_the_pairs_of_several_requests_share_a_batch_but_not_with_texts_or_another_reranker(
     gated: GatedEmbedder,
 ) -> None:
@@ -208,6 +223,19 @@ async def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> Non
     assert gated.batches == [[1], [3]]
 
 
+async def test_a_request_that_is_cancelled_while_its_batch_runs_keeps_no_result_from_the_others(
+    gated: GatedEmbedder,
+) -> None:
+    running, leaving, staying = await started(execution_over(gated), [text(1)], [text(2)], [text(3)])
+    gated.allow()
+    await eventually(lambda: gated.begun > 1)
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    gated.gate.set()
+    assert [(await task).tolist() for task in (running, staying)] == [[[1.0]], [[3.0]]]
+    assert gated.batches == [[1], [2, 3]]
+
+
 async def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) -> None:
     counts = Counts()
     executor = execution_over(gated, counts=counts)
@@ -226,7 +254,7 @@ async def test_a_full_queue_refuses_texts_and_pairs_but_no_check_and_takes_more_
     gated: GatedEmbedder,
 ) -> None:
     executor = execution_over(gated, max_queued_tokens=16)
-    tasks = await started(executor, [text(1)], [text(2)] * 2)
+    tasks = await started(executor, [text(1)], [text(2)], [text(2)])  # the last one fills the queue
     for refused in (executor.embed([text(4, 1)]), executor.score(gated, [text(4, 1)])):  # type: ignore[arg-type]
         with pytest.raises(HttpError) as refusal:
             await refused
@@ -242,16 +270,27 @@ async def test_a_full_queue_refuses_texts_and_pairs_but_no_check_and_takes_more_
 async def test_a_request_of_any_size_is_accepted_while_none_waits_and_fills_no_more_than_a_piece(
     gated: GatedEmbedder,
 ) -> None:
-    piece = BATCHES_PER_PIECE * TOKENS_PER_BATCH
+    threads = 2
+    piece = BATCHES_PER_PIECE * threads * TOKENS_PER_BATCH
     counts = Counts()
-    executor = execution_over(gated, max_queued_tokens=piece + 8, counts=counts)
-    tasks = await started(executor, [text(1, 64)] * 1_000)
-    assert counts.queued < piece
-    tasks += await started(executor, [text(2)])
+    executor = execution_over(gated, threads, max_queued_tokens=piece + 8, counts=counts)
+    tasks = await started(executor, [text(1)], [text(2)], [text(3)])
+    executor.check_room(10**6)  # beside the 8 tokens that wait
+    tasks += await started(executor, [text(4, 64)] * 1_000)
+    assert counts.queued == piece + 8
     with pytest.raises(HttpError, match="429"):
-        await executor.embed([text(3, 64)] * 1_000)
+        await executor.embed([text(5)])
     gated.gate.set()
     await asyncio.gather(*tasks)
+    executor.check_room(10**6)
+
+
+async def test_a_closed_executor_has_no_threads(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated)
+    executor.close()
+    for work in (executor.embed([text(1)]), executor.run(threading.current_thread)):
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            await work
 
 
 LARGE = b"{" * (LARGE_BODY + 1)
@@ -261,7 +300,7 @@ LARGE = b"{" * (LARGE_BODY + 1)
     ("body", "header", "status", "retry_after"),
     [
         (LARGE, (b"content-length", b"%d" % len(LARGE)), 429, "2"),
-        (b"{}", (b"content-length", b"100"), 200, None),  # it may need no model
+        (b"{}", (b"content-length", b"%d" % LARGE_BODY), 200, None),  # it may need no model
         (b"{}", (b"transfer-encoding", b"chunked"), 200, None),
     ],
     ids=["large", "small", "of unknown length"],
@@ -283,6 +322,10 @@ async def test_a_full_queue_refuses_a_large_body_before_it_is_parsed_and_no_othe
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/predict", "headers": [header]}
+    delayed = asyncio.create_task(Admission(app, executor, delay=1_000)(scope, receive, send))
+    await asyncio.wait([delayed], timeout=0.05)
+    assert (delayed.done(), len(sent)) == ((False, 0) if status == 429 else (True, 1))
+    delayed.cancel()
     await Admission(app, executor, delay=0.0)(scope, receive, send)
     gated.gate.set()
     await asyncio.gather(*tasks)
@@ -311,13 +354,25 @@ async def test_a_process_whose_bundle_is_behind_refuses_all_but_what_operators_r
     assert sent[0]["status"] == status
 
 
-@pytest.mark.parametrize("rows", [200, 10_000_000, None])
+@pytest.mark.parametrize("rows", [FEW_ROWS, FEW_ROWS + 1, None])
 def test_long_work_is_done_in_another_thread(embedder: Embedder, rows: int | None) -> None:
     executor = execution_over(embedder)
     thread = asyncio.run(executor.run(threading.current_thread, rows=rows))
-    assert (thread is threading.current_thread()) == (rows == 200)
+    assert (thread is threading.current_thread()) == (rows == FEW_ROWS)
     with pytest.raises(ZeroDivisionError):
         asyncio.run(executor.run(lambda: 1 // 0, rows=rows))
+
+
+async def test_many_characters_are_tokenized_in_another_thread_and_waiting_has_threads_of_its_own() -> None:
+    def tokenize(texts: Sequence[str], role: str) -> tuple[Any, ...]:
+        return texts, role, threading.current_thread() is threading.main_thread()
+
+    executor = execution_over(SimpleNamespace(tokenize=tokenize, is_open=True))
+    for more in (0, 1):
+        texts = ["a", "b" * (FEW_CHARACTERS - 1 + more)]
+        assert await executor.tokenize(texts, "query") == (texts, "query", more == 0)
+    assert await executor.tokenize([]) == ([], "", True)
+    assert await executor.wait(threading.current_thread) is not threading.current_thread()
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.server.connections import LOOKS_BETWEEN_LINES, SILENT_LOOKS, Connections, as_peer
+from semsearch.server.connections import LOOKS_BETWEEN_LINES, OPEN_FILES, SILENT_LOOKS, Connections, as_peer
 
 pytestmark = pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="needs /dev/fd, which lists open files")
 
@@ -66,13 +66,15 @@ def test_silent_connections_are_closed_when_all_are_taken_and_no_others(
     assert [is_open(pair) for pair in (silent, asking, late)] == [False, True, True]
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("ERROR", "all connections are taken")
-    assert "--max-connections: 3 of 3 are open" in record.__dict__["error"]
+    found, rule = "--max-connections: 3 of 3 are open, further ones wait", "those without a request for 5 s are closed"
+    assert record.__dict__["error"].startswith(f"{found}; {rule}; ")
 
 
 def test_a_connection_is_silent_from_its_last_reply_on(rig: Rig) -> None:
     pairs = [rig.connect() for _ in range(3)]
     peer = as_peer(pairs[0][0].getsockname())
     rig.look(SILENT_LOOKS)
+    assert all(map(is_open, pairs))
     rig.connections.begin(peer)
     rig.connections.end(peer)
     rig.look(1)
@@ -95,11 +97,17 @@ def test_a_caller_that_receives_its_reply_slowly_is_not_silent(rig: Rig) -> None
 def test_the_log_has_a_line_a_minute_with_the_number_of_closed_connections(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for _ in range(2):
-        for _ in range(3):
-            rig.connect()
-        rig.look(LOOKS_BETWEEN_LINES)
+    pairs = [rig.connect() for _ in range(3)]
+    rig.look(SILENT_LOOKS + 1)
+    for _, own in pairs:
+        own.close()
+    rig.look(LOOKS_BETWEEN_LINES - SILENT_LOOKS - 1)
+    for _ in range(3):
+        rig.connect()
     closed = [record.__dict__["closed"] for record in caplog.records]
-    assert len(closed) == 2
-    assert closed[0] == 0
-    assert closed[1] >= 3
+    open_files = len(list(OPEN_FILES.iterdir()))
+    rig.look(1)
+    assert [closed, [record.__dict__["closed"] for record in caplog.records]] == [[0], [0, 3]]
+    assert len(list(OPEN_FILES.iterdir())) == open_files
+    rig.look(LOOKS_BETWEEN_LINES - 1)
+    assert len(caplog.records) == 2

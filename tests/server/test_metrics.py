@@ -4,6 +4,8 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
@@ -63,6 +65,66 @@ def test_the_bundle_of_each_worker_is_shown(app: ServerApp, client: httpx.Client
     assert samples["bundle_workers", version] == 1
     assert samples["bundle_failures_total",] == 0
     assert 0 < samples["bundle_loaded_timestamp_seconds",] < time.time() + 1
+
+
+def test_the_counts_of_all_workers_are_added_and_a_new_worker_has_neither_queue_nor_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metrics, "time", lambda: 100.0)
+    app, updates = FastAPI(), SharedFailures()
+    own = Metrics(2, updates)
+    own.keys, own.filters = SharedFailures(), SimpleNamespace(reasons=lambda: ["one", "two"])  # type: ignore[assignment]
+    app.get("/predict")(lambda: None)
+    own.add_route(app)
+    stopwatch: Any = SimpleNamespace(phases={"embed": 20.0}, total=lambda: 30.0)  # milliseconds
+    for worker in (0, 1):
+        own.begin(worker)
+        for status in (200, 429):
+            own.count_request("/predict", status, stopwatch)
+        own.count_batch(2, 16)
+        own.set_queued(5 + worker)
+        own.set_connections(3 + worker)
+        own.count_left()
+        own.set_bundle(Status("", f"{worker}" * 20, loaded_at=10.0 + worker, looked_at=20.0 + worker, failures=1))
+    updates.fail("")
+    own.keys.fail("")
+    client = httpx.Client(transport=InProcess(app), base_url="http://tests")
+    samples = counted(client.get("/metrics").text)
+    buckets = {key: value for key, value in samples.items() if key[0].endswith("_bucket")}
+    assert (
+        samples.items() - buckets.items()
+        == {
+            ("requests_total", "/predict", "200"): 2,
+            ("requests_total", "/predict", "429"): 2,
+            ("request_seconds_count", "/predict"): 2,
+            ("request_seconds_sum", "/predict"): 0.06,
+            ("phase_seconds_count", "embed", "/predict"): 4,
+            ("phase_seconds_sum", "embed", "/predict"): 0.08,
+            ("batch_texts_count",): 2,
+            ("batch_texts_sum",): 4,
+            ("batch_tokens_count",): 2,
+            ("batch_tokens_sum",): 32,
+            ("queued_tokens",): 11,
+            ("connections",): 7,
+            ("callers_left_total",): 2,
+            ("keys_failures_total",): 1,
+            ("keys_unusable",): 2,
+            ("bundle_workers", "0" * 12): 1,
+            ("bundle_workers", "1" * 12): 1,
+            ("bundle_failures_total",): 2,
+            ("index_failures_total",): 1,
+            ("bundle_loaded_timestamp_seconds",): 10,
+            ("bundle_seconds_since_look",): 80,
+        }.items()
+    )
+    first = {  # the lowest bucket that a value is in
+        name: next(key[1] for key in buckets if key[0] == f"{name}_bucket" and buckets[key])
+        for name in ("request_seconds", "phase_seconds", "batch_texts", "batch_tokens")
+    }
+    assert first == {"request_seconds": "0.05", "phase_seconds": "0.025", "batch_texts": "2.0", "batch_tokens": "16.0"}
+    own.begin(1)
+    after = counted(client.get("/metrics").text)
+    assert after == samples | {("queued_tokens",): 5, ("connections",): 3}
 
 
 def test_failed_polls_of_a_worker_that_died_still_count() -> None:

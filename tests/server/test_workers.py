@@ -1,9 +1,11 @@
 """Several workers, real processes: they count together, are replaced, and stop in order."""
 
+import math
 import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -14,8 +16,11 @@ from typing import Any
 
 import httpx
 import pytest
+from granian.server.mp import MPServer
 
-from semsearch.server.workers import Workers
+from semsearch.server import workers
+from semsearch.server.asgi import STOPPING
+from semsearch.server.workers import SECONDS_TO_LEAVE, SECONDS_TO_STOP, Workers, bind
 from tests.project import needs_linux
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
@@ -68,10 +73,11 @@ def test_workers_that_die_are_replaced_their_counts_stay_no_connection_is_refuse
     assert eventually(lambda: len(set(workers_of(server)) - former) == 2)
     assert eventually(lambda: predicted(str(address)) == 2)
     assert eventually(lambda: "".join(printed).count("was ended by the signal SIGKILL") == 2)
-    workers = workers_of(server)
+    running = workers_of(server)
+    assert eventually(lambda: [os.getpgid(worker) for worker in running] == running)  # Ctrl-C does not reach them
     server.kill()
-    have_ended = eventually(lambda: not any(map(is_running, workers)))
-    for worker in filter(is_running, workers):
+    have_ended = eventually(lambda: not any(map(is_running, running)))
+    for worker in filter(is_running, running):
         os.kill(worker, signal.SIGKILL)  # it would keep the pipe open, and `started` waits for its end
     assert have_ended
 
@@ -131,36 +137,143 @@ def test_silent_callers_do_not_keep_others_out(bundle: Path) -> None:
         assert 0 < metrics_of(str(address))["connections",] <= 3
 
 
-class EndedWorker:
-    """A worker that has just ended, which is noticed only after some looks. granian watches it in a thread."""
-
-    idx, interrupt_by_parent, inner = 0, False, SimpleNamespace(pid=2**22 + 1)  # no process has such a number
+class Clock:
+    """Time that passes only while something sleeps."""
 
     def __init__(self) -> None:
-        self.looks, self.was_killed = 0, False
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Worker:
+    """A worker that ends after some looks, or when it is killed. granian watches it in a thread."""
+
+    idx, interrupt_by_parent = 0, False
+
+    def __init__(self, looks: float, seen: list[object]) -> None:
+        self.looks, self.seen, self.inner = looks, seen, SimpleNamespace(pid=17)
 
     def is_alive(self) -> bool:
-        self.looks += 1
-        return self.looks < 5
+        self.looks -= 1
+        return self.looks > 0
 
     def terminate(self) -> None:
-        pass
+        self.seen.append("terminate")
 
     def join(self, timeout: float | None = None) -> None:
-        pass
+        self.seen.append(("join", timeout))
 
     def kill(self) -> None:
-        self.was_killed = True
+        self.seen.append("kill")
+        self.looks = 0
 
 
-def test_a_worker_that_ended_in_time_is_not_killed() -> None:
+@pytest.fixture
+def still() -> Workers:
+    """A server with one listening socket that has not started."""
     app: Any = SimpleNamespace(watch_connections=lambda port, most: None)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Workers(app, [listener], 1, 1)
-    worker: Any = EndedWorker()
-    server.wrks = [worker]
-    server._stop_workers()
-    assert not worker.was_killed
+    listener: Any = SimpleNamespace(getsockname=lambda: ("::1", 8000, 0, 0))
+    server = Workers(app, [listener], 1, 1)
+    server.pid = os.getpid()
+    return server
+
+
+def watch_kill(monkeypatch: pytest.MonkeyPatch, server: Workers, seen: list[object]) -> None:
+    """Note the signals that the only worker of a server gets. It has just died."""
+
+    def kill(pid: int, number: int) -> None:
+        (worker,) = server.wrks
+        seen.append((pid, number, worker.interrupt_by_parent))
+        raise ProcessLookupError
+
+    monkeypatch.setattr(workers, "os", SimpleNamespace(kill=kill))
+
+
+@pytest.mark.parametrize(("looks", "end"), [(5, SECONDS_TO_LEAVE), (math.inf, SECONDS_TO_LEAVE + SECONDS_TO_STOP)])
+def test_workers_are_told_to_stop_and_killed_only_if_they_have_not_ended_in_time(
+    still: Workers, monkeypatch: pytest.MonkeyPatch, looks: float, end: float
+) -> None:
+    clock, seen = Clock(), list[object]()
+    monkeypatch.setattr(workers, "time", clock)
+    worker: Any = Worker(looks, seen)
+    still.wrks = [worker]
+    watch_kill(monkeypatch, still, seen)
+    still._stop_workers()
+    killed = ["kill", ("join", None)] if looks == math.inf else []
+    assert seen == [(17, STOPPING, True), "terminate", "terminate", ("join", 1), *killed]
+    assert clock.now == pytest.approx(end, abs=0.1)
+
+
+def test_sighup_reaches_each_worker_and_a_stop_that_comes_meanwhile_is_heeded(
+    still: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    worker: Any = Worker(math.inf, seen)
+    still.wrks = [worker]
+    watch_kill(monkeypatch, still, seen)
+    for interrupt, children in ((False, []), (True, []), (False, [0])):
+        still.interrupt_signal, still.interrupt_children, still.reload_signal = interrupt, children, True
+        still.main_loop_interrupt.set()
+        still._reload(None, None)
+        assert not still.reload_signal
+        assert still.main_loop_interrupt.is_set() == (interrupt or bool(children))
+    assert seen == [(17, signal.SIGHUP, False)] * 3
+
+
+def test_a_worker_that_was_just_forked_ends_at_once_and_the_main_process_stops(
+    still: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still.signal_handler_interrupt()
+    assert still.interrupt_signal
+    still.pid += 1
+
+    def end(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(os, "_exit", end)
+    with pytest.raises(SystemExit) as ended:
+        still.signal_handler_interrupt()
+    assert ended.value.code == 0
+
+
+def test_the_address_is_printed_when_the_workers_have_started(
+    still: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(MPServer, "startup", lambda *arguments: print("started", file=sys.stderr))
+    still.startup(None, None)
+    assert capsys.readouterr().err == "started\nrunning on http://[::1]:8000 (Ctrl-C stops it)\n"
+
+
+@needs_linux("SO_REUSEPORT, by which several sockets share a port")
+def test_sockets_of_one_port_listen_when_the_server_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched: list[tuple[int, int]] = []
+    app: Any = SimpleNamespace(watch_connections=lambda port, most: watched.append((port, most)))
+    former = signal.getsignal(STOPPING)
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(each) for each in bind("127.0.0.1", 0, 3)]
+        (address,) = {each.getsockname() for each in listeners}
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address, WAIT)
+        monkeypatch.setattr(Workers, "serve", lambda *arguments, **options: None)
+        try:
+            Workers(app, listeners, 7, 1).run()
+            assert signal.getsignal(STOPPING) == signal.SIG_IGN
+        finally:
+            signal.signal(STOPPING, former)
+        assert watched == [(address[1], 7)]
+        for each in listeners:
+            for level, option in (
+                (socket.SOL_SOCKET, socket.SO_REUSEADDR),
+                (socket.SOL_SOCKET, socket.SO_REUSEPORT),
+                (socket.SOL_SOCKET, socket.SO_ACCEPTCONN),
+                (socket.IPPROTO_TCP, socket.TCP_NODELAY),
+            ):
+                assert each.getsockopt(level, option)
 
 
 @needs_linux("fork")
@@ -168,7 +281,7 @@ def test_sigterm_under_load_answers_on_accepted_and_on_waiting_connections_and_e
     server: subprocess.Popen[str],
 ) -> None:
     address = httpx.URL(address_of(server))
-    printed, workers = drain(server), workers_of(server)
+    printed, running = drain(server), workers_of(server)
     statuses: list[int] = []
     closed: list[bool] = []
 
@@ -196,5 +309,6 @@ def test_sigterm_under_load_answers_on_accepted_and_on_waiting_connections_and_e
     assert server.wait(WAIT) == 0
     assert set(statuses) == {200}
     assert len(closed) == len(callers)  # each was told, and none lost a reply
-    assert not any(map(is_running, workers))
+    assert not any(map(is_running, running))
     assert "Traceback" not in "".join(printed)
+    assert "Killing" not in "".join(printed)
