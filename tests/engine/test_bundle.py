@@ -1,7 +1,9 @@
 """A bundle opens when it is whole; otherwise the error says where, what was found, what was expected, what to do."""
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +19,18 @@ from semsearch.engine.bundle import (
     PASSAGES,
     TOKENIZER,
     BundleError,
+    Manifest,
     VectorsInfo,
     check_bundle,
     check_files,
     describe_file,
     read_manifest,
 )
-from semsearch.engine.loading import load_bundle
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import RemoteBundle, load_bundle
 from semsearch.engine.tensors import TensorsError
 from tests.bundle_files import damage
+from tests.world import STORY_COLUMNS
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -46,6 +51,20 @@ def test_a_missing_or_empty_folder_is_refused_with_the_command_that_makes_a_bund
     missing, make = tmp_path / "none", "make a bundle with `semsearch index PATH --out"
     assert refusal(missing) == f"{missing}: is not a folder; {make} {missing}`"
     assert refusal(tmp_path) == f"{tmp_path}: holds no manifest.json; {make} {tmp_path}`"
+
+
+def test_a_manifest_that_cannot_be_read_is_named(bundle_copy: Path) -> None:
+    (bundle_copy / MANIFEST).unlink()
+    (bundle_copy / MANIFEST).mkdir()
+    assert re.fullmatch(rf"{bundle_copy / MANIFEST}: .*{MANIFEST}'{AGAIN}", refusal(bundle_copy))
+
+
+def test_people_can_read_a_manifest(manifest: Manifest) -> None:
+    corpus = replace(manifest.corpus, title="Żółw")
+    written = replace(manifest, corpus_or_none=corpus).to_json()
+    assert written.startswith('{\n  "model": {\n    "name": ')
+    assert written.endswith("\n}\n")
+    assert '"title": "Żółw"' in written
 
 
 AGAIN = "; run `semsearch index` again"
@@ -141,6 +160,15 @@ def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle
     assert read_manifest(bundle_copy).corpus_or_none is None
     expected = f"holds a model and no texts; run `semsearch index PATH --out {bundle_copy}`"
     assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"
+    with pytest.raises(BundleError, match=r"^the bundle holds a model and no texts; add texts with `semsearch index "):
+        _ = read_manifest(bundle_copy).corpus
+
+
+def test_a_bundle_without_texts_of_its_own_has_the_rows_and_columns_of_its_manifest(
+    manifest: Manifest, embedder: Embedder
+) -> None:
+    remote = RemoteBundle(manifest, embedder, Path())
+    assert (remote.is_view, remote.rows, remote.column_kinds) == (False, 200, STORY_COLUMNS)
 
 
 def test_a_byte_that_differs_in_any_file_is_found_by_its_checksum(bundle_copy: Path) -> None:

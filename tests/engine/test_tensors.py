@@ -168,6 +168,24 @@ def test_a_tensor_of_another_dtype_or_shape_is_refused(tmp_path: Path) -> None:
             tensors.require("codes", shape, dtype)
 
 
+def test_strings_have_one_offset_more_than_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "passages.safetensors"
+    offsets = {"s.offsets": np.array([0, 2], np.uint64), "none": np.empty(0, np.uint64)}
+    save_file({"s": np.frombuffer(b"ab", np.uint8)} | offsets, path)
+    tensors = map_tensors(path)
+    for count in (None, 1):
+        strings = tensors.strings("s", "s.offsets", count).check()
+        assert [strings.text(place) for place in range(len(strings))] == ["ab"]
+    with pytest.raises(
+        TensorsError, match=r"s.offsets is uint64 of the shape \(2,\), expected uint64 of the shape \(3\)"
+    ):
+        tensors.strings("s", "s.offsets", 2)
+    with pytest.raises(
+        TensorsError, match=rf"^{path}: the tensor none is empty, expected 0 in it; run `semsearch index"
+    ):
+        tensors.strings("s", "none")
+
+
 def test_a_name_that_a_file_lacks_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
     tensors = map_tensors(write(tmp_path / "index.safetensors", {"c0des": entry()}, b"ab"))
     with pytest.raises(TensorsError, match=r"index.safetensors: holds c0des, expected codes; run `semsearch index`"):

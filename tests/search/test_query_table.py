@@ -20,6 +20,7 @@ from semsearch.engine.bundle import MODEL, BundleError, read_manifest
 from semsearch.engine.embedder import Embedder, QueryTable, TokenIds
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.quantization import Embeddings
+from semsearch.engine.tensors import TensorsError
 from tests.world import InProcess, add_table
 
 
@@ -34,6 +35,14 @@ def test_an_embedding_is_the_unit_sum_of_whole_numbers() -> None:
     expected = np.array([327, -4, 3]) / np.sqrt(327**2 + 4**2 + 3**2)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.array([expected, [0, 0, 0]], np.float32))
+
+
+def test_a_token_without_a_vector_is_refused() -> None:
+    table = QueryTable(np.ones((3, 4), np.int8))
+    assert table.embed([TokenIds([2], False), TokenIds([0], False)]).tolist() == [[0.5] * 4] * 2
+    expected = "query table: 3 vectors, expected one for each token and so for token 3; run `semsearch index` again"
+    with pytest.raises(TensorsError, match=f"^{expected}$"):
+        table.embed([TokenIds([0], False), TokenIds([1, 3], False)])
 
 
 @pytest.fixture

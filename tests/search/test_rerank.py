@@ -116,6 +116,10 @@ def test_fields_that_do_not_go_with_it_are_refused(search: Search, query: Query,
         search(query)
 
 
+def test_without_a_candidate_nothing_is_found(search: Search) -> None:
+    assert search(Query("zebra", mode="keyword", rerank=5)).results == []
+
+
 def test_a_bundle_without_a_reranker_refuses_it(bundle: Path) -> None:
     with pytest.raises(SearchError, match="rerank: found 5 candidates, but this bundle has no reranker; leave it out"):
         find(load_bundle(bundle), Query(TEXT, rerank=5))

@@ -126,6 +126,7 @@ def test_quoted_words_must_occur(file: Path) -> None:
     for query, rows in (("goose ferry", {0, 1, 2, 3}), ('"goose" ferry', {0, 1, 2}), ('"angry goose" ferry', {0, 2})):
         assert {hit.row for hit in keywords.match(query).best(10)} == rows
     assert keywords.match('"zebra" goose').best(10) == []
+    assert keywords.match('"!" goose').best(10) == keywords.match("goose").best(10)  # nothing must occur
 
 
 def test_a_query_of_very_many_words_is_cut_and_says_so(file: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from semsearch.engine.metadata.columns import LIST_TYPES, Columns, IdColumn
+from semsearch.engine.metadata.columns import FEW, LIST_TYPES, Columns, IdColumn
 from semsearch.engine.metadata.filters import MOST_FILTER_VALUES, MOST_LEVELS, FilterError, allowed_rows
 from semsearch.engine.tensors import Strings
 from tests.bundle_files import tensors_of
@@ -219,20 +219,24 @@ def test_beginnings_are_found_among_many_words(tmp_path: Path, words: int) -> No
         assert kept.tolist() == [value.startswith(start) for value in values]
 
 
-def nested(levels: int) -> dict[str, Any]:
+def nested(levels: int, *operators: str) -> dict[str, Any]:
     condition: dict[str, Any] = {"author": "ann"}
     for level in range(levels - 1):
-        condition = {("$and", "$or")[level % 2]: [condition]}
+        operator = operators[level % len(operators)]
+        condition = {operator: condition if operator == "$not" else [condition]}
     return condition
 
 
+@pytest.mark.parametrize("operators", [("$and", "$or"), ("$not", "$not", "$or")])
 @pytest.mark.promise("filter.$and")
 @pytest.mark.promise("filter.$or")
-def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path) -> None:
+def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path, operators: tuple[str, ...]) -> None:
     columns = columns_of(tmp_path / "columns", ROWS)
-    assert allowed_rows(nested(MOST_LEVELS), columns).tolist() == [True, False, False, False]
-    with pytest.raises(FilterError, match=r"expected at most 8 filters within each other, found {'.and"):
-        allowed_rows(nested(480), columns)
+    is_found = nested(MOST_LEVELS, *operators).keys() != {"$not"}
+    assert allowed_rows(nested(MOST_LEVELS, *operators), columns).tolist() == [is_found, *[not is_found] * 3]
+    for levels in (MOST_LEVELS + 1, 480):
+        with pytest.raises(FilterError, match="expected at most 8 filters within each other, found {"):
+            allowed_rows(nested(levels, *operators), columns)
 
 
 @pytest.mark.promise("filter.$eq")
@@ -275,6 +279,15 @@ def test_numbers_compare_as_in_python(
     operators: list[dict[str, Any]] = [{each: wanted[0]} for each in ("$eq", "$ne", *COMPARED)]
     for condition in ({"year": each} for each in [*operators, {"$in": wanted}, {"$nin": wanted}]):
         assert allowed_rows(condition, columns).tolist() == [holds(condition, row) for row in rows], condition
+
+
+@pytest.mark.parametrize("count", [FEW, FEW + 1])
+@pytest.mark.promise("filter.$in")
+def test_a_list_of_many_stored_values_keeps_the_rows_with_one_of_them(tmp_path: Path, count: int) -> None:
+    columns = columns_of(tmp_path / "columns", [{"year": year} for year in range(30)])
+    assert columns["year"].codes is None
+    wanted = list(range(5, 5 + count))
+    assert np.flatnonzero(allowed_rows({"year": {"$in": [*wanted, 99]}}, columns)).tolist() == wanted
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,14 @@ def test_recall_at_10_of_clustered_embeddings_is_99_of_100(rows: int) -> None:
 def test_an_empty_index_has_no_hits_and_fewer_than_one_result_is_refused() -> None:
     (query,) = unit_rows(1, 8, seed=17)
     assert index_of(np.empty((0, 8), np.float32)).search(query, 3) == []
-    with pytest.raises(ValueError, match=r"top_k 0.*expected at least 1"):
-        index_of(unit_rows(3, 8, seed=18)).search(query, 0)
+    index = index_of(unit_rows(3, 8, seed=18))
+    assert len(index.search(query, 1)) == 1
+    with pytest.raises(ValueError, match=r"^top_k 0 and query \(8,\); expected at least 1 and \(8,\)$"):
+        index.search(query, 0)
+    with pytest.raises(ValueError, match=r"^top_k 1 and query \(7,\); expected at least 1 and \(8,\)$"):
+        index.search(query[1:], 1)
+    with pytest.raises(ValueError, match=r"^allowed \(2,\); expected \(3,\)$"):
+        index.search(query, 1, np.ones(2, np.bool_))
 
 
 @given(seed=st.integers(0, 1 << 16), dim=st.integers(1, 50))
@@ -171,6 +177,18 @@ def test_without_the_rows_most_like_the_query_the_next_ones_are_found(excluded: 
         assert index.search(query, 10) == index.search(query, 10, exact=True)
         allowed = np.ones(len(index), np.bool_)
         allowed[index.best(query, excluded, exact=True)[0]] = False
+        assert index.search(query, 10, allowed) == index.search(query, 10, allowed, exact=True)
+
+
+def test_of_few_allowed_rows_among_very_many_the_signs_are_compared() -> None:
+    rng = np.random.default_rng(35)
+    rows = 16 * (EXHAUSTIVE_ROWS + 1)
+    values = (rng.standard_normal((rows + 5, 6)) @ rng.standard_normal((6, 32))).astype(np.float32)
+    embeddings = values / np.linalg.norm(values, axis=1, keepdims=True)
+    codes, scales = quantize(embeddings[5:])
+    index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=400, rescored=100))
+    allowed = np.arange(rows) % 16 == 3
+    for query in embeddings[:5]:
         assert index.search(query, 10, allowed) == index.search(query, 10, allowed, exact=True)
 
 
