@@ -21,7 +21,6 @@ from semsearch.engine.bundle import read_manifest
 from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.rerank.reranker import Logits, Reranker
-from semsearch.search.query import Query
 from semsearch.server.batching import (
     BATCHES_PER_PIECE,
     FEW_CHARACTERS,
@@ -30,7 +29,6 @@ from semsearch.server.batching import (
     Admission,
     BatchingExecutor,
 )
-from tests.search.searching import watched_search
 from tests.world import MAX_TOKENS
 
 
@@ -375,24 +373,3 @@ async def test_many_characters_are_tokenized_in_another_thread_and_waiting_has_t
     others = [await executor.wait(threading.current_thread) for _ in range(2)]
     assert None not in others
     assert threading.current_thread() not in others
-
-
-@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
-    bundle: Path, embedder: Embedder, mode: str
-) -> None:
-    search, rows_read = watched_search(bundle, embedder)
-    asyncio.run(search(Query("an angry goose", mode=mode, filter={"chapter": 5})))
-    assert rows_read == [None, 200]  # to prepare and to answer
-    rows_read.clear()
-    asyncio.run(search(Query("an angry goose", mode=mode)))
-    assert rows_read == [200, 200]
-
-
-@pytest.mark.parametrize("field", ["text", "without"])
-def test_many_words_are_long_work_wherever_they_are(bundle: Path, embedder: Embedder, field: str) -> None:
-    search, rows_read = watched_search(bundle, embedder)
-    words = "the mayor's kitchen " * 10
-    query = Query("goose", without=[words] * 2) if field == "without" else Query(words * 2)
-    asyncio.run(search(query))
-    assert rows_read == [None, 200]

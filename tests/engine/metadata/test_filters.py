@@ -235,7 +235,7 @@ def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path, operators: 
     is_found = nested(MOST_LEVELS, *operators).keys() != {"$not"}
     assert allowed_rows(nested(MOST_LEVELS, *operators), columns).tolist() == [is_found, *[not is_found] * 3]
     for levels in (MOST_LEVELS + 1, 480):
-        with pytest.raises(FilterError, match="expected at most 8 filters within each other, found {"):
+        with pytest.raises(FilterError, match=r"expected at most 8 filters within each other, found {"):
             allowed_rows(nested(levels, *operators), columns)
 
 
