@@ -6,6 +6,7 @@ A damaged text, number or embedding can also be a whole one that is another: the
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,15 @@ def tensor_of(whole: Path, name: str, tensor: str) -> AnyArray:
     return map_tensors(whole / name)[tensor].copy()
 
 
-@pytest.mark.parametrize("query", [Query("goose", mode="keyword"), Query('"goose"', prefix=True), Query("gooze")])
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query("goose", mode="keyword"),
+        Query('"goose"', prefix=True),
+        Query("gooze"),
+        Query("zebra", mode="keyword", correct=False, without=("goose",)),
+    ],
+)
 def test_rows_of_postings_beyond_the_corpus_are_damage_in_each_mode_and_in_a_view(
     whole: Path, tmp_path: Path, embedder: Embedder, query: Query
 ) -> None:
@@ -226,6 +235,18 @@ def test_rows_of_postings_beyond_the_corpus_are_damage_in_each_mode_and_in_a_vie
             TensorsError, match=r"keywords.safetensors: a posting has a row that is not there \(index 200"
         ):
             find(each, query)
+
+
+@pytest.mark.parametrize("change", [np.flip, lambda offsets: np.full_like(offsets, offsets[-1] + 1)])
+def test_offsets_of_postings_that_do_not_ascend_or_are_beyond_them_are_damage(
+    whole: Path, tmp_path: Path, embedder: Embedder, change: Callable[[AnyArray], AnyArray]
+) -> None:
+    offsets = change(tensor_of(whole, KEYWORDS, "postings.offsets")).copy()
+    bundle = load(with_values(whole, tmp_path / "copy", KEYWORDS, "postings.offsets", offsets), embedder)
+    with pytest.raises(
+        TensorsError, match=r"keywords.safetensors: the postings of term \d+ have the offsets \d+ and \d+"
+    ):
+        find(bundle, Query("goose", mode="keyword"))
 
 
 @pytest.mark.parametrize("condition", [None, {"chapter": 3}])  # in ranges, and each value

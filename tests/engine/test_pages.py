@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,6 +98,27 @@ def test_pages_of_groups_of_an_approximate_ranking_have_each_group_once(scores: 
     pages = [find_groups(find, column, rows, None, offset, count, 2) for offset in range(0, 7 + count, count)]
     found = [group.value for page in pages for group in page]
     assert sorted(map(str, found)) == sorted({values[row] for row, score in enumerate(scores) if score})
+
+
+def groups_of(ranking: Ranking, values: Sequence[str | None], sections: Sequence[int], *page: int) -> list[Any]:
+    """Return the value of each group, and the rows of its hits."""
+    groups = find_groups(ranking.find, column_of(values, "string"), np.array(sections), None, *page)
+    return [(group.value, [hit.row for hit in group.hits]) for group in groups]
+
+
+def test_a_group_behind_many_rows_of_another_one_has_its_hits() -> None:
+    ranking = Ranking(range(104, 0, -1))
+    values = ["a"] * 100 + ["b"] * 3 + [None]
+    assert groups_of(ranking, values, range(104), 0, 3, 3) == [("a", [0, 1, 2]), ("b", [100, 101, 102]), (None, [103])]
+    assert ranking.searches == 4  # two for the groups, and two for their other hits
+
+
+@pytest.mark.parametrize(("score", "first"), [(5, ("b", [1])), (4, ("longer", [0]))])
+def test_of_groups_with_the_same_section_and_score_the_one_with_the_shortest_value_has_it(
+    score: int, first: tuple[str, list[int]]
+) -> None:
+    ranking = Ranking([5, score, 3])
+    assert groups_of(ranking, ["longer", "b", "c"], [0, 0, 1], 0, 3, 2) == [first, ("c", [2])]
 
 
 def test_a_group_with_most_rows_takes_few_searches() -> None:

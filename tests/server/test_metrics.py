@@ -11,8 +11,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from semsearch.app.access import stored_keys
+from semsearch.app.access.keys import StatedKeys
 from semsearch.app.reloading.reloader import Status
-from semsearch.app.settings import Settings
+from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.app.shared_memory import SharedFailures
 from semsearch.engine.bundle import MANIFEST
 from semsearch.server import metrics
@@ -125,6 +127,19 @@ def test_the_counts_of_all_workers_are_added_and_a_new_worker_has_neither_queue_
     own.begin(1)
     after = counted(client.get("/metrics").text)
     assert after == samples | {("queued_tokens",): 5, ("connections",): 3}
+
+
+def test_failures_to_read_the_keys_that_aws_keeps_are_counted(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kept(StatedKeys):
+        failures = SharedFailures()
+
+    monkeypatch.setattr(stored_keys, "StoredKeys", Kept)
+    key = ApiKey("a", hash_key("0123456789abcdef"), None)
+    app = make_app(Settings(bundle_dir=bundle, api_keys=(key,), api_keys_arn="arn"), 1, 10**6)
+    Kept.failures.fail("no answer")
+    with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
+        samples = counted(client.get("/metrics", headers={"authorization": "Bearer 0123456789abcdef"}).text)
+    assert (samples["keys_failures_total",], samples["keys_unusable",]) == (1, 0)
 
 
 def test_failed_polls_of_a_worker_that_died_still_count() -> None:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -20,7 +20,8 @@ from granian.server.mp import MPServer
 
 from semsearch.server import workers
 from semsearch.server.asgi import STOPPING
-from semsearch.server.workers import SECONDS_TO_LEAVE, SECONDS_TO_STOP, Workers, bind
+from semsearch.server.connections import OPEN_FILES
+from semsearch.server.workers import SECONDS_TO_LEAVE, SECONDS_TO_STOP, OneProcess, Workers, bind
 from tests.project import needs_linux
 from tests.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
@@ -225,17 +226,82 @@ def test_sighup_reaches_each_worker_and_a_stop_that_comes_meanwhile_is_heeded(
     assert seen == [(17, signal.SIGHUP, False)] * 3
 
 
+class Listener:
+    """A listening socket that notes when it is closed."""
+
+    def __init__(self, number: int, seen: list[object]) -> None:
+        self.number, self.seen = number, seen
+
+    def getsockname(self) -> tuple[str, int]:
+        return "127.0.0.1", 8000
+
+    def close(self) -> None:
+        self.seen.append(f"close {self.number}")
+
+    def detach(self) -> None:
+        self.seen.append(f"detach {self.number}")
+
+
+@pytest.mark.parametrize(
+    ("server", "number", "begun", "dropped"),
+    [
+        (Workers, 1, [(0, 0), "watch the main process", "close 0", "close 2", 1], ["close 0", "close 1", "close 2"]),
+        (OneProcess, 0, [0], ["detach 0"]),
+    ],
+)
+def test_a_worker_keeps_its_own_socket_and_the_main_process_none_when_it_stops(
+    monkeypatch: pytest.MonkeyPatch, server: type[Workers], number: int, begun: list[object], dropped: list[object]
+) -> None:
+    seen: list[object] = []
+
+    def thread(target: Callable[[], None], daemon: bool) -> SimpleNamespace:
+        assert daemon  # it does not keep the process
+        assert target == made._end_with_main_process
+        return SimpleNamespace(start=lambda: seen.append("watch the main process"))
+
+    monkeypatch.setattr(workers, "os", SimpleNamespace(setpgid=lambda *numbers: seen.append(numbers)))
+    monkeypatch.setattr(workers, "threading", SimpleNamespace(Thread=thread))
+    app: Any = SimpleNamespace(watch_connections=lambda port, most: None, begin=seen.append)
+    listeners: Any = [Listener(each, seen) for each in range(3)]
+    made = server(app, listeners, 1, 1)
+    assert made._begin(number) is app
+    assert seen == begun
+    seen.clear()
+    made._drop_shared_socket()
+    assert seen == dropped
+
+
+def test_a_worker_ends_with_the_main_process(still: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, parents, seen = Clock(), [still.pid, still.pid, 1], list[object]()
+
+    def kill(*signalled: int) -> None:
+        seen.extend(signalled)
+        raise SystemExit
+
+    monkeypatch.setattr(workers, "time", clock)
+    monkeypatch.setattr(workers, "os", SimpleNamespace(getppid=lambda: parents.pop(0), getpid=lambda: 17, kill=kill))
+    with pytest.raises(SystemExit):
+        still._end_with_main_process()
+    assert (seen, clock.now) == ([17, signal.SIGTERM], 3.0)
+
+
+def test_the_end_of_a_worker_that_is_replaced_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    process: Any = SimpleNamespace(pid=17)  # its exit code is known when it was waited for
+    process.join = lambda: setattr(process, "exitcode", -9)
+    workers._report_end(0, process)
+    assert capsys.readouterr().err == "worker-1 (process 17) was ended by the signal SIGKILL\n"
+
+
 def test_a_worker_that_was_just_forked_ends_at_once_and_the_main_process_stops(
     still: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    still.signal_handler_interrupt()
-    assert still.interrupt_signal
-    still.pid += 1
-
     def end(code: int) -> None:
         raise SystemExit(code)
 
     monkeypatch.setattr(os, "_exit", end)
+    still.signal_handler_interrupt()
+    assert still.interrupt_signal
+    still.pid += 1
     with pytest.raises(SystemExit) as ended:
         still.signal_handler_interrupt()
     assert ended.value.code == 0
@@ -247,6 +313,15 @@ def test_the_address_is_printed_when_the_workers_have_started(
     monkeypatch.setattr(MPServer, "startup", lambda *arguments: print("started", file=sys.stderr))
     still.startup(None, None)
     assert capsys.readouterr().err == "started\nrunning on http://[::1]:8000 (Ctrl-C stops it)\n"
+
+
+def test_a_port_that_is_taken_leaves_no_socket_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        open_files = len(list(OPEN_FILES.iterdir()))
+        with pytest.raises(OSError, match="in use"):
+            bind("127.0.0.1", port, 1)
+        assert len(list(OPEN_FILES.iterdir())) == open_files
 
 
 @needs_linux("SO_REUSEPORT, by which several sockets share a port")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from semsearch.engine.keyword import highlights
 from semsearch.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
-from semsearch.engine.keyword.highlights import HYPHENATED, SNIPPET, Highlight, TermsOfWords
+from semsearch.engine.keyword.highlights import HYPHENATED, SNIPPET, Highlight, TermsOfWords, beginning
 
 LANGUAGE = "english"
 STEM = find_stemmer(LANGUAGE)
@@ -143,3 +143,54 @@ def test_a_snippet_begins_behind_a_label() -> None:
     assert text[slice(*found.snippet)].startswith("Never remove")
     (found,) = highlight([text], "a warning", LANGUAGE, marks_words=True)
     assert text[slice(*found.snippet)].startswith("Warning")
+
+
+def around(before: str, after: str = " aa" * 150) -> str:
+    """Return a text of one sentence, with the word of the query between two parts."""
+    return f"{before}goose{after}"
+
+
+@pytest.mark.parametrize(
+    ("text", "snippet"),
+    [
+        (around("aa " * 40), (0, 239)),  # the word is half of a snippet behind the beginning
+        (around("aa " * 41), (45, 284)),  # the first word of the last third before it
+        (around("aa " * 41, " aa" * 37 + "a\n" + "bb " * 99), (0, 240)),  # a sentence of 240 characters
+        (around("aa " * 41, " aa" * 37 + "aa\n" + "bb " * 99), (45, 283)),
+        (around("aa " * 41, " aa" * 37 + "aa"), (3, 241)),  # the text ends
+        (around("x" * 101 + " " + "a" * 19 + " "), (102, 340)),  # a blank 59 characters behind the last third
+        (around("x" * 101 + " " + "a" * 18 + " "), (41, 279)),
+        (around("", " aa" * 100 + " goose"), (0, 239)),
+        ("goose" + "x" * 115 + " " + "y" * 300, (0, 240)),  # a blank in the middle is too soon
+        ("goose" + "x" * 116 + " " + "y" * 300, (0, 121)),
+        ("goose" + "x" * 125 + "\n" + "y" * 300, (0, 130)),
+        ("goose" + "x" * 235, (0, 240)),
+        ("goose" + "x" * 235 + " y", (0, 240)),
+        ("goose" + "x" * 234 + "  y", (0, 239)),
+        ("Aa b. " * 40 + "A goose. ", (9, 248)),
+        (" \n", (0, 0)),
+    ],
+)
+def test_where_a_snippet_begins_and_ends(text: str, snippet: tuple[int, int]) -> None:
+    (found,) = highlight([text], "goose", None, marks_words=False)
+    assert found.snippet == snippet
+
+
+@pytest.mark.parametrize(
+    ("text", "snippet"), [("", (0, 0)), (" " * 300, (0, 0)), ("\n Goose. ", (0, 8)), ("\n" + "goose " * 60, (1, 240))]
+)
+def test_a_listed_text_has_a_snippet_from_its_first_word_on(text: str, snippet: tuple[int, int]) -> None:
+    assert beginning(text) == Highlight([], snippet)
+
+
+def test_words_that_touch_each_other_are_ranges_of_their_own_and_those_that_overlap_are_one() -> None:
+    (found,) = highlight(["AB東 京東京"], "ab 東 京東 東京", None, marks_words=True)
+    assert found.ranges == [(0, 2), (2, 3), (4, 7)]
+
+
+@pytest.mark.parametrize(("letters", "is_label"), [(20, True), (21, False)])
+def test_a_label_has_20_characters_at_most(letters: int, is_label: bool) -> None:
+    label, rest = "x" * letters, "Never remove the archive while a backup is running."
+    (found,) = highlight([f"{label}\n{rest}"], "nothing", None, marks_words=False)
+    ((start, _),) = found.ranges
+    assert start == (letters + 1 if is_label else 0)

@@ -335,6 +335,7 @@ def test_a_corrected_word_brings_its_synonyms(file: Path) -> None:
     assert [*matches.corrected["sofaa"]] == ["sofas"] or [*matches.corrected["sofaa"]] == ["sofa"]
     assert {hit.row for hit in matches.best(4)} == {0, 1, 2}
     assert matches.attainable >= matches.best(1)[0].score
+    assert matches.added == {"couch"}
 
 
 # Each line has two forms of a word; a text with one is found by the other.
