@@ -6,16 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
-from semsearch.engine.embedder import TOKENS_PER_BATCH, Embedder, open_session, plan_batches
+from semsearch.engine.embedder import (
+    MAPPED_OPTIONS,
+    SESSION_OPTIONS,
+    TOKENS_PER_BATCH,
+    Embedder,
+    open_session,
+    plan_batches,
+)
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tokenizer import read_tokenizer
-from tests.world import word_table
+from tests.world import make_graph, word_table
 
 WORDS = ["the", "baker", "goose", "ferry", "yellow", "unheard-of", "🦆"]
 texts_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join), min_size=1, max_size=12)
@@ -90,7 +98,34 @@ def test_while_a_text_is_tokenized_other_threads_run(embedder: Embedder) -> None
     assert not has_ended
 
 
-def test_a_session_computes_in_the_calling_thread_alone(bundle: Path) -> None:
-    options = open_session(bundle / MODEL).get_session_options()
-    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
-    assert options.graph_optimization_level == ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+def test_batches_are_filled_with_texts_of_one_length_in_their_order() -> None:
+    assert plan_batches([64, 32, 64, 128, 129, 32]) == [[4], [3], [0, 2], [1, 5]]
+    assert plan_batches([TOKENS_PER_BATCH // 8] * 9) == [[*range(8)], [8]]
+    assert plan_batches([]) == []
+
+
+def test_a_session_computes_in_the_calling_thread_alone_and_maps_an_optimized_file(
+    bundle: Path, tmp_path: Path
+) -> None:
+    onnx.save(make_graph(80), tmp_path / "model.onnx")
+    optimized = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    done_before = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    path = bundle / MODEL
+    for model, level, entries, other in (
+        (path, done_before, SESSION_OPTIONS | MAPPED_OPTIONS, {}),
+        (path.read_bytes(), done_before, SESSION_OPTIONS, MAPPED_OPTIONS),
+        (tmp_path / "model.onnx", optimized, {}, SESSION_OPTIONS | MAPPED_OPTIONS),
+    ):
+        options = open_session(model).get_session_options()
+        assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+        assert options.graph_optimization_level == level
+        assert options.enable_mem_reuse == (level == optimized)
+        assert {name: options.get_session_config_entry(name) for name in entries} == entries
+        for name in other:
+            with pytest.raises(RuntimeError, match="does not have configuration with key"):
+                options.get_session_config_entry(name)
+
+
+def test_a_word_has_the_parts_that_are_tokens_or_its_letters(embedder: Embedder) -> None:
+    for word, parts in (("goose", ["goose"]), ("xylophone", "xylophone"), ("", "")):
+        assert embedder.split_word(word) == parts

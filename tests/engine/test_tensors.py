@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from semsearch.engine.passages import Passage, Passages
-from semsearch.engine.tensors import TensorsError, map_tensors, read_ahead
+from semsearch.engine.tensors import Tensors, TensorsError, map_tensors, read_ahead
 from tests.bundle_files import write_passages
 from tests.page_cache import cached_pages, forget
 from tests.project import needs_linux
@@ -176,6 +176,9 @@ def test_strings_have_one_offset_more_than_there_are(tmp_path: Path) -> None:
     for count in (None, 1):
         strings = tensors.strings("s", "s.offsets", count).check()
         assert [strings.text(place) for place in range(len(strings))] == ["ab"]
+        for place in (-1, 1):
+            with pytest.raises(IndexError, match=f"^row {place} of 1$"):
+                strings.text(place)
     with pytest.raises(
         TensorsError, match=r"s.offsets is uint64 of the shape \(2,\), expected uint64 of the shape \(3\)"
     ):
@@ -190,6 +193,8 @@ def test_a_name_that_a_file_lacks_is_refused_with_those_that_it_has(tmp_path: Pa
     tensors = map_tensors(write(tmp_path / "index.safetensors", {"c0des": entry()}, b"ab"))
     with pytest.raises(TensorsError, match=r"index.safetensors: holds c0des, expected codes; run `semsearch index`"):
         tensors["codes"]
+    with pytest.raises(TensorsError, match=r"^none: holds no tensors, expected codes; run `semsearch index` again$"):
+        Tensors(Path("none"))["codes"]
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from tokenizers import AddedToken, Tokenizer
 from tokenizers.models import BPE, WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
 
-from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer
+from semsearch.engine.tokenizer import read_tokenizer, save_tokenizer, split_word
 from tests.project import ROOT
 
 TINY_BERT = ROOT / "tests" / "data" / "tiny-bert" / "tokenizer.json"
@@ -72,3 +73,13 @@ def test_another_kind_of_tokenizer_comes_back(tmp_path: Path) -> None:
     tokenizer = Tokenizer(BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
     tokenizer.add_tokens([AddedToken("goose", single_word=True)])
     assert_comes_back(tokenizer, "abab goose", tmp_path)
+
+
+def test_a_word_has_the_parts_of_the_spelling_with_fewer_tokens() -> None:
+    vocabulary = {
+        word: number for number, word in enumerate(["[UNK]", "goose", "##s", "g", "##oose", "Paris", "par", "##is"])
+    }
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=50))
+    tokenizer.post_processor = TemplateProcessing(single="goose $A", special_tokens=[("goose", 1)])
+    for word, parts in (("gooses", ["goose", "s"]), ("paris", ["paris"]), ("duck", "duck"), ("", "")):
+        assert split_word(tokenizer, word) == parts

@@ -13,6 +13,8 @@ import pytest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.hits import Hit, Scored
 from semsearch.engine.loading import LoadedBundle, load
+from semsearch.engine.metadata.boosts import Boost, read_boosts
+from semsearch.engine.metadata.filters import FilterError
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query, SearchError
 from tests.command_line import error_line, run, write_texts
@@ -156,6 +158,52 @@ def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: Lo
 def test_a_wrong_boost_is_refused(catalogue: LoadedBundle, boost: dict[str, Any], message: str) -> None:
     with pytest.raises(SearchError, match=message):
         find(catalogue, Query("door", boost=boost))
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "operand", "weight"),
+    [
+        ({"half_life": "12h", "weight": 0}, "half_life", 12 * 3_600.0, 0.0),
+        ({"half_life": "1.5d", "weight": 1_000}, "half_life", 1.5 * 86_400, 1_000.0),
+        ({"half_life": "999999w", "weight": 0.5}, "half_life", 999_999 * 604_800.0, 0.5),
+        ({"equals": "1970-01-02", "weight": 1}, "equals", 86_400_000_000, 1.0),
+    ],
+)
+def test_a_boost_is_read(options: dict[str, Any], kind: str, operand: float, weight: float) -> None:
+    (found,) = read_boosts({"date": options}, COLUMNS)
+    assert found == Boost("date", kind, operand, weight)
+    assert isinstance(found.weight, float)
+
+
+SHAPE = "boost.date: expected an object with weight and one of half_life, equals and log"
+WEIGHT = "boost.date.weight: expected a number from 0 to 1000"
+HALF_LIFE = "boost.date.half_life: expected hours, days or weeks, such as 12h, 30d or 2w"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("30d", SHAPE),
+        ({"half_life": "1d"}, SHAPE),
+        ({"weight": 1, "more": 1}, SHAPE),
+        ({"half_life": "1d", "equals": "2024-01-01"}, SHAPE),
+        ({"half_life": "1d", "weight": 1, "more": 1}, SHAPE),
+        ({"half_life": "1d", "more": 1}, WEIGHT),
+        ({"half_life": "1d", "weight": True}, WEIGHT),
+        ({"half_life": "1d", "weight": "1"}, WEIGHT),
+        ({"half_life": "1d", "weight": 1_000.5}, WEIGHT),
+        ({"half_life": 1, "weight": 1}, HALF_LIFE),
+        ({"half_life": "1", "weight": 1}, HALF_LIFE),
+        ({"half_life": "1234567d", "weight": 1}, HALF_LIFE),
+        ({"half_life": "0.0h", "weight": 1}, HALF_LIFE),
+        ({"log": True, "weight": 1}, "boost.date.log: expected a column of type number"),
+    ],
+    ids=str,
+)
+def test_a_boost_of_another_form_is_refused(options: Any, error: str) -> None:
+    with pytest.raises(FilterError) as refused:
+        read_boosts({"date": options}, COLUMNS)
+    assert str(refused.value).startswith(f"{error}, found ")
 
 
 def test_an_export_with_a_wrong_boost_ends_with_one_line(bundle_copy: Path, tmp_path: Path) -> None:

@@ -161,6 +161,17 @@ async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_batches
     assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
 
 
+async def test_a_text_that_comes_while_a_batch_runs_shares_the_next_one(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated)
+    tasks = await started(executor, [text(1)], [text(2, 16)], [text(3, 9)])
+    gated.allow()
+    await eventually(lambda: gated.begun > 1)
+    tasks += await started(executor, [text(4, 9)])
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert gated.batches == [[1], [2], [3, 4]]
+
+
 async def test_a_text_with_more_tokens_than_a_batch_is_a_batch_of_its_own(gated: GatedEmbedder) -> None:
     (task,) = await started(execution_over(gated), [text(number, TOKENS_PER_BATCH + 1) for number in (1, 2, 3)])
     gated.gate.set()

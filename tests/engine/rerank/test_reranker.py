@@ -42,6 +42,14 @@ def test_a_pair_has_the_types_of_both_texts_and_at_most_max_tokens(reranker: Rer
     assert long.ids[:4] == short.ids[:4]  # the longer text is truncated, not the query
 
 
+def test_the_tokens_of_each_text_can_be_limited(reranker: Reranker) -> None:
+    whole, longer = reranker.tokenize_pairs("the baker", ["the key", "the key the"])
+    short, cut = reranker.tokenize_pairs("the baker", ["the key", "the key the"], 2)
+    assert short == whole
+    assert (cut.ids, cut.types, cut.is_truncated) == (whole.ids, whole.types, True)
+    assert reranker.tokenize_pairs("the baker", ["the key the"], MOST_TOKENS) == [longer]
+
+
 def test_a_bundle_that_was_replaced_does_not_open_its_reranker(reranked: LoadedBundle) -> None:
     add_reranker(reranked.folder, weight=0.25)
     with pytest.raises(BundleError, match="was replaced after it was loaded"):
