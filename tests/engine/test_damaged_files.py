@@ -275,6 +275,19 @@ def test_sections_beyond_the_rows_are_damage(tmp_path: Path) -> None:
         _ = Columns(tmp_path / COLUMNS, {"n": "number"}, 2).sections
 
 
+@pytest.mark.parametrize("content", [b"", b"a"])
+def test_codes_beyond_the_strings_are_damage(tmp_path: Path, content: bytes) -> None:
+    offsets = np.array([0, *range(1, len(content) + 1)], np.uint64)
+    tensors = {
+        "s.values": np.frombuffer(content, np.uint8),
+        "s.offsets": offsets,
+        "s.codes": np.array([0, 1], np.uint8),
+    }
+    save_tensors(tmp_path / COLUMNS, tensors)
+    with pytest.raises(TensorsError, match=r"the tensor s.codes has 1, expected less than 1; run `semsearch index`"):
+        _ = Columns(tmp_path / COLUMNS, {"s": "string"}, 2)["s"]
+
+
 def test_a_row_of_another_text_is_not_shown_for_one_whose_offsets_are_reversed(whole: Path, tmp_path: Path) -> None:
     offsets = tensor_of(whole, PASSAGES, "texts.offsets")
     offsets[5], offsets[6] = offsets[6], offsets[5]

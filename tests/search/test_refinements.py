@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import AnyBundle, LoadedBundle, load
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query, SearchError, UnknownIdError
+from semsearch.search.refinements import add_highlights
 from semsearch.search.results import Found
 from tests.search.searching import find
 from tests.world import WHAT, WHO, write_bundle
@@ -175,6 +177,13 @@ def test_an_unfinished_word_finds_longer_ones_only_if_that_is_asked_for(bundle: 
     assert find(loaded, Query("sail", 5, "keyword", correct=False, prefix=True)).results
 
 
+def test_the_last_word_of_a_stored_text_is_no_unfinished_one(tmp_path: Path) -> None:
+    corpus = Corpus(["sail", "sailor", "a sail"], ["a", "b", "c"], ["{}"] * 3)
+    bundle = load(write_bundle(tmp_path / "bundle", corpus))
+    found = find(bundle, Query(id="a", mode="keyword", prefix=True, without=["sailors"]))
+    assert [hit["id"] for hit in found.results] == ["c"]
+
+
 @given(
     condition=st.sampled_from(FILTERS),
     sort=st.none() | st.just({"size": "desc", "who": "asc"}),
@@ -235,6 +244,22 @@ def test_highlights_are_words_in_keyword_search_and_sentences_otherwise() -> Non
         assert is_sentence or {part.lower() for part in parts} <= {"angry", "goose"}
 
 
+@pytest.mark.parametrize("mode", ["keyword", "semantic"])
+def test_the_highlights_of_a_snippet_are_ranges_in_it_that_are_not_empty(mode: str) -> None:
+    bundle: Any = SimpleNamespace(manifest=SimpleNamespace(corpus=SimpleNamespace(keywords=None)))
+    results: list[Any] = [{}, {}]
+    add_highlights(bundle, results, ["東" * 300, ""], "東", mode)
+    ranges = [(0, 300)] if mode == "semantic" else [(place, place + 1) for place in range(300)]
+    assert results[0]["highlights"] == ranges
+    inside = [(0, 240)] if mode == "semantic" else ranges[:240]
+    assert results[0]["snippet"] == {"start": 0, "end": 240, "text": "東" * 240, "highlights": inside}
+    assert results[1] == {"highlights": [], "snippet": {"start": 0, "end": 0, "text": "", "highlights": []}}
+    late: list[Any] = [{}]
+    add_highlights(bundle, late, ["x" * 300 + "。goose y" + "z" * 200], "goose", mode)
+    shown = late[0]["snippet"]
+    assert next(shown["text"][first:last] for first, last in shown["highlights"]).startswith("goose")
+
+
 def test_a_source_is_returned_if_it_is_requested(tmp_path: Path) -> None:
     texts, sources = ["An angry goose.", "A duck."], ["An **angry** goose.", ""]
     corpus = Corpus(texts, ["a.md#b:1", "c.md:1"], ["{}", "{}"], heading_prefix=True, sources=sources)
@@ -256,6 +281,11 @@ def test_a_source_is_returned_if_it_is_requested(tmp_path: Path) -> None:
         ({"text": "a", "sort": {"size": "asc"}, "group_by": "who"}, "sort: found with group_by, expected one of them"),
         ({"text": "a", "group_by": "path"}, "group_by: found 'path', expected .*; name one of who$"),
         ({"sort": {"tags": "asc"}}, "sort: found 'tags', expected .*; name one of who, size, big, told, new$"),
+        (
+            {"text": "a", "mode": "semantic", "without": ["b" * 100]},
+            rf"without: found \['{'b' * 58}, expected it with a text, in the modes keyword and hybrid$",
+        ),
+        ({"filter": {}, "mode": "keyword", "without": ["b"]}, r"without: found \['b'\], expected it with a text"),
         ({"text": "a", "facets": ["who", "x" * 100]}, f"facets: found '{'x' * 60}', expected .*; name one of who"),
     ],
 )
@@ -274,8 +304,11 @@ def test_an_unknown_id_is_an_error_of_its_own() -> None:
 def test_a_mode_that_the_bundle_cannot_use_is_refused_where_it_has_no_effect(bundle: Path, embedder: Embedder) -> None:
     loaded = load(bundle, embedder)
     manifest = replace(loaded.manifest, corpus_or_none=replace(loaded.manifest.corpus, keywords=None))
-    with pytest.raises(SearchError, match="mode: found 'keyword', but this bundle has no keywords"):
-        find(replace(loaded, manifest=manifest), Query(filter={}, mode="keyword"))
+    without = replace(loaded, manifest=manifest)
+    for mode in ("keyword", "hybrid"):
+        with pytest.raises(SearchError, match=f"mode: found '{mode}', but this bundle has no keywords"):
+            find(without, Query(filter={}, mode=mode))
+    assert find(without, Query("goose")) == find(loaded, Query("goose", mode="semantic"))
 
 
 REMOVED = (0, 4, 20, 40, 89)
