@@ -79,8 +79,6 @@ def largest(values: AnyArray, count: int) -> Array[np.intp]:
 
 
 def _largest(values: AnyArray, count: int) -> Array[np.intp]:
-    if count == len(values):
-        return np.arange(count)
     if values.dtype == np.uint16:
         values = values.astype(np.int32)  # NumPy partitions them faster
     least = np.partition(values, -count)[-count]

@@ -33,15 +33,6 @@ class StrictRequest(BaseModel):
 def _check_text(text: str) -> str:
     if not text or text.isspace():
         raise PydanticCustomError("blank", "expected words, not an empty or blank text")
-    return check_unicode(text)
-
-
-def check_unicode(text: str) -> str:
-    """Return the text. Raises an error of pydantic for half a surrogate pair, which JSON can have."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:  # JSON can escape half of a surrogate pair: "\\ud800"
-        raise PydanticCustomError("unicode", "expected valid Unicode, not half a surrogate pair") from error
     return text
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from semsearch.app.http import HttpError
 from semsearch.app.settings import MOST_TEXTS, Settings
 from semsearch.engine.embedder import TokenIds
 from semsearch.search.query import CHARACTERS_PER_TEXT
-from semsearch.search.request import CHARACTERS_PER_NAME, SimilarRequest, check_unicode, union_tag, whole_number
+from semsearch.search.request import CHARACTERS_PER_NAME, SimilarRequest, union_tag, whole_number
 
 TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
 
@@ -22,7 +22,7 @@ def text_or_texts(value: object) -> str:
 
 
 # clients send blank texts too
-ClientText = Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_TEXT), AfterValidator(check_unicode)]
+ClientText = Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_TEXT)]
 ModelName = Annotated[str, Field(max_length=CHARACTERS_PER_NAME)]
 
 

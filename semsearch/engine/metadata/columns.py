@@ -114,7 +114,7 @@ class Column:
 
     def string(self, code: int) -> str:
         """Return a string by its code. Raises TensorsError if it is damaged."""
-        assert not isinstance(self.values, np.ndarray)  # the strings of a column are Strings
+        assert isinstance(self.values, Strings)  # nothing shows the ids by their codes
         return self.values.text(code)
 
     def exists(self) -> Mask:
@@ -323,10 +323,6 @@ class PickedStrings:
 
     def __getitem__(self, place: int) -> bytes:
         return self._strings[int(self._places[place])]
-
-    def text(self, place: int) -> str:
-        """Return one string."""
-        return self._strings.text(int(self._places[place]))
 
 
 def sort_strings(strings: Strings) -> tuple[Rows, Rows]:
