@@ -1,6 +1,7 @@
 """A server with workers whose bundle is in S3, real processes: a replaced worker, and what is left on the disk."""
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -15,7 +16,10 @@ from typing import NamedTuple
 import httpx
 import pytest
 
+from semsearch.app.reloading.s3 import BundleReloader
+from semsearch.app.settings import Settings
 from semsearch.publishing.store import Store
+from semsearch.server import asgi
 from tests.aws.s3.asking import fetched, left
 from tests.aws.s3.test_removed import GOOSE, QUERY
 from tests.project import needs_linux
@@ -23,6 +27,7 @@ from tests.server.running import WAIT, address_of, drain, eventually, metrics_of
 from tests.server.test_workers import workers_of
 from tests.stand_ins.faults import Exchange, Proxy, refuse
 from tests.stand_ins.fixtures import Publish
+from tests.world import InProcess
 
 Switched = Callable[..., tuple[subprocess.Popen[str], str, str]]
 
@@ -132,3 +137,29 @@ def test_a_server_without_workers_that_stops_in_the_middle_of_a_poll_leaves_noth
     assert server.wait(60) == 0  # S3 has 20 seconds to answer, four times
     may_end.set()
     assert list(fetched(environment).iterdir()) == []
+
+
+def test_the_app_of_a_server_logs_the_phases_of_its_start_and_no_request_polls(
+    url: str,
+    environment: dict[str, str],
+    publish: Publish,
+    bundles: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    polls: list[BundleReloader] = []
+    monkeypatch.setattr(BundleReloader, "poll", polls.append)
+    monkeypatch.setattr(asgi, "make_logger", lambda settings: logging.getLogger("tests"))
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    publish(bundles[0])
+    with caplog.at_level(logging.INFO):
+        app = asgi.make_app(Settings(bundle_url=url, bundle_poll_seconds=0), 1, 10**6)
+        with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
+            assert client.get("/health").status_code == 200
+    for thread in threading.enumerate():
+        if thread.name == "poll":
+            thread.join(WAIT)
+    assert polls == []
+    (begun,) = [record for record in caplog.records if record.getMessage() == "start"]
+    assert list(begun.__dict__["milliseconds"]) == ["fetch", "load"]
