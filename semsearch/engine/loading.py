@@ -78,8 +78,8 @@ class LoadedBundle(AnyBundle):
     passages: Passages
     index: Index
     # (rows,): the rows that can be found; None if no text was removed and this is no view
-    allowed: "Mask | None" = field(default=None, kw_only=True)
-    whole: "LoadedBundle | None" = field(default=None, kw_only=True)  # the bundle that this one is a view of
+    allowed: "Mask | None" = None
+    whole: "LoadedBundle | None" = None  # the bundle that this one is a view of
 
     @property
     def is_view(self) -> bool:

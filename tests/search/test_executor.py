@@ -17,6 +17,7 @@ def test_texts_of_queries_are_embedded_once_and_others_when_they_are_needed(
     bundle: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = Embedder.open(bundle, replace(manifest.model, prompts={"query": "angry "}))
+    assert embedder.is_open
     known, other = embedder.tokenize(["ferry", "goose"], "query"), embedder.tokenize(["ferry", "spoon"], "")
     expected = embedder.embed(known), embedder.embed(other)
     assert len(BatchedExecutor(embedder, [], map)._tokens) == 0

@@ -182,6 +182,7 @@ def test_the_last_word_of_a_stored_text_is_no_unfinished_one(tmp_path: Path) -> 
     bundle = load(write_bundle(tmp_path / "bundle", corpus))
     found = find(bundle, Query(id="a", mode="keyword", prefix=True, without=["sailors"]))
     assert [hit["id"] for hit in found.results] == ["c"]
+    assert not find(bundle, Query(id="a")).is_truncated
 
 
 @given(

@@ -40,6 +40,12 @@ def test_a_field_takes_its_outermost_values_and_no_further_ones(name: str) -> No
         assert {each["loc"][0] for each in error.value.errors()} == {name}
 
 
+def test_of_many_wrong_parts_the_first_one_is_reported() -> None:
+    with pytest.raises(ValidationError) as error:
+        SimilarRequest.model_validate({"include": ["x", "y", "z"]})
+    assert [each["loc"] for each in error.value.errors()] == [("include", 0)]
+
+
 def test_a_request_is_a_query_with_the_same_defaults() -> None:
     assert SimilarRequest().query() == Query()
     assert RerankOptions().candidates == 20

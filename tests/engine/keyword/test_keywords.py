@@ -129,6 +129,19 @@ def test_quoted_words_must_occur(file: Path) -> None:
     assert keywords.match('"!" goose').best(10) == keywords.match("goose").best(10)  # nothing must occur
 
 
+def test_a_term_has_the_rows_and_the_weight_of_its_postings(file: Path) -> None:
+    keywords = make(file, ["goose goose", "a ferry", "goose"])
+    postings = keywords.postings("goose", 1)
+    assert postings is not None
+    assert keywords.rows_of("goose").tolist() == postings.rows.tolist() == [0, 2]
+    assert keywords.weight_of("goose") == postings.weight > 0
+    assert (keywords.rows_of("zebra").tolist(), keywords.weight_of("zebra"), keywords.postings("zebra")) == (
+        [],
+        0,
+        None,
+    )
+
+
 def test_a_query_of_very_many_words_is_cut_and_says_so(file: Path) -> None:
     keywords = make(file, ["goose", "ferry", "word0"])
     words = " ".join(f"word{number}" for number in range(MOST_TERMS))

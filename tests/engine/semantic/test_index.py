@@ -50,6 +50,7 @@ def test_a_rough_search_misses_only_some_of_the_last_rows() -> None:
     index, query = index_of(embeddings[:-1]), embeddings[-1]
     rough, usual = (index.best(query, 200, rough=rough)[0].tolist() for rough in (True, False))
     assert len(rough) == 200
+    assert [hit.row for hit in index.search(query, 200)] == usual
     assert rough[:FEW_HITS] == usual[:FEW_HITS]
     assert 150 < len({*rough} & {*usual}) < 200
 
