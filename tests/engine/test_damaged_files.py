@@ -278,7 +278,7 @@ def test_sections_beyond_the_rows_are_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"a"])
 def test_codes_beyond_the_strings_are_damage(tmp_path: Path, content: bytes) -> None:
     offsets = np.array([0, *range(1, len(content) + 1)], np.uint64)
-    tensors = {
+    tensors: dict[str, AnyArray] = {
         "s.values": np.frombuffer(content, np.uint8),
         "s.offsets": offsets,
         "s.codes": np.array([0, 1], np.uint8),

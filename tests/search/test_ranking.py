@@ -31,15 +31,21 @@ def test_hits_are_found_thoroughly_and_the_first_rows_roughly(monkeypatch: pytes
 
 def test_the_mask_of_a_search_replaces_that_of_its_ranking() -> None:
     asked: list[Any] = []
-    index: Any = SimpleNamespace(
-        search=lambda *arguments, **options: asked.append((arguments, options)) or ["hit"],
-        best=lambda *arguments, **options: asked.append((arguments, options)) or ([7], [0.5]),
-    )
-    embedding: Any = "embedding"
+
+    def search(embedding: str, *arguments: Any, **options: bool) -> list[str]:
+        asked.append((*arguments, options))
+        return ["hit"]
+
+    def best(embedding: str, *arguments: Any, **options: bool) -> tuple[list[int], list[float]]:
+        asked.append((*arguments, options))
+        return [7], [0.5]
+
+    index: Any = SimpleNamespace(search=search, best=best)
+    some: Any = "embedding"
     allowed, mask = np.ones(2, np.bool_), np.zeros(2, np.bool_)
-    ranking = SemanticRanking(index, embedding, allowed, True, False)
+    ranking: Any = SemanticRanking(index, some, allowed, True, False)
     assert ranking.find(3, None) == ranking.find(4, mask) == ["hit"]
-    assert ranking.best(5) == Scored([7], [0.5])  # type: ignore[arg-type]
-    assert [arguments[1:] for arguments, _ in asked] == [(3, allowed), (4, mask), (5, allowed)]
-    assert [options for _, options in asked] == [{"exact": True}, {"exact": True}, {"exact": True, "rough": True}]
+    assert ranking.best(5) == ([7], [0.5], {})
+    exact = {"exact": True}
+    assert asked == [(3, allowed, exact), (4, mask, exact), (5, allowed, exact | {"rough": True})]
     assert ranking.matching() is allowed

@@ -111,7 +111,7 @@ async def test_a_request_that_the_server_cancels_ends_with_that() -> None:
         has_begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(server.watched(waits)(SCOPE, server.receive, server.send))  # type: ignore[arg-type]
+    task = asyncio.create_task(server.watched(waits)(SCOPE, server.receive, server.send))
     await has_begun.wait()
     task.cancel()
     await asyncio.wait([task])
@@ -179,7 +179,7 @@ async def test_a_worker_polls_watches_and_heeds_signals_until_it_stops() -> None
     keys: Any = SimpleNamespace(read_again=note("keys"))
     app = ServerApp(answers, server, reloader, keys)  # type: ignore[arg-type]
     app._connections = SimpleNamespace(watch=watch, begin=lambda peer: None, end=lambda peer: None)  # type: ignore[assignment]
-    worker = asyncio.create_task(app({"type": "lifespan"}, server.receive, server.send))  # type: ignore[arg-type]
+    worker = asyncio.create_task(app({"type": "lifespan"}, server.receive, server.send))
     while "watch" not in seen:
         await asyncio.sleep(0)
     request = {**SCOPE, "client": ("::1", "49822")}

@@ -379,8 +379,10 @@ async def test_many_characters_are_tokenized_in_another_thread_and_waiting_has_t
     executor = execution_over(SimpleNamespace(tokenize=tokenize, is_open=True))
     for more in (0, 1):
         texts = ["a", "b" * (FEW_CHARACTERS - 1 + more)]
-        assert await executor.tokenize(texts, "query") == (texts, "query", more == 0)
-    assert await executor.tokenize([]) == ([], "", True)
+        found: Any = await executor.tokenize(texts, "query")
+        assert found == (texts, "query", more == 0)
+    found = await executor.tokenize([])
+    assert found == ([], "", True)
     others = [await executor.wait(threading.current_thread) for _ in range(2)]
     assert None not in others
     assert threading.current_thread() not in others

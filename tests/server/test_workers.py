@@ -175,16 +175,16 @@ class Worker:
 
 
 @pytest.fixture
-def still() -> Workers:
+def still() -> Any:
     """A server with one listening socket that has not started."""
     app: Any = SimpleNamespace(watch_connections=lambda port, most: None)
     listener: Any = SimpleNamespace(getsockname=lambda: ("::1", 8000, 0, 0))
-    server = Workers(app, [listener], 1, 1)
+    server: Any = Workers(app, [listener], 1, 1)
     server.pid = os.getpid()
     return server
 
 
-def watch_kill(monkeypatch: pytest.MonkeyPatch, server: Workers, seen: list[object]) -> None:
+def watch_kill(monkeypatch: pytest.MonkeyPatch, server: Any, seen: list[object]) -> None:
     """Note the signals that the only worker of a server gets. It has just died."""
 
     def kill(pid: int, number: int) -> None:
@@ -197,7 +197,7 @@ def watch_kill(monkeypatch: pytest.MonkeyPatch, server: Workers, seen: list[obje
 
 @pytest.mark.parametrize(("looks", "end"), [(5, SECONDS_TO_LEAVE), (math.inf, SECONDS_TO_LEAVE + SECONDS_TO_STOP)])
 def test_workers_are_told_to_stop_and_killed_only_if_they_have_not_ended_in_time(
-    still: Workers, monkeypatch: pytest.MonkeyPatch, looks: float, end: float
+    still: Any, monkeypatch: pytest.MonkeyPatch, looks: float, end: float
 ) -> None:
     clock, seen = Clock(), list[object]()
     monkeypatch.setattr(workers, "time", clock)
@@ -211,7 +211,7 @@ def test_workers_are_told_to_stop_and_killed_only_if_they_have_not_ended_in_time
 
 
 def test_sighup_reaches_each_worker_and_a_stop_that_comes_meanwhile_is_heeded(
-    still: Workers, monkeypatch: pytest.MonkeyPatch
+    still: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[object] = []
     worker: Any = Worker(math.inf, seen)
@@ -271,7 +271,7 @@ def test_a_worker_keeps_its_own_socket_and_the_main_process_none_when_it_stops(
     assert seen == dropped
 
 
-def test_a_worker_ends_with_the_main_process(still: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_ends_with_the_main_process(still: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, parents, seen = Clock(), [still.pid, still.pid, 1], list[object]()
 
     def kill(*signalled: int) -> None:
@@ -293,7 +293,7 @@ def test_the_end_of_a_worker_that_is_replaced_is_reported(capsys: pytest.Capture
 
 
 def test_a_worker_that_was_just_forked_ends_at_once_and_the_main_process_stops(
-    still: Workers, monkeypatch: pytest.MonkeyPatch
+    still: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def end(code: int) -> None:
         raise SystemExit(code)
@@ -308,7 +308,7 @@ def test_a_worker_that_was_just_forked_ends_at_once_and_the_main_process_stops(
 
 
 def test_the_address_is_printed_when_the_workers_have_started(
-    still: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    still: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(MPServer, "startup", lambda *arguments: print("started", file=sys.stderr))
     still.startup(None, None)
