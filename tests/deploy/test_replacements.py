@@ -2,39 +2,67 @@
 
 import ast
 import importlib.util
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from function.image.build_archive import LAZY, REWRITTEN, ReplacementError, compile_module
+from function.image.build_archive import LAZY, LAZY_STUB, REWRITTEN, ReplacementError, compile_module
 
-# a lazy module is the same module once it has been asked for something, whoever asks first
-LAZY_MODULE = """
-import json, sys
-from function.archive import archive_status, use_archive
-use_archive()
-import html, threading
-loader = type(html.__loader__).__module__
-found = []
-threads = [threading.Thread(target=lambda: found.append(html.escape)) for _ in range(8)]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]
-from html import unescape
-print(json.dumps([archive_status(), loader, len(set(map(id, found))), html.escape("<"),
-                  hasattr(html, "nothing"), "__getattr__" in vars(html), unescape is html.unescape]))
+LIBRARY = """
+import sys
+runs.append(1)
+if len(runs) == 1:
+    raise OSError("cannot be read")
+try:
+    sys.modules[__name__].later
+except AttributeError as error:
+    early = str(error)
+later = 1
 """
 
 
-def test_a_lazy_module_runs_when_it_is_asked_for_something_and_is_then_the_library(
-    in_a_new_process: Callable[..., Any], shipped: Path
-) -> None:
-    found = in_a_new_process(LAZY_MODULE, shipped)
-    assert found == ["used", "function.archive", 1, "&lt;", False, False, True]
+@pytest.fixture
+def lazy(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A lazy module, whose code fails the first time and is counted in `runs`."""
+    module: Any = ModuleType("hashlib")
+    module.runs = []
+    module.__loader__ = SimpleNamespace(original_code=lambda name: compile(LIBRARY, name, "exec"))
+    monkeypatch.setitem(sys.modules, "hashlib", module)
+    exec(compile_module("hashlib", LAZY_STUB), vars(module))
+    return module
+
+
+def test_a_lazy_module_runs_when_it_is_asked_for_something_and_is_then_the_library(lazy: Any) -> None:
+    ask = lazy.__getattr__  # which another thread can have called
+    assert (hasattr(lazy, "__path__"), lazy.runs) == (False, [])
+    with pytest.raises(OSError, match="cannot be read"):
+        ask("later")
+    assert (lazy.later, ask("later"), lazy.runs) == (1, 1, [1, 1])
+    assert lazy.early == "partially initialized module 'hashlib' has no attribute 'later'"
+    assert "__getattr__" not in vars(lazy)
+    with pytest.raises(AttributeError, match="module 'hashlib' has no attribute 'nothing'"):
+        ask("nothing")
+
+
+def test_a_lazy_module_keeps_the_way_in_which_the_library_finds_its_names(lazy: Any) -> None:
+    code = compile("def __getattr__(name): return name * 2\none = 1", "hashlib", "exec")
+    lazy.__loader__.original_code = lambda name: code
+    assert (lazy.one, lazy.ab) == (1, "abab")
+
+
+def test_threads_that_ask_a_lazy_module_at_once_find_it_whole(lazy: Any) -> None:
+    code = compile("import time; runs.append(1); time.sleep(0.01); last = 1", "hashlib", "exec")
+    lazy.__loader__.original_code = lambda name: code
+    with ThreadPoolExecutor(8) as threads:
+        assert [*threads.map(lambda name: getattr(lazy, name), ["last"] * 8)] == [1] * 8
+    assert lazy.runs == [1]
 
 
 START = """
