@@ -20,6 +20,7 @@ import pytest
 
 from bench.emulator import copy_function
 from function.events import make_handler
+from function.image import build_archive
 from semsearch.app.app import App, create_app
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.reloading.reloader import Reloader
@@ -86,7 +87,10 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "is-whole").exists():
             copy_function(folder)
-            subprocess.run([sys.executable, "-m", "function.image.build_archive"], cwd=folder, check=True, timeout=120)
+            with pytest.MonkeyPatch.context() as patch, (folder / "printed").open("w") as printed:
+                patch.setattr(build_archive, "PROJECT", folder)
+                patch.setattr(sys, "stdout", printed)
+                assert build_archive.main(["--out", str(folder / "function" / "archive.bin")]) == 0
             packages = ("function", "semsearch")
             compile_all = [sys.executable, "-m", "compileall", "-q", *packages]
             subprocess.run(compile_all, cwd=folder, check=True, timeout=60)

@@ -58,7 +58,7 @@ def compile_module(name: str, file: Path, without: Collection[str] = ()) -> Code
         kind, change = REWRITTEN.get(name, ("", None))
         if change and kind not in without:
             change(tree)
-    code: CodeType = compile(tree, str(file), "exec", dont_inherit=True)
+    code: CodeType = compile(tree, str(file), "exec")
     return code
 
 
@@ -153,8 +153,6 @@ def build_archive(out: Path, without: Collection[str] = ()) -> int:
     packages = Path(numpy_file).parents[1]
     write_archive(out, modules, (), packages, without)
     modules, snippets, _ = _watch(out, str(out))
-    if "dataclasses" in without:
-        snippets = []
     return write_archive(out, own_modules(PROJECT) | modules, snippets, packages, without)
 
 
@@ -199,7 +197,7 @@ def write_archive(
     listed: ArchivedModules = {}
     for name, (file, is_package) in modules.items():
         listed[name] = (*add(compile_module(name, Path(file), without)), file, is_package)
-    compiled: Snippets = {source: add(compile(source, "<string>", "exec", dont_inherit=True)) for source in snippets}
+    compiled: Snippets = {source: add(compile(source, "<string>", "exec")) for source in snippets}
     distributions = frozenset(folder.name for folder in packages.glob("*.dist-info"))
     head = marshal.dumps((sys.version, str(packages), distributions, listed, compiled))
     out.write_bytes(b"".join([len(head).to_bytes(8, "little"), head, *parts]))

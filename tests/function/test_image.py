@@ -49,7 +49,7 @@ def test_a_folder_without_a_bundle_is_refused_with_the_command_that_makes_one(
 
 def describe(folder: Path, revision: str) -> dict[str, Any]:
     """Write the file that describes an image of the bundle in this folder, and return what GET /info shows of it."""
-    done = run_in(folder, "-m", "function.image.describe", "bundle", revision)
+    done = run_in(ROOT, "-m", "function.image.describe", str(folder / "bundle"), revision)
     assert (done.returncode, done.stderr) == (0, "")
     (folder / "image.json").write_text(done.stdout, encoding="utf-8")
     (reply,) = last_line(run_in(folder, "-c", HANDLE, text=json.dumps([http_api("GET", "/info", None)])).stdout)

@@ -41,15 +41,15 @@ def copy_checkout(folder: Path) -> Path:
 def tests_of(change: Change, recording: Recording) -> set[str]:
     """Return the tests that run a change.
 
-    Those of a line that runs only when its module is imported are those of the module's functions, and of the functions
-    of the modules that import it.
+    To those of a line that runs only when its module is imported belong those of the module's functions, and of the
+    functions of the modules that import it.
     """
+    found = recording.tests_of(change.path.as_posix(), change.lines)
     if not change.at_import:
-        return recording.tests_of(change.path.as_posix(), change.lines)
+        return found
     name = ".".join(change.path.with_suffix("").parts)
     modules = [path for place in PLACES for path in sorted(ROOT.glob(f"{place}/**/*.py"))]
     users = [path for path in modules if f"from {name} import" in path.read_text(encoding="utf-8")]
-    found = set[str]()
     for path in (ROOT / change.path, *users):
         found |= recording.tests_of(path.relative_to(ROOT).as_posix(), function_lines(path.read_bytes()))
     return found
