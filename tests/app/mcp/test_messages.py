@@ -13,6 +13,7 @@ import pytest
 
 from semsearch.app.mcp.messages import ISSUER_VARIABLE, OAUTH_METADATA
 from semsearch.app.mcp.tools import input_schema, tool_name
+from semsearch.app.settings import Settings
 from semsearch.engine.bundle import Manifest, RerankInfo, read_manifest
 from semsearch.engine.loading import load
 from semsearch.indexing.bundles import write_manifest
@@ -139,6 +140,30 @@ def test_an_unknown_revision_is_refused_with_those_there_are(client: httpx.Clien
     error(ask(client, {"jsonrpc": "2.0", "method": "n"}, {"mcp-protocol-version": "1900-01-01"}), 400, -32022)
 
 
+def test_a_notification_that_cannot_be_understood_is_answered_without_an_id(client: httpx.Client) -> None:
+    notification, headers = modern("notifications/initialized")
+    del notification["id"]
+    assert ask(client, notification, {"mcp-protocol-version": MODERN}).status_code == 202
+    reply = ask(client, notification, headers | {"mcp-protocol-version": LEGACY})
+    error(reply, 400, -32020)
+    assert reply.json()["id"] is None
+
+
+@pytest.mark.parametrize("field", ["protocolVersion", "clientCapabilities"])
+def test_a_message_of_2026_says_what_its_client_can_do(client: httpx.Client, field: str) -> None:
+    body, headers = modern("server/discover")
+    del body["params"]["_meta"][META + field]
+    assert ask(client, body, headers).json() == {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "error": {
+            "code": -32602,
+            "message": f"params._meta: expected {META}protocolVersion and {META}clientCapabilities",
+        },
+    }
+    assert ask(client, message("ping", {"_meta": 3})).status_code == 200  # of no interest before
+
+
 @pytest.mark.parametrize("name", ["mcp-protocol-version", "mcp-name"])
 @pytest.mark.parametrize("value", [None, LEGACY])
 def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
@@ -153,7 +178,10 @@ def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
 # --- messages that are none
 
 
-@pytest.mark.parametrize("body", [b"{", b"[" * 40_000, b'{"id": "\\ud800"}'])
+NOT_A_NUMBER = b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"number": NaN}}'
+
+
+@pytest.mark.parametrize("body", [b"{", b"[" * 40_000, b'{"id": "\\ud800"}', NOT_A_NUMBER])
 def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, body: bytes) -> None:
     reply = client.post("/mcp", content=body, headers=JSON)
     error(reply, 400, -32700)
@@ -197,12 +225,39 @@ def test_there_are_no_streams_and_no_sessions(client: httpx.Client, method: str)
 
 
 @pytest.mark.parametrize(
-    ("origin", "status"), [("http://localhost:6274", 200), ("http://localhost.evil.example", 403), ("null", 403)]
+    ("origin", "status"),
+    [
+        ("http://localhost:6274", 200),
+        ("http://127.0.0.1", 200),
+        ("http://[::1]:80", 200),
+        ("http://localhost.evil.example", 403),
+        ("null", 403),
+        ("http://[", 403),
+    ],
 )
 def test_a_web_page_elsewhere_may_not_ask(client: httpx.Client, origin: str, status: int) -> None:
     # with the page's own name for this machine, as after DNS rebinding
     headers = {"origin": origin, "host": "evil.example"}
     assert ask(client, message("ping"), headers).status_code == status
+
+
+def test_a_web_page_that_the_settings_name_may_ask(connect: Callable[..., httpx.Client]) -> None:
+    some, all_ = (connect(settings=Settings(mcp_origins=(origin,))) for origin in ("https://a.example", "*"))
+    for client, origin, status in (
+        (some, "https://a.example", 200),
+        (some, "https://b.example", 403),
+        (all_, "https://b.example", 200),
+    ):
+        assert ask(client, message("ping"), {"origin": origin}).status_code == status
+
+
+def test_the_phases_of_a_message_are_told(client: httpx.Client) -> None:
+    found = {}
+    for method, params in (("ping", {}), ("tools/call", SEARCH)):
+        timing = ask(client, message(method, params)).headers["server-timing"]
+        found[method] = [phase.partition(";")[0] for phase in timing.split(", ")]
+    assert found["ping"] == ["parse", "reply", "total"]
+    assert found["tools/call"] == ["parse", "keyword", "embed", "search", "reply", "total"]
 
 
 # --- the tool
@@ -405,9 +460,20 @@ def test_an_id_that_cannot_be_used_is_answered_with_one_that_can(guide: httpx.Cl
 @pytest.mark.parametrize(
     ("name", "arguments", "error"),
     [
-        (OWN, {}, "text: missing; expected a text or an id"),
-        (OWN, {"text": "a", "filter": {"year": 1}}, "filter: expected the name of a column, $and, $or or $not, found"),
-        (OWN, {"query": "a"}, "query: extra inputs are not permitted; expected text, num_results, mode, filter, id, "),
+        (OWN, {}, "text: missing; expected a text or an id, or a filter, sort or facets to list texts; add one"),
+        (
+            OWN,
+            {"text": "a", "filter": {"year": 1}},
+            "filter: expected the name of a column, $and, $or or $not, found 'year'; "
+            "the columns are: id (string), chapter (number), places (list), told (date), true (boolean), who (string)",
+        ),
+        (
+            OWN,
+            {"query": "a"},
+            "query: extra inputs are not permitted; "
+            "expected text, num_results, mode, filter, id, offset, group_by, sort, facets",
+        ),
+        (OWN, {"text": "a", "rerank": {"a": 1}}, "rerank.a: extra inputs are not permitted"),
         ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted; expected query"),
         ("fetch", {"id": "nothing"}, "id: found 'nothing', expected the id of a result; search for one"),
         ("fetch", {"id": "a", "after": 11}, "after: input should be less than or equal to 10, found 11"),
@@ -417,8 +483,13 @@ def test_wrong_arguments_are_told_to_the_language_model(
     client: httpx.Client, name: str, arguments: dict[str, Any], error: str
 ) -> None:
     found = call(client, name, **arguments)
-    assert found["isError"] is True
-    assert found["content"][0]["text"].startswith(error)
+    assert found == {"content": [{"type": "text", "text": error}], "isError": True}
+
+
+def test_arguments_are_an_object_or_left_out(client: httpx.Client) -> None:
+    assert result(ask(client, message("tools/call", {"name": OWN, "arguments": None})))["isError"] is True
+    found = error(ask(client, message("tools/call", {"name": OWN, "arguments": [1]})), 200, -32602)
+    assert found["message"] == "params.arguments: expected an object, found [1]"
 
 
 def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx.Client) -> None:

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from semsearch.app.freshness import Since
+from semsearch.app.mcp.messages import UNREAD
 from semsearch.app.mcp.stdio import Server
-from tests.app.mcp.test_messages import message
+from semsearch.version import VERSION
+from tests.app.mcp.test_messages import LEGACY, META, MODERN, message, modern
 
 
 def answers(
@@ -57,6 +59,35 @@ def test_requests_that_nobody_cancels_are_answered_and_so_are_invalid_ones(
     assert found.keys() == {1, 2}
     assert "goose" in found[1]["result"]["content"][0]["text"]
     assert found[2]["error"]["code"] == -32600
+
+
+INITIALIZED = {"tools": {"listChanged": True}}
+SERVER = {"name": "semsearch", "version": VERSION}
+
+
+def test_what_a_server_answers_whose_index_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    discover, _ = modern("server/discover")
+    call, _ = modern("tools/call", SEARCH)
+    messages = [message("initialize", id=1), message("tools/list", id=2), discover | {"id": 3}, call | {"id": 4}]
+    replies = answers(tmp_path / "none", messages, capsys, lambda: "docs: no space")
+    found = {each["id"]: each["result"] for each in replies}
+    about = {"capabilities": INITIALIZED, "instructions": UNREAD}
+    assert found[1] == {"protocolVersion": LEGACY, "serverInfo": SERVER} | about
+    tools = found[2].pop("tools")
+    assert found[2] == {}
+    assert [tool["name"] for tool in tools] == ["search", "fetch", "list_documents"]
+    assert tools[0]["description"].endswith(UNREAD)
+    of_2026 = {"resultType": "complete", "_meta": {f"{META}serverInfo": SERVER}}
+    cached = {"ttlMs": 300_000, "cacheScope": "private"}
+    assert found[3] == {"supportedVersions": [MODERN, LEGACY, "2025-06-18"]} | about | of_2026 | cached
+    assert found[4] == {"content": [{"type": "text", "text": "docs: no space"}], "isError": True} | of_2026
+
+
+def test_without_a_reason_of_the_process_a_missing_index_is_the_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = answers(tmp_path / "none", [message("tools/call", SEARCH)], capsys, lambda: "")
+    assert found["result"]["content"][0]["text"].startswith(f"{tmp_path}/none: is not a folder")
 
 
 def test_an_index_that_is_finished_while_calls_wait_is_announced_once(
