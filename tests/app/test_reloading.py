@@ -4,10 +4,13 @@ import errno
 import logging
 import shutil
 from dataclasses import replace
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from semsearch.app.reloading import reloader as reloader_module
 from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request
 from semsearch.app.shared_memory import Handover
 from semsearch.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
@@ -148,6 +151,77 @@ def test_the_bundle_of_a_folder_that_is_gone_is_served_and_the_loss_is_reported_
     Path(f"{bundle_copy}.moved").rename(bundle_copy)
     look(reloader)
     assert (reloader.info()["error"], reloader.info()["switches"]) == (None, 0)
+
+
+def test_a_loss_that_comes_again_is_reported_again(reloader: FolderReloader, bundle_copy: Path) -> None:
+    copy = Path(f"{bundle_copy}.moved")
+    for failures in (1, 2):
+        bundle_copy.rename(copy)
+        look(reloader)
+        assert reloader.info()["failures"] == failures
+        assert str(reloader.info()["error"]).startswith(f"{bundle_copy}: holds no manifest.json")
+        copy.rename(bundle_copy)
+        look(reloader)
+        assert reloader.info()["error"] is None
+    bundle_copy.rename(copy)
+    look(reloader)
+    shutil.copytree(copy, bundle_copy)  # other files with the same content
+    look(reloader)
+    shutil.rmtree(bundle_copy)
+    look(reloader)
+    assert (reloader.info()["failures"], reloader.info()["switches"]) == (4, 0)
+    shutil.copytree(copy, bundle_copy)
+    look(reloader)
+    assert reloader.info()["error"] is None
+
+
+def test_what_is_told_of_a_bundle_and_of_a_switch(
+    bundle_copy: Path, newer: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    now, ticks = [1_000_000.0004], count(0, 0.123456)
+    monkeypatch.setattr(reloader_module, "time", lambda: now[0])
+    monkeypatch.setattr(reloader_module, "perf_counter", lambda: next(ticks))
+    reloader, changes = FolderReloader(bundle_copy), list[int]()
+    reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
+    reloader.on_change = lambda status: changes.append(status.switches)
+    version = sha256((bundle_copy / MANIFEST).read_bytes()).hexdigest()
+    told: dict[str, object] = {
+        "source": str(bundle_copy),
+        "version": version,
+        "loaded_at": 1_000_000.0,
+        "fetch_milliseconds": 123.46,
+        "removed": 0,
+        "switches": 0,
+        "failures": 0,
+        "error": None,
+    }
+    now[0] += 1.2345
+    assert reloader.info() == told | {"seconds_since_look": 1.235}
+    reloader.poll()
+    reloader.more_info = lambda: {"update": "runs"}
+    assert reloader.info() == told | {"seconds_since_look": 0.0, "update": "runs"}
+    assert changes == [0]
+    replace_files(bundle_copy, newer)
+    look(reloader)
+    assert changes == [0, 0, 1, 1]  # by the switch, and by the poll
+    newest = sha256((newer / MANIFEST).read_bytes()).hexdigest()
+    now[0] += 2
+    switched = {"version": newest, "switches": 1, "loaded_at": 1_000_001.235}
+    assert reloader.info() == told | switched | {"seconds_since_look": 2.0, "update": "runs"}
+    bundle_copy.rename(f"{bundle_copy}.moved")
+    look(reloader)
+    assert changes == [0, 0, 1, 1, 1, 1]
+    fields = {"bundle": str(bundle_copy), "version": newest[:12], "milliseconds": 123.46}
+    done, failed = (vars(record) for record in caplog.records)
+    assert {name: done[name] for name in (*fields, "removed", "message")} == fields | {
+        "removed": 0,
+        "message": "bundle switched",
+    }
+    assert {name: failed[name] for name in (*fields, "error", "message")} == fields | {
+        "error": f"{bundle_copy}: holds no manifest.json; a process that starts now would fail",
+        "message": "bundle switch failed",
+    }
 
 
 def test_a_bundle_that_is_copied_file_by_file_is_served_when_the_last_file_is_there(

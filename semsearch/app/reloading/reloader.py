@@ -307,7 +307,7 @@ class FolderReloader(Reloader):
         are_written = files != self._last_files
         self._last_files = files
         if files == self._served_files:
-            self.status.error = None
+            self.status.error = self._refused_files = None
         elif not are_written and files != self._refused_files:
             self._switch(files)
 
@@ -328,7 +328,7 @@ class FolderReloader(Reloader):
             raise
         if self._files() != files:
             return
-        self._served_files = files
+        self._served_files, self._refused_files = files, None
         is_other = version != self.status.version
         self._serve(active)
         self.status.error = None
