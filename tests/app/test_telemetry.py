@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from semsearch.app import telemetry
 from semsearch.app.settings import Settings
-from semsearch.app.telemetry import Stopwatch, make_logger, server_timing
+from semsearch.app.telemetry import Stopwatch, cold_start_report, make_logger, server_timing
 
 
 @pytest.fixture
@@ -32,7 +33,16 @@ def test_a_phase_that_comes_again_adds_up(wait: Callable[[float], None]) -> None
     for milliseconds, phase in ((1, "embed"), (2, "search"), (4, "embed")):
         wait(milliseconds)
         stopwatch.lap(phase)
-    assert stopwatch.phases == {"embed": 5, "search": 2}
+    wait(8)
+    assert (stopwatch.phases, stopwatch.total()) == ({"embed": 5, "search": 2}, 15)
+
+
+def test_a_stopwatch_can_have_begun_before(wait: Callable[[float], None]) -> None:
+    began = telemetry.perf_counter_ns()
+    wait(3)
+    stopwatch = Stopwatch(began)
+    stopwatch.lap("import")
+    assert (stopwatch.phases, stopwatch.total()) == ({"import": 3}, 3)
 
 
 def test_server_timing_names_each_phase_in_order_and_the_total_last() -> None:
@@ -50,6 +60,32 @@ def test_a_log_line_has_the_bytes_of_pythons_json(capsys: pytest.CaptureFixture[
     head = {"level": "INFO", "message": "12", "timestamp": found["timestamp"], "service": "the bytes of a line"}
     expected = head | fields | {"folder": "docs"}
     assert line == json.dumps(expected, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def test_a_logger_leaves_imports_of_botocore_as_they_are_and_mangum_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    logging.getLogger("mangum").setLevel(logging.INFO)
+    monkeypatch.delitem(sys.modules, "botocore", raising=False)
+    make_logger(Settings())
+    assert "botocore" not in sys.modules
+    assert logging.getLogger("mangum").level == logging.WARNING
+    monkeypatch.setitem(sys.modules, "botocore", telemetry)
+    make_logger(Settings())
+    assert sys.modules["botocore"] is telemetry
+
+
+def test_a_start_is_a_line_and_a_metric_for_each_phase_and_their_sum(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    settings = Settings(powertools_service_name="stories", powertools_metrics_namespace="Library")
+    cold_start_report(settings, logging.getLogger("tests"), "used")({"import-engine": 1.238, "model": 2.0})
+    (line,) = [vars(record) for record in caplog.records]
+    milliseconds = {"import-engine": 1.24, "model": 2.0, "total": 3.24}
+    assert (line["message"], line["milliseconds"], line["archive"]) == ("cold start", milliseconds, "used")
+    metrics = json.loads(capsys.readouterr().out)
+    del metrics["_aws"]
+    values = {"InitImportEngine": [1.24], "InitModel": [2.0], "InitTotal": [3.24]}
+    assert metrics == {"service": "stories", "ColdStart": "true"} | values
 
 
 def test_a_log_line_has_a_time_that_lambdas_filter_of_levels_reads_and_no_name_of_a_task() -> None:

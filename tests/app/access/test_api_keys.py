@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import httpx
@@ -18,7 +19,7 @@ import pytest
 from semsearch.app.access import keys as keys_module
 from semsearch.app.access import stored_keys
 from semsearch.app.access.binding import bound_filter
-from semsearch.app.access.keys import check_listener, find_key
+from semsearch.app.access.keys import StatedKeys, check_listener, find_key
 from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, SettingsError, encode_filter, hash_key, read_settings
@@ -402,6 +403,9 @@ def test_a_start_that_is_throttled_tries_four_times(store: dict[str, str]) -> No
         ((400, "ThrottlingException"), "was not read (400 ThrottlingException, tried 4 times); is 127.0.0.1"),
         ((400, "com.amazonaws#AccessDeniedException"), "(400 AccessDeniedException, tried 1 times); let the role read"),
         ((400, "ParameterNotFound"), "(400 ParameterNotFound, tried 1 times); check the ARN"),
+        ((403, ""), "(403 , tried 1 times); is 127.0.0.1"),
+        ((200, "InternalFailure"), "(200 InternalFailure, tried 1 times); is 127.0.0.1"),
+        ((499, "Closed"), "(499 Closed, tried 1 times); is 127.0.0.1"),
     ],
 )
 def test_a_start_without_its_keys_fails_and_says_why(
@@ -425,6 +429,73 @@ def test_a_store_that_is_down_and_an_arn_of_something_else_stop_a_start(store: d
         StoredKeys(Settings(api_keys_arn=PARAMETER), logging.getLogger("tests"), store)
     with pytest.raises(SettingsError, match="expected the ARN of a secret"):
         StoredKeys(Settings(api_keys_arn="keys"), logging.getLogger("tests"), store)
+
+
+@pytest.mark.parametrize(
+    ("arn", "host"),
+    [
+        (SECRET, "secretsmanager.eu-central-1.amazonaws.com"),
+        (PARAMETER.replace("arn:aws:", "arn:aws-us-gov:"), "ssm.eu-central-1.amazonaws.com"),
+        (PARAMETER.replace("arn:aws:", "arn:aws-cn:"), "ssm.eu-central-1.amazonaws.com.cn"),
+    ],
+)
+def test_the_store_of_an_arn_is_asked_four_times_with_longer_pauses(
+    arn: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise TimeoutError
+
+    pauses: list[float] = []
+    monkeypatch.setattr(stored_keys.Service, "request", refuse)
+    monkeypatch.setattr(stored_keys, "time", SimpleNamespace(sleep=pauses.append))
+    expected = f"(TimeoutError, tried 4 times); is {host} reachable? In a VPC it needs an interface endpoint"
+    with pytest.raises(SettingsError, match=re.escape(f"API_KEYS_ARN: {arn} was not read {expected}") + "$"):
+        StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), {})
+    assert pauses == [stored_keys.PAUSE, 2 * stored_keys.PAUSE, 4 * stored_keys.PAUSE]
+
+
+def test_no_try_begins_when_lambda_could_stop_the_start(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(*arguments: object) -> None:
+        now[0] += stored_keys.SECONDS_TO_READ / 2
+        raise TimeoutError
+
+    monkeypatch.setattr(stored_keys.Service, "request", wait)
+    monkeypatch.setattr(stored_keys, "PAUSE", 0.0)
+    now[0] = 1_000.0
+    with pytest.raises(SettingsError, match="tried 2 times"):
+        StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), {})
+
+
+def test_without_credentials_the_start_fails_at_once(store: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=f"API_KEYS_ARN: {SECRET} was not read: there are no AWS credentials"):
+        StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), {})
+    assert Store.asked == 0
+
+
+def test_keys_of_aws_and_of_the_environment_are_valid_together(store: dict[str, str]) -> None:
+    stored = StoredKeys(Settings(api_keys_arn=SECRET), logging.getLogger("tests"), store | {"API_KEYS": NEW})
+    assert names(stored) == ["key 1", "old"]
+    Store.content = f"new:{A}"
+    stored.read_again()
+    assert eventually(lambda: names(stored) == ["key 1", "new"])
+
+
+def test_a_file_of_keys_is_read_again_and_a_wrong_one_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "keys"
+    file.write_text(OLD, encoding="utf-8")
+    environment = {"API_KEYS_FILE": str(file)}
+    stated = StatedKeys(read_settings(environment), logging.getLogger("tests"), environment)
+    file.write_text(f"{OLD}\n{NEW}", encoding="utf-8")
+    stated.read_again()
+    assert stated.latest == KEYS.api_keys
+    file.write_text("short", encoding="utf-8")
+    stated.read_again()
+    assert stated.latest == KEYS.api_keys
+    (line,) = caplog.records
+    assert line.message == "API keys were not read"
+    assert vars(line)["error"].startswith(f"API_KEYS_FILE: {file}: key 1 has 5 characters, expected 16")
 
 
 RESTORED = """
