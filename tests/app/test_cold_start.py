@@ -15,7 +15,7 @@ def test_a_start_collects_no_garbage_and_its_objects_are_never_examined_again() 
 
 
 def test_the_phases_of_a_start_are_taken_once_and_those_of_a_restore_replace_them() -> None:
-    cold_start = ColdStart(dict)
+    cold_start = ColdStart(lambda phases: None)
     assert (cold_start.is_over, cold_start.archive, cold_start.phases) == (False, "not opened yet", {})
     cold_start.end({"model": 1.0})
     assert (cold_start.is_over, cold_start.take(), cold_start.take()) == (True, {"model": 1.0}, {})

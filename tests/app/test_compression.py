@@ -93,8 +93,9 @@ NOISE = json.dumps(base64.b64encode(random.Random(3).randbytes(COMPRESSED_FROM))
         (gzip.compress(NOISE), {"content-encoding": "gzip"}, False),
         (NOISE, {}, False),  # base64, which Lambda needs, would make it longer again
         (json.dumps([NOISE.decode(), "0" * len(NOISE)]).encode(), {}, True),  # three eighths of it are left
+        (json.dumps([NOISE.decode(), "0" * 2_000]).encode(), {}, True),  # seven tenths of it are left
     ],
-    ids=["least", "one byte less", "charset", "text", "compressed already", "noise", "half noise"],
+    ids=["least", "one byte less", "charset", "text", "compressed already", "noise", "half noise", "most noise"],
 )
 def test_only_json_above_a_size_that_becomes_much_smaller_is_compressed(
     answering_with: Callable[..., httpx.Client], body: bytes, headers: dict[str, str], is_compressed: bool

@@ -4,13 +4,24 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from semsearch.app.http import HttpError, Message, Receive, Reply, Scope, Send
-from semsearch.app.middleware import answer_head
+from semsearch.app import telemetry
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.http import HttpError, Message, Receive, Reply, Scope, Send, replay
+from semsearch.app.middleware import (
+    MOST_BODY_VALUES,
+    MOST_DISCARDED,
+    RequestLog,
+    answer_head,
+    discard_body,
+    has_many_values,
+)
 from semsearch.app.settings import read_settings
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.questions import read_log
@@ -137,6 +148,81 @@ def test_a_crash_is_a_500_that_tells_its_id_alone_and_is_logged_once_with_its_tr
     (line,) = [record for record in caplog.records if record.message == "request"]
     assert (line.levelname, vars(line)["status"], vars(line)["error"]) == ("ERROR", 500, error)
     assert broken_client.get("/health").status_code == 200
+
+
+async def test_a_reply_that_breaks_off_is_logged_and_not_begun_again(caplog: pytest.LogCaptureFixture) -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"abc"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError("the model is gone")
+
+    log = RequestLog(app, logging.getLogger("tests"), ColdStart(lambda phases: None))
+    with pytest.raises(RuntimeError, match="the model is gone"):
+        await log({"type": "http", "method": "GET", "path": "/", "headers": []}, receive, send)
+    assert len(sent) == 1
+    assert [record.message for record in caplog.records] == ["request failed"]
+
+
+def test_milliseconds_are_logged_in_thousandths(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = count(0, 1_234_567)
+    monkeypatch.setattr(telemetry, "perf_counter_ns", lambda: next(ticks))
+    client.post("/similar", json={"text": "goose"})
+    line: dict[str, Any] = only_line(caplog)
+    assert set(line["phases"].values()) == {1.235}
+    assert line["milliseconds"] == 8.642  # of five phases, of the header Server-Timing, and of this line
+
+
+async def test_what_is_left_of_a_body_is_read_up_to_a_limit() -> None:
+    for length, expected in ((MOST_DISCARDED // 2, 2), (MOST_DISCARDED // 2 - 1, 3), (MOST_DISCARDED, 1)):
+        read: list[Message] = []
+
+        async def receive(read: list[Message] = read, length: int = length) -> Message:
+            read.append({"type": "http.request", "body": range(length), "more_body": True})  # only its length is used
+            return read[-1]
+
+        await discard_body(receive)
+        assert len(read) == expected
+
+
+async def test_after_a_body_that_was_read_the_next_message_is_received() -> None:
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    again = replay({"type": "http.request"}, receive)
+    assert [(await again())["type"] for _ in range(3)] == ["http.request", *["http.disconnect"] * 2]
+
+
+COMMAS = b"," * MOST_BODY_VALUES
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (COMMAS, False),
+        (COMMAS + b",", True),
+        (COMMAS + b"[", True),
+        (COMMAS[1:] + b"{", False),
+        (b'"' + COMMAS + b',"', False),
+        (b'"[{,"' + COMMAS, False),
+        (b'"[{,"' + COMMAS + b",", True),
+        (b'","' * 2 * MOST_BODY_VALUES, True),  # too many strings to look at
+        (b'","' * (2 * MOST_BODY_VALUES - 1), False),
+        (b'["a\0' + COMMAS + b',"', True),
+        (b'["ab\0' + COMMAS + b',"', False),
+    ],
+    ids=lambda value: "",
+)
+def test_values_of_a_body_are_counted_outside_of_its_strings(body: bytes, expected: bool) -> None:
+    assert has_many_values(body) is expected
 
 
 async def test_head_is_answered_with_the_length_of_the_body_that_get_has_and_without_it() -> None:

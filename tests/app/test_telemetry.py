@@ -38,11 +38,10 @@ def test_a_phase_that_comes_again_adds_up(wait: Callable[[float], None]) -> None
 
 
 def test_a_stopwatch_can_have_begun_before(wait: Callable[[float], None]) -> None:
-    began = telemetry.perf_counter_ns()
     wait(3)
-    stopwatch = Stopwatch(began)
+    stopwatch = Stopwatch(4_000_000_000)
     stopwatch.lap("import")
-    assert (stopwatch.phases, stopwatch.total()) == ({"import": 3}, 3)
+    assert (stopwatch.phases, stopwatch.total()) == ({"import": 1_003}, 1_003)
 
 
 def test_server_timing_names_each_phase_in_order_and_the_total_last() -> None:

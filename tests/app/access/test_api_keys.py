@@ -24,6 +24,8 @@ from semsearch.app.access.stored_keys import StoredKeys
 from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, SettingsError, encode_filter, hash_key, read_settings
 from semsearch.app.shared_memory import Handover
+from semsearch.aws.requests import Service
+from semsearch.aws.s3.objects import PAUSE
 from semsearch.commands.main import dispatch
 from tests.app_fixtures import answering
 from tests.function.events.event_makers import MAKERS
@@ -446,12 +448,12 @@ def test_the_store_of_an_arn_is_asked_four_times_with_longer_pauses(
         raise TimeoutError
 
     pauses: list[float] = []
-    monkeypatch.setattr(stored_keys.Service, "request", refuse)
+    monkeypatch.setattr(Service, "request", refuse)
     monkeypatch.setattr(stored_keys, "time", SimpleNamespace(sleep=pauses.append))
     expected = f"(TimeoutError, tried 4 times); is {host} reachable? In a VPC it needs an interface endpoint"
     with pytest.raises(SettingsError, match=re.escape(f"API_KEYS_ARN: {arn} was not read {expected}") + "$"):
         StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), {})
-    assert pauses == [stored_keys.PAUSE, 2 * stored_keys.PAUSE, 4 * stored_keys.PAUSE]
+    assert pauses == [PAUSE, 2 * PAUSE, 4 * PAUSE]
 
 
 def test_no_try_begins_when_lambda_could_stop_the_start(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,7 +461,7 @@ def test_no_try_begins_when_lambda_could_stop_the_start(now: list[float], monkey
         now[0] += stored_keys.SECONDS_TO_READ / 2
         raise TimeoutError
 
-    monkeypatch.setattr(stored_keys.Service, "request", wait)
+    monkeypatch.setattr(Service, "request", wait)
     monkeypatch.setattr(stored_keys, "PAUSE", 0.0)
     now[0] = 1_000.0
     with pytest.raises(SettingsError, match="tried 2 times"):

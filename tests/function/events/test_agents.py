@@ -104,6 +104,12 @@ def test_an_agent_that_sends_a_wrong_value_is_asked_again(answer: Answer, functi
     assert json.loads(outcome["responseBody"]["TEXT"]["body"]).keys() == {"error", "error_type"}
 
 
+def test_an_agent_that_sends_an_unreadable_action_is_asked_again(answer: Answer) -> None:
+    outcome = answer(agent_function("similar", {}) | {"parameters": 3})["response"]["functionResponse"]
+    assert outcome["responseState"] == "REPROMPT"
+    assert json.loads(outcome["responseBody"]["TEXT"]["body"])["error_type"] == "bad_request"  # a 400, the least of all
+
+
 def test_a_search_that_fails_is_a_failure_of_the_action(make_app: Callable[..., App], embedder: Embedder) -> None:
     with answering(make_app(embedder=BrokenEmbedder(embedder))) as answer:
         reply = answer(agent_function("similar", {"text": "goose"}))
