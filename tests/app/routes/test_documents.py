@@ -68,6 +68,26 @@ def test_a_document_is_returned_in_pages(library: httpx.Client) -> None:
     assert {page["total"] for page in pages} == {2}
 
 
+@pytest.mark.promise("/documents offset", "/documents num_results")
+def test_a_hundred_passages_are_returned_unless_told_otherwise(
+    connect: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    rows = [{"path": "a.md", "passage": number} for number in range(1_001)]
+    client = connect(bundle=write_documents(tmp_path, [str(number) for number in range(1_001)], rows))
+
+    def passages(**numbers: int) -> list[int]:
+        reply = client.get("/documents/a.md", params=numbers)
+        assert reply.status_code == 200, reply.text
+        return [passage["index"] for passage in reply.json()["passages"]]
+
+    assert passages() == list(range(100))
+    assert passages(num_results=1_000) == list(range(1_000))
+    assert passages(offset=1_000) == [1_000]
+    assert passages(offset=1_000_000_000) == []
+    for wrong in ({"num_results": 0}, {"num_results": 1_001}, {"offset": -1}, {"offset": 1_000_000_001}):
+        assert client.get("/documents/a.md", params=wrong).status_code == 422
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of two documents. The passages of one, in another order than that of its text, have two tenants."""
@@ -112,6 +132,9 @@ def test_a_row_of_a_table_has_no_passages_around_it(
     connect: Callable[..., httpx.Client], client: httpx.Client, shared: Path
 ) -> None:
     error = "before: found 2, expected 0 for a text that is in no document, such as a row of a table; leave it out"
+    reply = client.get("/documents/a.md")
+    error_of_document = "path: found a corpus without documents, expected a value of the column 'path'; search for one"
+    assert (reply.status_code, reply.json()["error"]) == (404, error_of_document)
     for each, id in ((client, "story-007"), (connect(bundle=shared), "a.md:None")):
         reply = each.get(f"/passages/{id}", params={"before": 2})
         assert (reply.status_code, reply.json()) == (422, {"error": error, "error_type": "invalid"})

@@ -44,6 +44,7 @@ def test_who_has_the_page_gets_304_without_it(client: httpx.Client, known: str) 
     reply = client.get("/", headers={"if-none-match": known.format(etag)})
     assert (reply.status_code, reply.content, reply.headers["etag"]) == (304, b"", etag)
     assert "cache-control" in reply.headers
+    assert etag == f'W/"{sha256(client.get("/").content).hexdigest()[:32]}"'
 
 
 def test_the_policy_allows_this_style_and_these_scripts_and_nothing_else(client: httpx.Client) -> None:

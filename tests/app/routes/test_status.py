@@ -1,13 +1,19 @@
 """GET /health, GET /info, /openapi.json, and what has no route."""
 
+import logging
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
 
+from semsearch.app.app import create_app
+from semsearch.app.cold_start import ColdStart
 from semsearch.app.settings import Settings
 from semsearch.engine.bundle import Manifest
+from semsearch.engine.loading import load
 from semsearch.version import VERSION
+from tests.world import InProcess
 
 
 def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> None:
@@ -26,6 +32,19 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
     assert {key: info[key] for key in as_tei_says} == as_tei_says
     assert info.keys() == {*stated, *as_tei_says, "made", "limits", "versions", "archive", "cold_start_milliseconds"}
     assert "x-bundle" not in client.get("/health").headers  # only bundles in S3 have versions
+
+
+def test_info_shows_what_an_operator_asks_for(bundle: Path, tmp_path: Path) -> None:
+    image = tmp_path / "image.json"
+    cold_start = ColdStart(lambda phases: None, "used")
+    cold_start.end({"model": 2.346, "total": 3.0})
+    app = create_app(load(bundle), Settings(), logging.getLogger("tests"), cold_start, image=image)
+    client = httpx.Client(transport=InProcess(app), base_url="http://tests")
+    assert "image" not in client.get("/info").json()
+    image.write_text('{"version": "1.0"}')
+    info = client.get("/info").json()
+    assert (info["image"], info["archive"]) == ({"version": "1.0"}, "used")
+    assert info["cold_start_milliseconds"] == {"model": 2.35, "total": 3.0}
 
 
 def test_the_version_of_the_package_is_in_info_and_in_the_description_of_the_api(client: httpx.Client) -> None:

@@ -103,6 +103,9 @@ def test_nothing_to_embed_is_a_400_and_what_is_invalid_a_422(client: httpx.Clien
     empty: object = {"source_sentence": "goose", "sentences": []} if path == "/similarity" else []
     assert "should have at least 1 item" in error(client, path, 400, inputs=empty)
     assert error(client, path, 422, inputs=3).startswith("inputs: ")
+    several = {"source_sentence": "goose", "sentences": [1, 2]} if path == "/similarity" else [1, 2]
+    first = "inputs.sentences.0" if path == "/similarity" else "inputs.0"
+    assert error(client, path, 422, inputs=several) == f"{first}: input should be a valid string, found 1"
     assert error(client, path, 422) == "inputs: field required"
 
 
