@@ -1,17 +1,6 @@
-"""A start without garbage collection, whose phases the next request reports."""
+"""The phases of a start, which the next request reports."""
 
-import gc
-
-from semsearch.app.cold_start import ColdStart, no_garbage_collection
-
-
-def test_a_start_collects_no_garbage_and_its_objects_are_never_examined_again() -> None:
-    frozen = gc.get_freeze_count()
-    with no_garbage_collection():
-        assert not gc.isenabled()
-    assert gc.isenabled()
-    assert gc.get_freeze_count() > frozen
-    gc.unfreeze()
+from semsearch.app.cold_start import ColdStart
 
 
 def test_the_phases_of_a_start_are_taken_once_and_those_of_a_restore_replace_them() -> None:

@@ -12,7 +12,7 @@ import pytest
 from mangum import Mangum
 from snapshot_restore_py import get_after_restore
 
-from function.startup import warm_up, warm_up_after_restore
+from function.startup import WARM_UP, warm_up, warm_up_after_restore
 from semsearch.app.app import App
 from semsearch.app.cold_start import ColdStart, no_garbage_collection
 from semsearch.app.settings import Settings
@@ -70,6 +70,37 @@ def test_a_search_that_fails_is_one_and_its_reason_is_logged(
     with pytest.raises(RuntimeError, match="warm-up: the handler answered 500, expected 200"):
         warm_up(starting(embedder=BrokenEmbedder(embedder)))
     assert "the model is gone" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("status", "timing", "succeeds"),
+    [
+        (200, "total;dur=1", True),
+        (429, "total;dur=1", True),
+        (502, "total;dur=1", True),
+        (413, "search;dur=1, total;dur=1", True),
+        (413, "total;dur=1", False),
+        (500, "search;dur=1, total;dur=1", False),
+        (401, "total;dur=1", False),
+    ],
+)
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_start_goes_on_if_the_request_was_answered_or_only_a_backend_is_down(
+    status: int, timing: str, succeeds: bool, is_closed: bool
+) -> None:
+    events: list[dict[str, Any]] = []
+
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        events.append(event)
+        assert context.aws_request_id is None
+        return {"statusCode": status, "headers": {"server-timing": timing}, "body": "the reply"}
+
+    if succeeds:
+        warm_up(handler, is_closed=is_closed)
+    else:
+        with pytest.raises(RuntimeError, match=f"^warm-up: the handler answered {status}, expected 200: the reply$"):
+            warm_up(handler, is_closed=is_closed)
+    assert events == [{"text": "a", "num_results": 1} if is_closed else WARM_UP]
 
 
 def test_after_a_restore_the_handler_is_warmed_and_the_next_request_tells_of_it(make_app: Callable[..., App]) -> None:

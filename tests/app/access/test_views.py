@@ -21,7 +21,7 @@ import hypothesis
 import pytest
 
 from semsearch.app.access.binding import bound_filter
-from semsearch.app.access.views import Views
+from semsearch.app.access.views import MOST_VIEWS, Views
 from semsearch.app.app import App
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.messages import OAUTH_METADATA
@@ -310,6 +310,24 @@ def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
     bound_filter.set(None)
     assert views.current() is current[0]
     bound_filter.reset(token)
+
+
+def test_views_stay_open_until_there_are_too_many_newer_ones(bundles: dict[str, Path], embedder: Embedder) -> None:
+    whole, executor = load(bundles["a"], embedder), Executor(embedder)
+    views = Views(lambda: whole, make_search(whole, executor), executor)
+
+    def view(year: int) -> object:
+        token = bound_filter.set({"year": {"$gte": year}})
+        try:
+            return views.current()
+        finally:
+            bound_filter.reset(token)
+
+    first, *others = [view(year) for year in range(MOST_VIEWS)]
+    assert view(0) is first
+    view(MOST_VIEWS)
+    assert view(1) is others[0]
+    assert view(0) is not first
 
 
 def test_a_switch_to_texts_in_s3_vectors_closes_the_view(

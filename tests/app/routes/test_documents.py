@@ -13,7 +13,10 @@ import httpx
 import pytest
 
 from semsearch.app.settings import ApiKey, Settings, hash_key
+from semsearch.engine.loading import load
 from semsearch.indexing.corpus import Corpus
+from tests.app.access.test_views import remote_copy
+from tests.app_fixtures import connect_app
 from tests.world import write_bundle
 
 IDS = ["a.md#x", "b/c d.md#ü", "a.md#y", "twice", "twice", "💡 100%?"]
@@ -158,6 +161,14 @@ def test_at_most_ten_passages_around_another_one_are_returned(library: httpx.Cli
 def test_what_is_not_there_is_a_404(library: httpx.Client, path: str, error: str) -> None:
     reply = library.get(path)
     assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
+
+
+def test_texts_in_s3_vectors_are_not_read_by_their_ids(documents: Path, tmp_path: Path) -> None:
+    client = connect_app(load(remote_copy(documents, tmp_path / "remote")))
+    error = "corpus: found in S3 Vectors, expected in the bundle; search for the texts"
+    for path in ("/passages/twice", "/documents/a.md"):
+        reply = client.get(path)
+        assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
 
 
 def test_a_reply_that_is_too_large_says_what_to_do(connect: Callable[..., httpx.Client], documents: Path) -> None:

@@ -104,6 +104,7 @@ def test_it_is_behind_until_it_has_read_the_pointer_if_the_first_one_died_while_
     workers.handover._memory[45:46] = b"?"
     workers.next.follow(workers.handover)
     assert workers.next.served.is_behind
+    assert "the version that was served is not known; a poll takes the current" in str(workers.next.status.error)
     workers.next.poll()
     assert GOOSE not in ids(workers.client)
 
