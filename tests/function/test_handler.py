@@ -117,10 +117,31 @@ def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 
-def test_a_cold_start_that_cannot_succeed_fails_with_the_reason() -> None:
-    failed = run("import function.handler", BUNDLE_DIR="/none")
+@pytest.mark.parametrize(
+    ("environment", "reason"),
+    [
+        (
+            {"BUNDLE_DIR": "/none"},
+            "BundleError: /none: is not a folder; make a bundle with `semsearch index PATH --out ",
+        ),
+        ({"BUNDLE_DIR": "s3://bucket/prefix"}, "there are no AWS credentials"),
+        ({"MAX_BODY_BYTES": "10"}, "RuntimeError: warm-up: the handler answered 413, expected 200"),
+    ],
+)
+def test_a_cold_start_that_cannot_succeed_fails_with_the_reason(
+    bundle: Path, environment: dict[str, str], reason: str
+) -> None:
+    failed = run("import function.handler", **{"BUNDLE_DIR": str(bundle)} | environment)
     assert failed.returncode == 1
-    assert "BundleError: /none: is not a folder; make a bundle with `semsearch index PATH --out " in failed.stderr
+    assert reason in failed.stderr
+
+
+def test_a_start_leaves_no_thread_and_keeps_no_bundle_that_can_be_replaced(ask: Answer) -> None:
+    module: Any = sys.modules["function.handler"]
+    assert not {"bundle", "opening"} & vars(module).keys()
+    assert module.image == ROOT / "image.json"
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        module.background.submit(print)
 
 
 def test_without_snap_start_there_is_no_hook(ask: Answer) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from threading import current_thread, main_thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from semsearch.app.mcp.messages import UNREAD
 from semsearch.app.mcp.stdio import Server
 from semsearch.version import VERSION
 from tests.app.mcp.test_messages import LEGACY, META, MODERN, message, modern
+from tests.server.running import eventually
 
 
 def answers(
@@ -27,6 +29,7 @@ def answers(
     since: Callable[[], Since] | None = None,
 ) -> list[dict[str, Any]]:
     """Return what a server prints for these messages. If there is no bundle, it calls `look` until there is one."""
+    before = set(enumerate_threads())
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb") as sent:
         sent.writelines(json.dumps(each).encode() + b"\n" for each in messages)
@@ -34,6 +37,7 @@ def answers(
         asyncio.run(Server(bundle, look, since).run(reader))
     finally:
         os.close(reader)
+    assert eventually(lambda: not any(each.name == "poll" for each in set(enumerate_threads()) - before))
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 

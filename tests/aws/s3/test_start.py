@@ -20,6 +20,7 @@ from semsearch.engine.bundle import BundleError
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask, fetched, left
 from tests.command_line import contents
+from tests.function.events.event_makers import http_api
 from tests.project import ROOT
 from tests.server.running import WAIT
 from tests.stand_ins.faults import Proxy
@@ -49,6 +50,31 @@ def test_a_function_serves_the_bundle_that_the_pointer_names_and_each_reply_name
         assert reply.headers["x-bundle"] == version[:12]
     shown = client.get("/info").json()["bundle"]
     assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
+
+
+HANDLER = f"""
+import json, threading
+from snapshot_restore_py import get_after_restore
+from function import handler
+phases, loaded_at = list(handler.stopwatch.phases), handler.reloader.status.loaded_at
+for hook, arguments, named in get_after_restore():
+    hook(*arguments, **named)
+handler.handler({http_api("GET", "/health", None)!r}, None)
+for thread in threading.enumerate():
+    if thread.name == "poll":
+        thread.join()
+print(json.dumps([phases, list(handler.cold_start.phases), handler.reloader.status.looked_at > loaded_at]))
+"""
+
+
+def test_a_start_in_lambda_tells_the_time_of_the_fetch_and_after_a_restore_a_request_polls(
+    publish: Publish, bundle: Path, url: str, environment: dict[str, str], in_a_new_process: Callable[..., Any]
+) -> None:
+    publish(bundle)
+    named = {"BUNDLE_DIR": url, "LOCAL_BUNDLE_DIR": "/nowhere", "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
+    phases, after_restore, has_polled = in_a_new_process(HANDLER, **environment, **named)
+    assert phases == ["import-engine", "import-http", "fetch", "model", "app", "warm-up"]
+    assert (after_restore, has_polled) == (["restore-warm-up"], True)
 
 
 def test_files_come_in_parts_that_are_put_together(
