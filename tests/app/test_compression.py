@@ -142,3 +142,5 @@ def test_compressing_is_no_phase_of_its_own(client: httpx.Client) -> None:
         headers, _ = raw(client, "POST", path, BROWSER, json=request_)
         phases = [phase.partition(";")[0] for phase in headers["server-timing"].split(", ")]
         assert phases == ["parse", "embed", "reply", "total"]
+    headers, _ = raw(client, "GET", "/openapi.json", BROWSER)
+    assert headers["server-timing"].startswith("total;dur=")

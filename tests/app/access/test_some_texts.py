@@ -106,7 +106,16 @@ def test_an_id_of_another_text_is_unknown(caller: httpx.Client, key: str, id: st
 
 @pytest.mark.promise("key")
 def test_info_counts_the_texts_of_the_key(caller: httpx.Client, key: str) -> None:
-    assert caller.get("/info").json()["index"]["rows"] == len(KEYS[key][1])
+    info = caller.get("/info").json()
+    index = info["index"]
+    assert index["rows"] == len(KEYS[key][1])
+    counts = [index["keywords"][name] for name in ("terms", "postings", "known_words", "synonyms")]
+    if KEYS[key][0] is None:
+        assert "files" in info
+        assert None not in counts
+    else:  # no figure of the whole corpus
+        shown = {"corpus", "title", "description", "columns", "keywords", "vectors", "boost", "rows"}
+        assert (index.keys(), "files" in info, counts) == (shown, False, [None] * 4)
 
 
 @pytest.mark.promise("key")
