@@ -9,9 +9,11 @@ import httpx
 import numpy as np
 import pytest
 
+from semsearch.app.routes.predict import FEW_VALUES
 from semsearch.app.settings import Settings, SettingsError
 from semsearch.engine.bundle import Manifest
 from semsearch.engine.embedder import Embedder
+from tests.world import DIM
 
 TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
 
@@ -28,6 +30,12 @@ def test_several_texts_give_the_embedders_embeddings_in_their_order(client: http
     found = predict(client, text=TEXTS)
     assert found.keys() == {"embeddings", "truncated"}
     np.testing.assert_array_equal(np.float32(found["embeddings"]), embedder.embed(embedder.tokenize(TEXTS)))
+
+
+@pytest.mark.promise("PredictRequest.text")
+def test_of_many_texts_each_has_the_embedding_that_it_has_alone(client: httpx.Client) -> None:
+    many = predict(client, text=["goose"] * (FEW_VALUES // DIM + 1))["embeddings"]
+    assert many == predict(client, text="goose")["embeddings"] * (FEW_VALUES // DIM + 1)
 
 
 @pytest.mark.promise("PredictRequest.text")
