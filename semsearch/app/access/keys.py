@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.app.access.binding import OPEN_PATHS, answer_bound, bind_claim, is_open
 from semsearch.app.access.bound_filters import BoundFilters, misfit
 from semsearch.app.access.views import ASK, UNFIT
-from semsearch.app.errors import ErrorReply, error_reply, reply_to
+from semsearch.app.errors import error_reply, reply_to
 from semsearch.app.http import ASGIApp, HttpError, Receive, Reply, Scope, Send
 from semsearch.app.middleware import discard_body
 from semsearch.app.settings import ApiKey, Settings, SettingsError, hash_key, read_api_keys
@@ -172,15 +172,13 @@ def describe_keys(document: dict[str, Any]) -> None:
     """Declare in an OpenAPI document which operations need a key, and what they answer without one that can be used."""
     document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
     document["security"] = [{"ApiKey": []}]
-    usual = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorReply.__name__}"}}}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            if path in OPEN_PATHS and method in ("get", "head"):
+            if path in OPEN_PATHS and method == "get":
                 operation["security"] = []
                 continue
-            body = {}
-            if method != "head":  # the form of the route's other errors
-                body = {"content": operation["responses"].get("500", {}).get("content", usual)}
-            refusal = {"description": "no API key", "headers": {"WWW-Authenticate": {"schema": {"type": "string"}}}}
-            operation["responses"]["401"] = refusal | body
-            operation["responses"]["503"] = {"description": "the key's filter does not fit the bundle"} | body
+            replies = operation["responses"]
+            content = replies["500"]["content"]  # the form of the route's other errors
+            headers = {"WWW-Authenticate": {"schema": {"type": "string"}}}
+            replies["401"] = {"description": "no API key", "headers": headers, "content": content}
+            replies["503"] = {"description": "the key's filter does not fit the bundle", "content": content}

@@ -133,9 +133,12 @@ def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., App])
         (path, method) for path, each in document["paths"].items() for method in each if "security" in each[method]
     }
     assert open_to_all == {("/", "get"), ("/health", "get")}
-    responses = document["paths"]["/similar"]["post"]["responses"]
-    assert responses["401"]["content"] == responses["503"]["content"] == responses["500"]["content"]
-    assert responses["503"]["description"] == "the key's filter does not fit the bundle"
+    for path in ("/similar", "/v1/embeddings"):
+        responses = document["paths"][path]["post"]["responses"]
+        content = responses["500"]["content"]
+        headers = {"WWW-Authenticate": {"schema": {"type": "string"}}}
+        assert responses["401"] == {"description": "no API key", "headers": headers, "content": content}
+        assert responses["503"] == {"description": "the key's filter does not fit the bundle", "content": content}
     assert "401" not in document["paths"]["/health"]["get"]["responses"]
     assert document["paths"]["/health"]["get"]["responses"]["503"]["description"] == "unhealthy"
 
@@ -219,6 +222,10 @@ A, B = hash_key(OLD), hash_key(NEW)
         (
             f"team-a:{A}:{encode_filter({'t': '?>'})},team-b:{B}:eyJ0ZW5hbnQiOiJiIn0",
             [ApiKey("team-a", A, {"t": "?>"}), ApiKey("team-b", B, {"tenant": "b"})],
+        ),
+        *(
+            (f"a:{A}:{encode_filter({'t': 'x' * number})}", [ApiKey("a", A, {"t": "x" * number})])
+            for number in range(15)
         ),
     ],
 )

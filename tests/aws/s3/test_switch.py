@@ -90,6 +90,7 @@ def test_a_request_starts_one_poll_when_it_is_due_such_as_after_a_restore_and_do
         switch.make_poll_due()
         assert ask(client)[0] == versions[0][:12]
     (poll,) = polls()
+    assert poll.daemon  # it keeps no process from its end
     proxy.may_pass.set()
     poll.join(30)
     assert ask(client)[0] == versions[1][:12]
