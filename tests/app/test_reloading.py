@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from semsearch.app.reloading import reloader as reloader_module
-from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request
+from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request, reason_of
 from semsearch.app.shared_memory import Handover
 from semsearch.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
+from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish
 from semsearch.search.query import Query
@@ -299,6 +300,12 @@ def test_a_process_that_replaces_another_is_behind_while_the_folder_holds_nothin
     newer.rename(bundle_copy)
     look(second)
     assert found_by(second) == "new"
+
+
+def test_the_reason_of_a_failure_that_nobody_foresaw_has_its_type() -> None:
+    foreseen: list[Exception] = [BundleError("no bundle"), TensorsError("no file"), OSError("no disk")]
+    assert [reason_of(error) for error in foreseen] == ["no bundle", "no file", "no disk"]
+    assert reason_of(ValueError("no sense")) == "ValueError('no sense')"
 
 
 def test_with_verify_a_damaged_bundle_is_served_neither_first_nor_later(bundle_copy: Path, newer: Path) -> None:

@@ -87,6 +87,20 @@ def test_what_a_server_answers_whose_index_cannot_be_made(tmp_path: Path, capsys
     assert found[4] == {"content": [{"type": "text", "text": "docs: no space"}], "isError": True} | of_2026
 
 
+def test_a_call_looks_again_for_an_index_that_could_not_be_made_before(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, looks = Path(shutil.copytree(bundle, tmp_path / "copy")), count()
+
+    def finish_at_the_second_look() -> str:
+        if next(looks) == 1:
+            copy.rename(tmp_path / "bundle")
+        return "docs: no space"
+
+    found = answers(tmp_path / "bundle", [message("tools/call", SEARCH)], capsys, finish_at_the_second_look)
+    assert [each["result"]["isError"] for each in found if "result" in each] == [False]
+
+
 def test_without_a_reason_of_the_process_a_missing_index_is_the_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
