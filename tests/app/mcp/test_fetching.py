@@ -62,6 +62,17 @@ def test_what_is_returned_of_a_passage_a_section_and_a_document(document: Loaded
     assert fetch(document, FetchArguments(id="a.md#b", before=1, after=1))["text"] == WHOLE
 
 
+def test_what_is_around_a_section_is_before_its_first_and_after_its_last_passage(tmp_path: Path) -> None:
+    ids = ["a.md#a:1", "a.md#b:1", "a.md#b:2", "a.md#b:3", "a.md#c:1", "a.md#c:2"]
+    metadata = [json.dumps({"path": "a.md", "passage": number}) for number in range(6)]
+    columns = {"path": "string", "passage": "number"}
+    corpus = Corpus(ids, ids, metadata, columns=columns, heading_prefix=True)
+    bundle = require_texts(load(write_bundle(tmp_path / "bundle", corpus)))
+    found = fetch(bundle, FetchArguments(id="a.md#b", before=2, after=1))
+    assert found["text"] == "\n\n".join(ids[1:4])
+    assert [[each["id"] for each in found[side]] for side in ("before", "after")] == [ids[:1], ids[4:5]]
+
+
 @pytest.mark.parametrize("id", ["b.md#b", "b.md", "#b", "a.md:1"])
 def test_an_id_of_no_document_names_none_to_fetch(document: LoadedBundle, id: str) -> None:
     with pytest.raises(SearchError, match=f"^id: found '{id}', expected the id of a result; search for one$"):

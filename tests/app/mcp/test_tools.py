@@ -1,6 +1,7 @@
 """The tools of POST /mcp: what a language model reads of them, and the limits of their arguments and replies."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,10 @@ from semsearch.engine.bundle import read_manifest
 from semsearch.engine.loading import load
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
+from semsearch.search.request import RerankOptions
+from tests.app.access.test_views import remote_copy
 from tests.app.mcp.test_messages import DOCUMENTS, OWN, call, content_of, tools_of
+from tests.app_fixtures import connect_app
 from tests.world import add_floor, write_bundle
 
 
@@ -130,6 +134,29 @@ def test_a_best_hit_at_the_floor_is_relevant(
     best = connect(bundle=bundle).post("/similar", json={"text": "the baker sold"}).json()["results"][0]["score"]
     client = connect(bundle=add_floor(bundle, {"hybrid": best + above, "semantic": 1.0}))
     assert ("note" in content_of(call(client, "search", query="the baker sold"))) is note
+
+
+def test_with_a_reranker_search_uses_it_and_compares_the_floor_with_the_score_before(
+    connect: Callable[..., httpx.Client], rerank_bundle: Path, tmp_path: Path
+) -> None:
+    bundle = Path(shutil.copytree(rerank_bundle, tmp_path / "bundle"))
+    text, plain = "an angry goose in the snow", connect(bundle=bundle)
+    best = plain.post("/similar", json={"text": text}).json()["results"][0]["score"]
+    body = {"text": text, "rerank": {"candidates": RerankOptions().candidates}, "num_results": 10}
+    expected = [hit["id"] for hit in plain.post("/similar", json=body).json()["results"]]
+    for above, note in ((0.0, None), (0.0001, f"nothing relevant: the best score {best:.2f} is below {best:.2f}")):
+        client = connect(bundle=add_floor(bundle, {"hybrid": best + above}))
+        found = content_of(call(client, "search", query=text))
+        assert [hit["id"] for hit in found["results"]] == expected
+        assert found.get("note") == note
+
+
+def test_texts_in_s3_vectors_have_one_tool_that_names_their_columns(bundle: Path, tmp_path: Path) -> None:
+    client = connect_app(load(remote_copy(bundle, tmp_path / "remote")))
+    (tool,) = tools_of(client)
+    assert tool["name"] == OWN
+    columns = "chapter (number); places (list); told (date); true (boolean); who (string)"
+    assert tool["description"].endswith(f"by which a filter can choose: {columns}.")
 
 
 LIMITED = Settings(max_tokens=24, max_reply_bytes=2_000)

@@ -14,7 +14,7 @@ from semsearch.app.settings import Settings
 from semsearch.engine.embedder import Embedder
 
 REQUESTS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "similar": ("/similar", {"text": "ferry", "num_results": 7}, "num_results: the reply with 7 is {}; ask for fewer"),
+    "similar": ("/similar", {"text": "ferry", "num_results": 2}, "num_results: the reply with 2 is {}; ask for fewer"),
     "similar, one": (
         "/similar",
         {"text": "goose", "num_results": 1},

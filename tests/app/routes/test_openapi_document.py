@@ -106,6 +106,23 @@ def test_without_documents_no_passages_around_another_one_are_allowed(make_app: 
     assert (most["before"], most["after"]) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "most"),
+    [
+        ({"path": "string", "passage": "number"}, 10),
+        ({"path": "string"}, 0),
+        ({"passage": "number"}, 0),
+        ({"path": "list", "passage": "number"}, 0),
+    ],
+)
+def test_passages_around_another_one_need_paths_and_numbers(
+    make_app: Callable[..., App], kinds: dict[str, str], most: int
+) -> None:
+    document = describe_app(make_app().fastapi, kinds, dim=1, has_reranker=False, floor={})
+    parameters = document["paths"]["/passages/{id}"]["get"]["parameters"]
+    assert [each["schema"].get("maximum") for each in parameters if each["in"] == "query"] == [most, most]
+
+
 VALUES: dict[str, list[Any]] = {  # example values of the fields that exclude or need each other
     "text": ["goose", None],
     "id": ["story-001", None],

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from semsearch.app.routes.predict import FEW_VALUES
+from semsearch.app.routes.replies import bytes_per_text
 from semsearch.app.settings import Settings, SettingsError
 from semsearch.engine.bundle import Manifest
 from semsearch.engine.embedder import Embedder
@@ -106,6 +107,15 @@ def test_as_many_texts_and_tokens_are_taken_as_the_settings_say(connect: Callabl
         413,
         {"error": "text: 31 tokens in 2 texts, at most 30; send fewer or shorter texts", "error_type": "too_large"},
     )
+
+
+@pytest.mark.promise("PredictRequest.text")
+def test_as_many_texts_are_taken_as_have_room_in_a_reply(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_reply_bytes=3 * bytes_per_text(DIM)))
+    assert len(predict(client, text=["goose"] * 3)["embeddings"]) == 3
+    refused = client.post("/predict", json={"text": ["goose"] * 4})
+    error = "text: the embeddings of 4 texts do not fit into a reply, expected at most 3; send fewer"
+    assert (refused.status_code, refused.json()["error"]) == (413, error)
 
 
 @pytest.mark.promise("PredictRequest.text", "text")
