@@ -46,7 +46,6 @@ TAGS = {  # groups of routes; generators make a module of each
     "reranking": "Order texts by how well they answer a query.",
     "status": "Whether it works, and what it is.",
 }
-NO_ROUTE = "Not Found"  # Starlette's detail of a 404 for a path without a route
 
 
 def make_fastapi(
@@ -150,7 +149,7 @@ def _add_error_replies(app: FastAPI) -> None:
             return error_reply(400, f"body: not readable: {reason}; {RIGHT_BODY}", path)
         if error.status_code == 405:
             return _other_method(request)
-        if error.status_code == 404 and error.detail == NO_ROUTE:
+        if error.status_code == 404:  # routes raise HttpError instead
             return _no_route(request)
         return reply_to(HttpError(error.status_code, error.detail, error.headers), path)
 

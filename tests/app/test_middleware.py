@@ -17,6 +17,7 @@ from semsearch.app.http import HttpError, Message, Receive, Reply, Scope, Send, 
 from semsearch.app.middleware import (
     MOST_BODY_VALUES,
     MOST_DISCARDED,
+    RequestLimits,
     RequestLog,
     answer_head,
     discard_body,
@@ -179,6 +180,61 @@ def test_milliseconds_are_logged_in_thousandths(
     line: dict[str, Any] = only_line(caplog)
     assert set(line["phases"].values()) == {1.235}
     assert line["milliseconds"] == 8.642  # of five phases, of the header Server-Timing, and of this line
+
+
+@pytest.mark.parametrize(
+    ("headers", "chunks", "status", "error", "reads"),
+    [
+        ([], [b"abc", b"def"], 200, "", 2),
+        ([(b"content-length", b"6")], [b"abc", b"def"], 200, "", 2),
+        ([], [b"abc", b"defg", b"h"], 413, "body: 7 bytes or more, at most 6; send fewer or shorter texts", 3),
+        (
+            [(b"content-length", b"7")],
+            [b"abc"],
+            413,
+            "body: 7 bytes or more, at most 6; send fewer or shorter texts",
+            1,
+        ),
+        ([(b"content-length", b"?")], [b"abc"], 200, "", 1),
+        ([], [b"abc", None], 400, "body: broke off after 3 bytes, expected all of it; send it again", 2),
+        ([(b"content-encoding", b"Identity")], [b"abc"], 200, "", 1),
+        (
+            [(b"content-encoding", b"gzip")],
+            [b"abc", b"def"],
+            415,
+            "body: content-encoding 'gzip', expected none; send the body uncompressed",
+            2,
+        ),
+    ],
+)
+async def test_a_body_is_read_as_far_as_the_limit_and_discarded_after_a_refusal(
+    headers: list[tuple[bytes, bytes]], chunks: list[bytes | None], status: int, error: str, reads: int
+) -> None:
+    sent: list[Message] = []
+    left = [*chunks]
+
+    async def receive() -> Message:
+        chunk = left.pop(0)
+        if chunk is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": chunk} | ({"more_body": True} if left else {})
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await Reply(repr(await receive()).encode())(scope, receive, send)
+
+    limits = RequestLimits(app, max_body_bytes=6)
+    await limits({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send)
+    start, end = sent
+    assert (start["status"], len(chunks) - len(left)) == (status, reads)
+    assert ((b"accept-encoding", b"identity") in start["headers"]) is (status == 415)
+    if status == 200:
+        whole = b"".join(chunk or b"" for chunk in chunks)
+        assert end["body"].decode() == repr({"type": "http.request", "body": whole, "more_body": False})
+    else:
+        assert json.loads(end["body"])["error"] == error
 
 
 async def test_what_is_left_of_a_body_is_read_up_to_a_limit() -> None:

@@ -1,5 +1,6 @@
 """GET /health, GET /info, /openapi.json, and what has no route."""
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -60,12 +61,13 @@ def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]
     assert [limits[name] for name in names] == [3, 3, 40, 640, 500, 6_000]
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/" + "a" * 59, "/" + "health" * 10_000])
+@pytest.mark.parametrize("path", ["/nothing", "/health/", "/żółć", "/" + "a" * 59, "/" + "health" * 10_000])
 def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(client: httpx.Client, path: str) -> None:
     reply = client.get(path)
     shown = path if len(path) <= 60 else path[:60] + "…"
     assert (reply.status_code, reply.json()["error_type"]) == (404, "not_found")
     error = reply.json()["error"]
+    assert reply.content == json.dumps(reply.json(), ensure_ascii=False, separators=(",", ":")).encode()
     assert error.startswith(f"GET {shown}: there is no such path, expected ")
     assert error.endswith("; request one of these")
     named = error.partition(", expected ")[2].partition("; ")[0].split(", ")
