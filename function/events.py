@@ -254,7 +254,7 @@ class OtherEvent(EventReader, HTTPGateway):
         event, self.event = self.event, {"version": "2.0"}  # Mangum reads the format of the reply here
         is_flagged = any(event.get(flag) is True for flag in PING_FLAGS)
         if is_flagged or event.get("source") in PING_SOURCES or event.get("detail-type") == SCHEDULE:
-            return self._make_scope("GET", "/health", {}) | {"log_as": "ping", "is_direct": True}
+            return self._make_scope("GET", "/health", {}) | {"log_as": "ping"}
         if "path" in event and event.keys() <= DIRECT_FIELDS:
             path, body = event["path"], event.get("body")
             if not isinstance(body, str | None):

@@ -13,7 +13,7 @@ import pytest
 from semsearch.app.reloading import reloader as reloader_module
 from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request, reason_of
 from semsearch.app.shared_memory import Handover
-from semsearch.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
+from semsearch.engine.bundle import KEYWORDS, MANIFEST, PASSAGES, BundleError, read_manifest
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish
@@ -112,6 +112,7 @@ def test_the_thread_polls_at_once_when_it_is_told_to(bundle_copy: Path, newer: P
     assert eventually(has_switched)
     reloader.stop()
     assert reloader._thread is not None
+    assert reloader._thread.daemon
     reloader._thread.join(WAIT)
     assert not reloader._thread.is_alive()
 
@@ -187,6 +188,7 @@ def test_what_is_told_of_a_bundle_and_of_a_switch(
     reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
     reloader.on_change = lambda status: changes.append(status.switches)
     version = sha256((bundle_copy / MANIFEST).read_bytes()).hexdigest()
+    assert not reloader.served.is_behind
     told: dict[str, object] = {
         "source": str(bundle_copy),
         "version": version,
@@ -252,6 +254,17 @@ def test_a_refused_bundle_is_served_after_the_file_that_was_missing_has_come(
     assert (reloader.status.failures, reloader.status.error) == (1, None)
 
 
+def test_a_bundle_with_a_file_that_only_some_requests_need_and_that_is_cut_off_is_refused(
+    reloader: FolderReloader, bundle_copy: Path, newer: Path
+) -> None:
+    keywords = newer / KEYWORDS
+    keywords.write_bytes(keywords.read_bytes()[:-20])
+    replace_files(bundle_copy, newer)
+    look(reloader)
+    assert KEYWORDS in str(reloader.status.error)
+    assert found_by(reloader) != "new"
+
+
 def test_a_file_that_comes_after_a_bundle_was_opened_is_served_too(
     reloader: FolderReloader, bundle_copy: Path, newer: Path
 ) -> None:
@@ -292,7 +305,7 @@ def test_a_process_that_replaces_another_is_behind_while_the_folder_holds_nothin
     (bundle_copy / MANIFEST).write_text('{"format_version": 99}')
     second.follow(handover)
     look(second)
-    assert second.served.is_behind
+    assert (second.served.is_behind, second.status.version) == (True, "")
     assert "format_version is 99" in str(second.status.error)
     bundle_copy.rename(newer.parent / "gone")
     look(second)

@@ -161,3 +161,4 @@ def test_no_http_request_becomes_an_action_by_its_body_or_by_further_fields(
     for event in (make("POST", "/similar", json.dumps(action)), action | make("POST", "/similar", '{"text": "goose"}')):
         reply = answer_closed(event)
         assert (reply["statusCode"], json.loads(reply["body"])["error_type"]) == (401, "unauthorized")
+    assert answer_closed(action | {"headers": {}})["statusCode"] == 400

@@ -115,6 +115,7 @@ def test_the_app_receives_the_same_request_from_each_source(see: See, make: Make
         (lattice, {"headers": {"X": ["a", "b"]}}, {"x": "a, b"}),
         (lattice, {"queryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
         (rest_api, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
+        (rest_api, {"queryStringParameters": {"a": None, "b": "c"}}, {"query": [["b", "c"]]}),
         (load_balancer, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
     ],
 )

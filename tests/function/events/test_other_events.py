@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from function.events import QueueError
-from tests.function.events.event_makers import Event
+from tests.function.events.event_makers import Event, http_api
 
 Answer = Callable[[object], dict[str, Any]]
 
@@ -59,6 +59,7 @@ DIRECT: list[tuple[Event, tuple[str, str, str]]] = [
         for event in ({"text": "goose", "num_results": 2}, {"text": "goose", "num_results": 0}, {"text": "żółć 🦆"})
     ),
     ({"path": "/predict", "body": {"text": ["goose"]}}, ("POST", "/predict", '{"text": ["goose"]}')),
+    ({"path": "/predict", "method": "post", "body": {"text": "a"}}, ("POST", "/predict", '{"text": "a"}')),
     ({"path": "/predict", "body": '{"text": "goose"}'}, ("POST", "/predict", '{"text": "goose"}')),
     ({"path": "/health"}, ("GET", "/health", "")),
     ({"path": "/similar", "method": "PUT"}, ("PUT", "/similar", "")),
@@ -90,6 +91,8 @@ OTHERS: list[tuple[str, object]] = [
     ("['a\\nb']", {"a\nb": "secret"}),
     ("['httpMethod', 'path', 'requestContext']", {"httpMethod": "GET", "path": "/health", "requestContext": {}}),
     ("['text']", {"text": nested}),
+    ("['text', 'requestContext']", {"text": "secret", "requestContext": {}}),
+    ("['path', 'text']", {"path": "/health", "text": ["secret"]}),
 ]
 
 
@@ -109,6 +112,15 @@ def test_any_other_event_is_refused_with_its_fields_and_the_expected_events(
 
 
 SQS = {"messageId": "059f36b4", "eventSource": "aws:sqs", "body": "secret"}
+
+
+@pytest.mark.parametrize("field", ["methodArn", "routeArn"])
+def test_the_event_of_an_authorizer_is_no_request(answer: Answer, field: str) -> None:
+    event = http_api("GET", "/health", None)
+    assert answer(event)["statusCode"] == 200
+    assert answer(event | {field: "arn"})["statusCode"] == 400
+
+
 # an event of each source that deletes or skips its records when the function returns normally
 QUEUES: dict[str, tuple[str, object]] = {
     "SQS": ("['Records']", {"Records": [SQS, SQS]}),
