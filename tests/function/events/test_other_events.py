@@ -92,7 +92,6 @@ OTHERS: list[tuple[str, object]] = [
     ("['httpMethod', 'path', 'requestContext']", {"httpMethod": "GET", "path": "/health", "requestContext": {}}),
     ("['text']", {"text": nested}),
     ("['text', 'requestContext']", {"text": "secret", "requestContext": {}}),
-    ("['path', 'text']", {"path": "/health", "text": ["secret"]}),
 ]
 
 
