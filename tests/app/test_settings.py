@@ -115,7 +115,12 @@ def test_origins_may_be_separated_by_commas_and_spaces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "bundle"), [("/var/task", "/var/task/bundle"), ("/venv/lib/python3.13/site-packages", "bundle")]
+    ("code", "bundle"),
+    [
+        ("/var/task", "/var/task/bundle"),
+        ("/venv/lib/python3.13/site-packages", "bundle"),
+        ("/usr/lib/python3/dist-packages", "bundle"),
+    ],
 )
 def test_the_default_bundle_is_beside_the_code_unless_pip_installed_a_wheel(code: str, bundle: str) -> None:
     assert default_bundle(Path(code)) == Path(bundle)

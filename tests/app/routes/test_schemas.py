@@ -1,6 +1,7 @@
 """The schemas that are written into FastAPI's OpenAPI document: filters, columns and errors, each in whole."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -107,6 +108,30 @@ def test_each_error_has_the_form_that_the_clients_of_its_path_read(make_app: Cal
                 assert reply["description"] != "Validation Error"
     assert {("/similar", "400"), ("/v1/embeddings", "400"), ("/health", "503"), ("/passages/{id}", "422")} <= statuses
     assert ("/v1/models/{name}", "422") not in statuses  # it is a 400
+
+
+ALWAYS = {"200", "413", "500"}
+READ = ALWAYS | {"400", "415", "429"}  # with a body
+STATUSES = {
+    "get /": ALWAYS | {"304"},
+    "post /similar": READ | {"404", "422", "502"},
+    "post /predict": READ | {"422"},
+    "post /v1/embeddings": READ,
+    "post /rerank": READ | {"422", "424"},
+    "post /v1/rerank": READ | {"422", "424"},
+    "post /v2/rerank": READ | {"422", "424"},
+    "post /mcp": ALWAYS | {"202", "400", "403", "404"},
+    "get /health": ALWAYS | {"503"},
+    "get /v1/models/{name}": ALWAYS | {"400", "404"},
+    "get /passages/{id}": ALWAYS | {"404", "422"},
+}
+
+
+def test_each_status_of_a_route_is_described(make_app: Callable[..., App], rerank_bundle: Path) -> None:
+    paths = make_app(bundle=rerank_bundle).fastapi.openapi()["paths"]
+    for operation, statuses in STATUSES.items():
+        method, path = operation.split()
+        assert (operation, paths[path][method]["responses"].keys()) == (operation, statuses)
 
 
 def test_a_text_can_be_compared_although_only_one_is_allowed(connect: Callable[..., httpx.Client]) -> None:
