@@ -104,6 +104,37 @@ def test_linear_algebra_works_without_the_types_for_checkers() -> None:
     np.testing.assert_array_equal(solve(np.eye(2), np.array([1.0, 2.0])), [1.0, 2.0])
 
 
+def rewritten(name: str, source: str) -> str:
+    """Return a source as the replacement of a module changes it."""
+    tree = ast.parse(source)
+    REWRITTEN[name][1](tree)
+    return ast.unparse(tree)
+
+
+def test_only_typed_dicts_and_the_imports_of_types_are_changed() -> None:
+    typed = "\n".join(f"class A{number}(TypedDict, total=False): pass" for number in range(50))
+    others = "\nx = 1\nclass B(other.Base, metaclass=M): pass\nclass C(A1): pass"
+    expected = ast.unparse(ast.parse(typed.replace("TypedDict, total=False", "dict") + others))
+    assert rewritten("pydantic_core.core_schema", typed + others) == expected
+    imports = "import numpy\nfrom numpy._typing import NDArray\nfrom numpy import where\nx = 1"
+    assert rewritten("numpy.linalg._linalg", imports) == (
+        "from __future__ import annotations\nimport numpy\nfrom numpy import where\nx = 1"
+    )
+    with pytest.raises(ReplacementError, match="has few TypedDicts"):
+        rewritten("pydantic_core.core_schema", typed.partition("\nclass A49")[0])
+
+
+def test_a_replacement_can_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "library.py"
+    file.write_text("found = 1", encoding="utf-8")
+    kinds = {name: kind for name, (kind, _) in REWRITTEN.items()} | {"hashlib": "lazy", "geese": ""}
+    for name, kind in kinds.items():
+        code = compile_module(name, file, (kind,))
+        assert (code.co_names, code.co_filename) == (("found",), str(file))
+    assert "run_snippet" in compile_module("dataclasses", file).co_names
+    assert "__getattr__" in compile_module("hashlib", file, ("dataclasses",)).co_names
+
+
 @pytest.mark.parametrize("name", sorted(REWRITTEN.keys() - {"dataclasses"}))  # which only gets a line more
 def test_a_library_that_changed_under_a_replacement_stops_the_build(name: str) -> None:
     _, change = REWRITTEN[name]
