@@ -151,6 +151,7 @@ def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
         "offset": many | {"offset": MOST_OFFSET},
         "num_results": many,
         "min_score": {"min_score": 0.1},
+        "vector": {"text": None, "vector": [-0.12345678901234567] * bundle.manifest.model.dim},
         "fusion_weight": {"fusion_weight": 0.1},
     }
     if bundle.manifest.rerank is not None:

@@ -70,7 +70,7 @@ class LocalBundle:
 
     def _needs_model(self, query: Query) -> bool:
         has_table = self._bundle.table is not None and query.queries is None
-        return query.mode != "keyword" and not has_table
+        return query.mode != "keyword" and query.vector is None and not has_table
 
     def embed(self, texts: Sequence[str], role: Role | None) -> Embeddings:
         """Return the embeddings of texts, (texts, dim) float32; several texts are embedded on all cores."""

@@ -106,7 +106,9 @@ def search_body(text: str | None, id: Id | None, stated: Mapping[str, Any]) -> B
     Other fields are left out: an older server refuses fields that it does not know.
     Raises ValueError for a value that JSON cannot hold, and for a text that is too long.
     """
-    body = {name: json_value(value, name) for name, value in stated.items()}
+    body: Body = {name: json_value(value, name) for name, value in stated.items() if name != "vector"}
+    if "vector" in stated:
+        body["vector"] = vector_of(stated["vector"])
     if "top_k" in body:
         body["num_results"] = body.pop("top_k")
     if body.get("rerank") is not None:
@@ -115,7 +117,7 @@ def search_body(text: str | None, id: Id | None, stated: Mapping[str, Any]) -> B
         body["text"] = json_value(text, "text")
     if id is not None:
         body["id"] = checked_id(id)
-    if text is None and id is None:
+    if text is None and id is None and "vector" not in body:
         body.setdefault("filter", {})  # lists all texts; a request without it is refused
     for name in ("text", "id"):
         if isinstance(body.get(name), str):
@@ -130,6 +132,18 @@ def checked_id(id: object) -> str | None:
     found = id_text(json_value(id, "id"))
     if found is None:
         raise ValueError(f"id: found {id!r:.60}, expected text or a number")
+    return found
+
+
+def vector_of(vector: object) -> list[float]:
+    """Return the numbers of an embedding, such as an array or a tensor. Raises ValueError for anything else."""
+    try:
+        numbers = np.asarray(vector, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty((0, 0))
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError(f"vector: found {vector!s:.60}, expected finite numbers in one dimension, such as (384,)")
+    found: list[float] = numbers.tolist()
     return found
 
 

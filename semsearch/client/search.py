@@ -24,7 +24,7 @@ from semsearch.client.requests import (
 )
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.quantization import Embeddings
-from semsearch.engine.tensors import TensorsError
+from semsearch.engine.tensors import AnyArray, TensorsError
 from semsearch.engine.values import Id
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from semsearch.client.server import RemoteServer
 
     SearchSource = LocalBundle | RemoteServer  # both have the same methods
+
+Vector = Sequence[float] | AnyArray
 
 REPLY_SECONDS = 60.0  # default of `timeout`
 HITS_PER_PAGE = 100  # default hits of a page
@@ -48,6 +50,7 @@ class SearchOptions(TypedDict, total=False):
     top_k: int
     offset: int
     filter: Mapping[str, Any] | None
+    vector: Vector | None
     without: Sequence[str]
     min_score: float | Literal["floor"] | None
     mode: Literal["semantic", "keyword", "hybrid"] | None
@@ -112,6 +115,7 @@ class Search:
         text: str | None = None,
         *,
         id: Id | None = None,
+        vector: Vector | None = None,
         top_k: int = 5,
         offset: int = 0,
         filter: Mapping[str, Any] | None = None,
@@ -133,7 +137,7 @@ class Search:
         include: Sequence[Literal["text", "metadata", "source"]] = ("text", "metadata"),
         highlights: bool = False,
     ) -> Hits:
-        """Return the texts that are closest to `text`, or to the text with the id `id`; without both, list texts.
+        """Return the texts that are closest to `text`, `vector` or the text with an id; without these, list texts.
 
         docs/api.md explains the arguments: top_k is `num_results` of /similar, and rerank the number of its candidates.
         Values of `filter` can be scalars of NumPy, dates, Decimals and any collection.
@@ -147,6 +151,8 @@ class Search:
         Args:
             text: what to search for.
             id: id of a text; search for texts that are similar to it.
+            vector: the embedding of the query, (dim,), made elsewhere with the model of the index. With a text, the
+                mode is hybrid: the text gives the words, and the vector the meaning.
             top_k: number of texts, or of groups; at most 100.
             offset: skip the first results; at most 10,000.
             filter: only texts whose metadata pass this filter, such as {"price": {"$lt": 100}}.
@@ -188,19 +194,34 @@ class Search:
 
         return await asyncio.to_thread(self.search, text, id=id, **arguments)
 
-    def search_many(self, texts: Sequence[str], **arguments: Unpack[SearchOptions]) -> list[Hits]:
+    def search_many(
+        self,
+        texts: Sequence[str] | None = None,
+        *,
+        vectors: Sequence[Vector] | AnyArray | None = None,
+        **arguments: Unpack[SearchOptions],
+    ) -> list[Hits]:
         """Return the hits of each text, as `search` returns them, in less time: the texts are embedded together.
+
+        vectors (queries, dim) are embeddings of the queries, one for each text, or without texts.
 
         Example:
             >>> from semsearch import Search
             >>> [hits[0].id for hits in Search("bundle").search_many(["warm coat", "light coat"], top_k=1)]
             ['c-1', 'c-2']
 
-        Raises ValueError if one of the texts or an argument cannot be used.
+        Raises ValueError if one of the texts, a vector or an argument cannot be used.
         """
-        if unknown := arguments.keys() - SEARCH_DEFAULTS.keys():
+        if unknown := arguments.keys() - SEARCH_DEFAULTS.keys() | arguments.keys() & {"vector"}:
             raise TypeError(f"search_many() got an unexpected keyword argument {min(unknown)!r}")
-        bodies = [self._body(text, None, arguments) for text in checked_texts(texts)]
+        if vectors is None:
+            bodies = [self._body(text, None, arguments) for text in checked_texts(texts)]
+        else:
+            words = [None] * len(vectors) if texts is None else checked_texts(texts)
+            if len(words) != len(vectors):
+                raise ValueError(f"vectors: found {len(vectors)} for {len(words)} texts, expected one for each")
+            pairs = zip(words, vectors, strict=True)
+            bodies = [self._body(text, None, {**arguments, "vector": vector}) for text, vector in pairs]
         return [Hits(reply) for reply in self._opened.search_many(bodies)]
 
     def pages(

@@ -65,7 +65,7 @@ SENTENCES = {  # sentences for options that mean something else on a command lin
     "include": "with --json: the fields of each result; source is the text with its Markdown.",
     "highlights": "with --json: a snippet of each text, and the parts of it that answer the query.",
 }
-NOT_OPTIONS = ("self", "text")  # parameters of `Search.search` that are no options
+NOT_OPTIONS = ("self", "text", "vector")  # parameters of `Search.search` that are no options
 
 
 def options_of_search() -> Iterator[inspect.Parameter]:

@@ -47,6 +47,7 @@ class Query:
     filter: dict[str, Any] | None = None
     include: Sequence[str] = ("text", "metadata")
     id: str | None = field(default=None, metadata=REFINES | NEEDS_TEXTS)
+    vector: Sequence[float] | None = None  # the query's embedding, of any length but 0; the model embeds nothing then
     offset: int = field(default=0, metadata=REFINES)
     min_score: float | str | None = None  # FLOOR, or a number
     group_by: str | None = field(default=None, metadata=REFINES)

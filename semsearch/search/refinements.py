@@ -204,7 +204,7 @@ def check_column(field: str, name: str, kinds: Mapping[str, str], wanted: Sequen
 def _check_fields(query: Query) -> None:
     if query.id is not None and query.text is not None:
         raise SearchError(f"id: found {query.id[:LONGEST_FOUND]!r} with a text, expected one of them; leave one out")
-    if query.id is None and query.text is None:
+    if query.id is None and query.text is None and query.vector is None:
         if query.filter is None and query.sort is None and not query.facets:
             raise SearchError(
                 "text: missing; expected a text or an id, or a filter, sort or facets to list texts; add one"

@@ -57,23 +57,35 @@ class RemoteSearch:
 
         Raises SearchError for what S3 Vectors cannot do, and BackendError if it fails.
         """
-        text, least, condition = self._check(query)
-        embedded = await embed_text(text, query, self._bundle, self._executor)
+        least, condition = self._check(query)
+        embedded = await self._embed(query)
         lap("embed")
         found = await self._executor.wait(partial(self._find, query, embedded, least, condition))
         lap("search")
         return found
 
-    def _check(self, query: Query) -> tuple[str, float | None, ServiceFilter | None]:
-        """Return the text, the least score and the filter for S3 Vectors. Raises SearchError for what it cannot do."""
+    async def _embed(self, query: Query) -> Embedded:
+        if query.vector is not None:
+            from semsearch.search.vector import normalized  # most queries have none
+
+            return Embedded(normalized(query.vector, self._bundle.manifest.model.dim))
+        assert query.text is not None  # `_check` has checked it
+        return await embed_text(query.text, query, self._bundle, self._executor)
+
+    def _check(self, query: Query) -> tuple[float | None, ServiceFilter | None]:
+        """Return the least score and the filter for S3 Vectors. Raises SearchError for what it cannot do."""
         if query.mode not in (None, "semantic"):
             raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {THERE}")
         for field in NEED_TEXTS:
             if value := getattr(query, field):
                 found = repr(list(value) if isinstance(value, tuple) else value)[:LONGEST_FOUND]
                 raise SearchError(f"{field}: found {found}, expected none; {THERE}")
-        if query.text is None:
-            raise SearchError(f"text: missing; expected a text; {THERE}")
+        if query.vector is not None:
+            from semsearch.search.vector import check_fields
+
+            check_fields(query)
+        elif query.text is None:
+            raise SearchError(f"text: missing; expected a text or a vector; {THERE}")
         if query.exact:
             raise SearchError(f"exact: found True, expected False; {THERE}")
         if (last := query.offset + query.num_results) > MOST_HITS:
@@ -86,7 +98,7 @@ class RemoteSearch:
         least = query.min_score
         if least == FLOOR:
             least = floor_of(query, "semantic", self._corpus)
-        return query.text, None if least is None else float(least), self._translated(query)
+        return None if least is None else float(least), self._translated(query)
 
     def _translated(self, query: Query) -> ServiceFilter | None:
         if query.filter is None:

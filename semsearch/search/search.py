@@ -77,7 +77,7 @@ class BundleSearch:
         """
         query = self._with_mode(query)
         prepared = await self._run(partial(self.prepare, query, lap), self._rows_to_prepare(query))
-        if prepared.text is None:
+        if prepared.text is None and query.vector is None:
             return await self._run(partial(self.list_texts, prepared, lap), None)
         rows = self._rows_to_answer(query)
         embedded = await self._embed(prepared, lap)
@@ -97,9 +97,13 @@ class BundleSearch:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         if query.rerank is not None and self._bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
+        if query.vector is not None:
+            from semsearch.search.vector import check_fields  # most queries have none
+
+            check_fields(query)
         if query.mode is None:
             # with an id the query is a stored text, which shares words with nearly every other
-            is_hybrid = keywords is not None and query.id is None
+            is_hybrid = keywords is not None and query.id is None and (query.text is not None or query.vector is None)
             query = replace(query, mode="hybrid" if is_hybrid else "semantic")
         if query.without and (query.mode == "semantic" or (query.text is None and query.id is None)):
             found = f"{[*query.without]!r:.{LONGEST_FOUND}}"
@@ -156,9 +160,13 @@ class BundleSearch:
         )
 
     async def _embed(self, prepared: Prepared, lap: Lap) -> Embedded:
-        """Return the embedding of the text, or the stored one of the query's row."""
+        """Return the embedding of the text, the query's own, or the stored one of its row."""
         if prepared.query.mode == "keyword":
             return Embedded(None)
+        if prepared.query.vector is not None:
+            from semsearch.search.vector import normalized
+
+            return Embedded(normalized(prepared.query.vector, self._bundle.manifest.model.dim))
         if prepared.row is not None:
             embedding = await self._run(partial(self._bundle.index.embedding, prepared.row), 1)
             return Embedded(embedding)

@@ -26,6 +26,7 @@ from tests.server.running import WAIT, address_of, drain, started
 from tests.world import WHAT, WHO, InProcess
 
 FIELDS: dict[str, tuple[Any, ...]] = {  # values of each field; the last one cannot be used
+    "vector": ([0.5] * 48, [0.25, -1, 0, 2] * 12, [0.5] * 47),
     "num_results": (1, 3, 100, 0),
     "mode": ("semantic", "keyword", "hybrid", "words"),
     "prefix": (True, False, "yes"),

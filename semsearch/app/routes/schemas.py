@@ -133,6 +133,11 @@ def _has(name: str, kind: dict[str, Any]) -> dict[str, Any]:
 
 
 SOME = {"minItems": 1}
+VECTOR = {"type": "array"}
+ALONE: dict[str, Any] = {
+    "required": ["vector"],
+    "properties": {"vector": VECTOR, "text": NULL},
+}  # a vector without a text
 LISTS = ("group_by", "min_score", "rerank")  # fields that a list of texts, without a search, cannot have
 SEVERAL = [_has("filter", {"type": "object"}), _has("sort", {"type": "object"}), _has("facets", {"minItems": 1})]
 TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
@@ -144,11 +149,22 @@ TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
                 "properties": {"sort": {"type": "object"}},
                 "anyOf": [_has("group_by", {"type": "string"}), _has("rerank", {"type": "object"})],
             },
+            {
+                "required": ["vector"],
+                "properties": {"vector": VECTOR},
+                "anyOf": [
+                    _has("id", {"type": "string"}),
+                    _has("queries", {"type": "string"}),
+                    _has("mode", {"const": "keyword"}),
+                    ALONE | {"anyOf": [_has("mode", {"const": "hybrid"}), _has("rerank", {"type": "object"})]},
+                    ALONE | {"properties": ALONE["properties"] | {"without": SOME}, "required": ["vector", "without"]},
+                ],
+            },
             {"required": ["without", "mode"], "properties": {"without": SOME, "mode": {"const": "semantic"}}},
             {"required": ["without", "id"], "properties": {"without": SOME, "id": {"type": "string"}, "mode": NULL}},
         ]
     },
-    "if": {"properties": {"text": NULL, "id": NULL}},
+    "if": {"properties": {"text": NULL, "id": NULL, "vector": NULL}},
     "then": {"properties": dict.fromkeys(LISTS, NULL) | {"without": {"maxItems": 0}}, "anyOf": SEVERAL},
 }
 
@@ -196,6 +212,7 @@ def describe_app(
                     form["maxItems"] = max(1, max_texts - (name == "sentences"))  # the source counts too
     properties = schemas["SimilarRequest"]["properties"]
     describe_columns(properties, kinds)
+    properties["vector"]["anyOf"][0] |= {"minItems": dim, "maxItems": dim}
     if kinds.get(PATH) != "string" or kinds.get(PASSAGE_NUMBER) != "number":
         _forbid_around(document)
     if not has_reranker:

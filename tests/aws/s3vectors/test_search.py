@@ -114,7 +114,7 @@ def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition
         ("id", "story-001", "id: found 'story-001', expected none; "),
         ("sort", {"chapter": "asc"}, "sort: found {'chapter': 'asc'}, expected none; "),
         ("facets", ["who"], "facets: found ['who'], expected none; "),
-        ("text", None, "text: missing; expected a text; "),
+        ("text", None, "text: missing; expected a text or a vector; "),
         ("offset", 96, "offset: found 96, with num_results 101, expected at most 100 together; "),
         ("group_by", "places", "group_by: found 'places', expected a column of type string; name one of who"),
     ],
@@ -126,6 +126,20 @@ def test_what_only_a_bundle_can_do_is_refused(ask: Ask, field: str, value: objec
     assert reply.json()["error"].startswith(message)
     assert field == "group_by" or "the texts are in S3 Vectors" in reply.json()["error"]
     assert not StandIn.queries
+
+
+def test_a_vector_finds_there_what_it_finds_in_the_bundle(ask: Ask) -> None:
+    vector = [0.25, -1.0, 0.0, 2.0] * 12
+    found = ask(None, vector=vector, highlights=True)
+    assert found.status_code == 200
+    assert found.json() == ask(None, local=True, vector=vector, highlights=True).json()
+    assert ask("goose", vector=vector).json()["results"][0]["id"] == found.json()["results"][0]["id"]
+    reply = ask("goose", vector=vector, queries="model")
+    assert (reply.status_code, reply.json()["error"]) == (
+        422,
+        "queries: found 'model' with a vector, expected one of them; leave one out",
+    )
+    assert ask(None, vector=vector[1:]).status_code == 422
 
 
 def test_a_bundle_without_a_measured_floor_has_none_in_s3_vectors_either(ask: Ask) -> None:
@@ -248,6 +262,6 @@ def test_numbers_compare_as_in_python(number: float, wanted: list[float]) -> Non
 def test_each_field_of_a_query_is_used_refused_or_without_effect_in_this_mode() -> None:
     refused = {each.name for each in fields(Query) if each.metadata.get("needs_texts")} | {"exact"}
     used = {"text", "num_results", "mode", "filter", "include", "offset", "min_score", "group_by", "group_size"}
-    used |= {"highlights", "queries"}
+    used |= {"highlights", "queries", "vector"}
     without_effect = {"prefix", "correct", "fusion_weight", "facets_of", "rerank_weight"}
     assert refused | used | without_effect == {each.name for each in fields(Query)}
