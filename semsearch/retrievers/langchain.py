@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.structured_query import Comparison, FilterDirective, Operation
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict
 
+from semsearch.retrievers import as_search
 from semsearch.retrievers.filters import SearchFilter, untranslated
 
 LANGCHAIN_OPERATORS = {
@@ -28,7 +29,7 @@ class LangChainRetriever(BaseRetriever):  # type: ignore[misc]  # its types are 
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")  # LangChain would ignore what is unknown
 
-    searcher: Any  # a Search
+    searcher: Annotated[Any, AfterValidator(as_search)]  # a Search, or the place of one
     k: int = 5
     arguments: dict[str, Any] = {}  # noqa: RUF012  pydantic copies it
 

@@ -1,6 +1,7 @@
 """LlamaIndex's retriever over a bundle or a URL."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from llama_index.core.retrievers import BaseRetriever
@@ -8,6 +9,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from semsearch.client import Search
+from semsearch.retrievers import as_search
 from semsearch.retrievers.filters import SearchFilter, both, untranslated
 
 LLAMA_INDEX_OPERATORS = {
@@ -17,19 +19,23 @@ LLAMA_INDEX_OPERATORS = {
 
 
 class LlamaIndexRetriever(BaseRetriever):  # type: ignore[misc]  # its types are not installed
-    """Returns up to `similarity_top_k` nodes with their id, metadata and score, found by a Search.
+    """Returns up to `similarity_top_k` nodes with their id, metadata and score, found by a Search, or in its place.
 
     `filters` are LlamaIndex's MetadataFilters. The other arguments are those of `Search.search`. Nodes must pass its
     `filter` too.
     """
 
     def __init__(
-        self, searcher: Search, similarity_top_k: int = 5, filters: MetadataFilters | None = None, **arguments: Any
+        self,
+        searcher: Search | str | Path,
+        similarity_top_k: int = 5,
+        filters: MetadataFilters | None = None,
+        **arguments: Any,
     ) -> None:
         super().__init__()
         self.similarity_top_k = similarity_top_k
         self.filters = filters
-        self._searcher, self._arguments = searcher, arguments
+        self._searcher, self._arguments = as_search(searcher), arguments
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         chosen = dict(self._arguments)

@@ -79,6 +79,13 @@ class TestOfLangChain(RetrieversIntegrationTests):  # type: ignore[misc]  # its 
         return WORDS
 
 
+def test_an_address_is_searched_as_a_search_of_it_is(address: str) -> None:
+    expected = [hit.id for hit in Search(address).search(WORDS)]
+    assert [each.id for each in LangChainRetriever(searcher=address).invoke(WORDS)] == expected
+    assert [each.node.node_id for each in LlamaIndexRetriever(address).retrieve(WORDS)] == expected
+    assert [each.id for each in HaystackRetriever(address).run(WORDS)["documents"]] == expected
+
+
 def test_the_arguments_of_invoke_replace_those_of_the_retriever(address: str) -> None:
     retriever = LangChainRetriever(searcher=Search(address), k=2, arguments={"filter": {"chapter": 3}})
     assert {found.metadata["chapter"] for found in retriever.invoke(WORDS)} == {3}
