@@ -30,6 +30,7 @@ from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
 from semsearch.client.columns import summarize_column
+from semsearch.client.hits import LONGEST_CELL
 from semsearch.client.requests import (
     Contents,
     as_written,
@@ -295,6 +296,23 @@ def test_a_notebook_displays_hits_as_a_table() -> None:
     assert "<th>score_metadata_metadata</th>" in shown
     assert "<td>A warm &lt;b&gt;coat&lt;/b&gt;</td>" in shown
     assert EMPTY._repr_html_().count("<th>") == len(ALWAYS)
+
+
+def test_a_notebook_marks_the_highlights_of_texts_and_snippets() -> None:
+    text = "A <warm> coat" + " and" * LONGEST_CELL
+    snippet = {"start": 2, "end": 13, "text": "<warm> coat", "highlights": [[1, 5]]}
+    ranges = [[3, 7], [9, 13], [LONGEST_CELL - 1, LONGEST_CELL + 2], [LONGEST_CELL, LONGEST_CELL + 1]]
+    hit = {"id": "c-1", "score": 0.5, "text": text, "highlights": ranges, "snippet": snippet, "index": 0}
+    shown = Hits({"results": [hit], "truncated": False})._repr_html_()
+    beginning = "<td>A &lt;<mark>warm</mark>&gt; <mark>coat</mark> and"
+    assert beginning in shown
+    assert f"{text[LONGEST_CELL - 4 : LONGEST_CELL - 1]}<mark>{text[LONGEST_CELL - 1]}</mark>…</td>" in shown
+    assert "<td>&lt;<mark>warm</mark>&gt; coat</td>" in shown
+
+
+def test_a_hit_displays_the_fields_that_it_has() -> None:
+    assert repr(Hit("c-1", 0.0, "A coat", group="")) == "Hit(id='c-1', score=0.0, text='A coat', index=0)"
+    assert repr(Hit("c-1", None, metadata={"price": 0}, index=3)) == "Hit(id='c-1', metadata={'price': 0}, index=3)"
 
 
 def test_a_search_says_what_it_searches(either: Search, local: Search, bundle: Path) -> None:

@@ -1,11 +1,11 @@
 """What `Search` returns: hits, and their tables for pandas, polars and notebooks."""
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 
 if TYPE_CHECKING:
     import pandas
@@ -17,9 +17,9 @@ COLLISION_SUFFIX = "_metadata"  # follows the name of a field of the metadata th
 LONGEST_CELL = 200  # maximum characters of a value that a notebook displays
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit:
-    """A text that a search found. Fields that the search did not request are empty."""
+    """A text that a search found. Fields that the search did not request are empty, and not displayed."""
 
     id: str
     score: float | None  # None if texts were listed without a query
@@ -35,6 +35,10 @@ class Hit:
     also_in: list[dict[str, str]] = field(default_factory=list)  # where other documents have the same section
     before: list["Hit"] = field(default_factory=list)  # passages before this one in its document, for `Search.get`
     after: list["Hit"] = field(default_factory=list)  # passages after it
+
+    def __repr__(self) -> str:
+        stated = {name: value for name in NAMES if (value := getattr(self, name)) not in (None, "", [], {})}
+        return f"Hit({', '.join(f'{name}={value!r}' for name, value in stated.items())})"
 
 
 NAMES = tuple(each.name for each in fields(Hit))
@@ -127,6 +131,10 @@ class Hits(list[Hit]):
         rows = self.to_dicts()
         names = _names(rows, self._columns())
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        for row, hit in zip(rows, self, strict=True):
+            row["text"] = Marked(hit.text, hit.highlights)
+            if hit.snippet is not None:
+                row["snippet"] = Marked(hit.snippet["text"], hit.snippet["highlights"])
         body = "".join(f"<tr>{''.join(_cell(row.get(name)) for name in names)}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -159,7 +167,27 @@ def _polars_column(name: str, values: list[Any], types: Mapping[str, Any]) -> "p
     return polars.Series(name, values, polars.Object)
 
 
+class Marked(NamedTuple):
+    """A text whose highlights a notebook marks."""
+
+    text: str
+    highlights: Sequence[Sequence[int]]  # the first character of each, and the one after its last
+
+    def html(self) -> str:
+        """Return the beginning of the text in HTML."""
+        parts, end = [], 0
+        length = min(len(self.text), LONGEST_CELL)
+        for first, last in self.highlights:
+            if first < length:
+                marked = f"<mark>{html.escape(self.text[first : min(last, length)])}</mark>"
+                parts += [html.escape(self.text[end:first]), marked]
+                end = min(last, length)
+        return "".join([*parts, html.escape(self.text[end:length]), "…" * (length < len(self.text))])
+
+
 def _cell(value: object) -> str:
+    if isinstance(value, Marked):
+        return f"<td>{value.html()}</td>"
     if isinstance(value, float):
         text = f"{value:.4g}"
     elif value is None:

@@ -1,5 +1,6 @@
 """The steps from texts to a bundle: `make_index` is what a call of `index` does."""
 
+import html
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +54,7 @@ class FailedChecksError(BundleError):
         self.checks = checks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IndexSummary:
     """What `index` has made: the bundle, and what was counted on the way."""
 
@@ -71,6 +72,30 @@ class IndexSummary:
     embedded_by: str = ""  # what embedded the new texts, if it was not this machine's processor with the index's model
     model_from: Path | None = None  # the folder of the cache, or of a package, that the model was copied from
     warnings: tuple[str, ...] = ()
+
+    def _shown(self) -> dict[str, str]:
+        """Return what a notebook displays."""
+        index = self.manifest.corpus
+        columns = ", ".join(f"{name} ({kind})" for name, kind in index.columns.items())
+        return {
+            "out": str(self.out),
+            "texts": f"{index.rows:,}",
+            "embedded": f"{self.rows.embedded:,}",
+            "model": self.manifest.model.name,
+            "columns": columns,
+            "seconds": f"{self.seconds:.1f}",
+            "warnings": "; ".join(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._shown().items() if value)
+        return f"IndexSummary({shown})"
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook displays."""
+        cells = ((html.escape(name), html.escape(value)) for name, value in self._shown().items() if value)
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in cells)
+        return f"<table><tbody>{rows}</tbody></table>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,18 @@ def test_an_eighth_of_the_new_texts_is_embedded_again_to_check_them(
     assert checked(corpus.texts[:100]) == "least cosine of 10 rows to their texts"
 
 
+def test_a_notebook_displays_what_was_made_in_a_short_table(out: Path) -> None:
+    made = index([{"text": "a <b> goose", "n": 1}, {"text": "a coat", "n": "x"}], out=out, progress=False)
+    (warning,) = made.warnings
+    head = f"IndexSummary(out={str(out)!r}, texts='2', embedded='2', model={made.manifest.model.name!r}, seconds='"
+    assert repr(made).startswith(head)
+    assert repr(made).endswith(f"', warnings={warning!r})")
+    made = index([{"text": "a goose", "<n>": 1}], out=out, mode="replace", progress=False)
+    assert "<tr><th>columns</th><td>&lt;n&gt; (number)</td></tr>" in made._repr_html_()
+    assert made._repr_html_().count("<tr>") == 6
+    assert "warnings" not in repr(made) + made._repr_html_()
+
+
 @needs_linux("/proc")
 def test_ctrl_c_ends_it_and_its_child_processes(out: Path, documents: Path) -> None:
     (documents / "slow.html").write_text("<div>" * 150_000, encoding="utf-8")  # takes seconds to read
