@@ -14,7 +14,7 @@ from semsearch.engine.hits import MOST_HITS
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, query_with
 
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
-MOST_DIMENSIONS = 4_096  # maximum numbers of `vector`
+LONGEST_VECTOR = 4_096  # maximum numbers of `vector`
 MOST_WITHOUT = 20  # maximum texts of `without`
 LONGEST_WITHOUT = 1_000  # maximum characters of each of them: every word of them is looked up
 CHARACTERS_PER_NAME = 200  # maximum length of the name of a column, a model or a method of MCP
@@ -80,8 +80,8 @@ LeastScore = Annotated[
 ]
 
 NOT_ZERO: dict[str, Any] = {"contains": {"not": {"const": 0}}}  # the JSON Schema of numbers that are not all 0
-Vector = Annotated[
-    list[Score], Field(min_length=1, max_length=MOST_DIMENSIONS, fail_fast=True, json_schema_extra=NOT_ZERO)
+QueryVector = Annotated[
+    list[Score], Field(min_length=1, max_length=LONGEST_VECTOR, fail_fast=True, json_schema_extra=NOT_ZERO)
 ]
 
 
@@ -129,7 +129,7 @@ class SimilarRequest(StrictRequest):
     id: Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_TEXT)] | None = Field(
         default=None, description="Return texts that are similar to the text with this id, instead of `text`."
     )
-    vector: Vector | None = Field(
+    vector: QueryVector | None = Field(
         default=None,
         description="The embedding of the query, made elsewhere with the model of the index, instead of `text`. With a "
         "text, the mode is hybrid: the text gives the words, and the vector the meaning.",

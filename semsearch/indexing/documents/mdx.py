@@ -19,7 +19,7 @@ from semsearch.indexing.documents.markup import Edit
 FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 # what can begin something that is no text: a fence, code in a line, a statement, a comment, an expression, a tag
 CODE_BEGINS = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})|(?P<code>`+)|^(?P<statement>import\s+[\w*{'\"]|export\s+(?:\w+\b|[{*]))"
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})|(?P<code>`+)|^(?P<statement>import(?:\s+\w|\s*[*{'\"])|export\s+(?:\w+\b|[{*]))"
     r"|(?P<escape>\\[\\`{<])|(?P<comment>\{\s*/\*[^*]*(?:\*(?!/)[^*]*)*\*/\s*\})"
     r"|(?P<expression>\{)(?!#)|(?P<tag><)(?=/?[A-Za-z]|/?>)(?![A-Za-z][\w+.-]*:|[\w.+-]+@)",
     re.MULTILINE,

@@ -119,6 +119,7 @@ MARKDOWN_OF = {  # what stays of a piece of MDX
     "a\n\nexport const b = [\n1": "a\n\nexport const b = [\n1",
     "export const a = [\n\n1];\n\n{x}c": "\n\nc",
     "export const a = 1)\n\nb": "\n\nb",
+    "import{a} from 'b'\n\nimport'c'\n\nd": "\n\n\n\nd",
     "a {f({b: '}'})} {/* c */}{/* #d */}{'e'}{''} f": "a  {#d}e f",
     'a <b c\n\n> d <E f={1 > 0} g=">">h</E>': "a <b c\n\n> d h",
     "\\<a\\{b": "\\<a\\{b",
