@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, MODEL, PASSAGES, UPDATE, FileInfo, Manifest
-from semsearch.engine.tensors import map_tensors
+from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.tensor_files import save_tensors
@@ -24,7 +24,7 @@ from semsearch.indexing.update_file import (
 from semsearch.version import VERSION
 from tests.bundle_files import damage
 
-PARTS = {"facts.a": np.array([1, 2], np.uint16), "digests.rows": np.zeros((2, 16), np.uint8)}
+PARTS: dict[str, AnyArray] = {"facts.a": np.array([1, 2], np.uint16), "digests.rows": np.zeros((2, 16), np.uint8)}
 RECIPE = recipe_of({})
 
 
@@ -34,7 +34,8 @@ def test_parts_are_read_as_they_were_written(manifest: Manifest, tmp_path: Path)
     assert found is not None
     assert found.keys() == {*PARTS, MEASURED, "recipe", "checksum"}
     assert all(np.array_equal(found[name], part) for name, part in PARTS.items())
-    assert (found[MEASURED].dtype, found[MEASURED].tolist()) == (np.uint64, [7])
+    assert found[MEASURED].dtype == np.uint64
+    assert found[MEASURED].tolist() == [7]
 
 
 @pytest.mark.parametrize("name", [INDEX, PASSAGES, COLUMNS, KEYWORDS])

@@ -170,5 +170,5 @@ def test_the_share_of_near_texts_is_that_of_equal_scores() -> None:
 def test_rows_are_queries_of_unit_length_and_zeros_stay_zeros() -> None:
     codes = np.array([[3, 4], [0, 0], [0, -7]], np.int8)
     found = sample_rows(codes, np.array([1, 1, 0.5], np.float32))
-    np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0], [0, -1]], atol=1e-6)
+    np.testing.assert_allclose(found, np.array([[0.6, 0.8], [0, 0], [0, -1]]), atol=1e-6)
     assert len(sample_rows(np.ones((251, 1), np.int8), np.ones(251, np.float32))) == QUERIES
