@@ -285,8 +285,6 @@ def _name(table: Table) -> str:
 
 def _tables(table: Table, field: int) -> list[Table]:
     offset = table.Offset(4 + 2 * field)
-    if not offset:
-        return []
     begin = table.Vector(offset)
     return [Table(table.Bytes, table.Indirect(begin + 4 * number)) for number in range(table.VectorLen(offset))]
 

@@ -13,9 +13,11 @@ import pytest
 from onnx import ModelProto
 
 from semsearch.conversion import convert as export_model_module
+from semsearch.conversion import reranker as reranker_module
 from semsearch.conversion import tasks
 from semsearch.conversion.convert import check_closeness, compare, export_model
 from semsearch.conversion.quantize import quantize_graph
+from semsearch.conversion.reranker import export_reranker
 from semsearch.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.quantization import Embeddings
@@ -173,21 +175,41 @@ def test_a_bundle_is_compared_with_its_own_source_alone(tiny_source: Source, bun
         check_closeness(tiny_source, ["a text"], bundle)
 
 
-@pytest.mark.parametrize(("number", "code"), [(0, 7), (signal.SIGTERM, 128 + signal.SIGTERM)])
 def test_a_process_of_a_conversion_prints_to_stderr_and_ends_with_the_code_of_a_signal(
-    number: int, code: int, tiny_source: Source, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny_source: Source, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def convert(*arguments: object) -> int:
-        os.write(1, b"from a library")
-        os.kill(os.getpid(), number)
-        return 7
+    def convert(task: str, *arguments: object) -> str:
+        os.write(1, f"{task} ".encode())
+        if task == "stop":
+            os.kill(os.getpid(), signal.SIGTERM)
+        return f"{task} is done"
 
     monkeypatch.setattr(tasks, "convert", convert)
-    process = os.fork()
-    if not process:
-        try:
-            os._exit(int(tasks.run("convert", tiny_source, documentation_texts(), Path(), no_progress)))  # type: ignore[call-overload]
-        except SystemExit as stopped:
-            os._exit(int(stopped.code or 0))
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == code
-    assert capfd.readouterr() == ("", "from a library")
+    texts, output, handler = documentation_texts(), os.dup(1), signal.getsignal(signal.SIGTERM)
+    try:
+        done: Any = tasks.run("convert", tiny_source, texts, Path(), no_progress)
+        with pytest.raises(SystemExit) as stopped:
+            tasks.run("stop", tiny_source, texts, Path(), no_progress)
+    finally:
+        os.dup2(output, 1)
+        os.close(output)
+        signal.signal(signal.SIGTERM, handler)
+    assert done == "convert is done"
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert capfd.readouterr() == ("", "convert stop ")
+
+
+def test_a_float32_graph_that_differs_from_the_original_model_is_refused_before_it_is_quantized(
+    tiny_source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise ModelError("it differs")
+
+    for module in (export_model_module, reranker_module):
+        for name in ("in_own_process", "open_session", "Embedder", "Reranker"):
+            monkeypatch.setattr(module, name, lambda *arguments: None, raising=False)
+    monkeypatch.setattr(export_model_module, "check_agreement", refuse)
+    monkeypatch.setattr(reranker_module, "check_pairs", refuse)
+    for export in (export_model, export_reranker):
+        with pytest.raises(ModelError, match="it differs"):
+            export(tiny_source, documentation_texts(), tmp_path)

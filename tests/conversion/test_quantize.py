@@ -281,19 +281,20 @@ def test_copies_go_where_they_make_the_largest_weights_of_the_outputs_smallest(c
         np.testing.assert_array_equal(count_copies(alike.astype(np.float32), copies), np.ones(len(alike)))
 
 
-OTHER_SUMS = {  # what is added to a product, and is no bias that the product can add
-    "what another node reads too": [helper.make_node("Identity", ["xw"], ["z"]), ("Add", ["xw", "b"])],
-    "an activation": [helper.make_node("Identity", ["x"], ["z"]), ("Add", ["xw", "x"])],
-    "a matrix": [helper.make_node("Identity", ["x"], ["z"]), ("Add", ["xw", "m"])],
-    "no addition": [helper.make_node("Identity", ["x"], ["z"]), ("Mul", ["xw", "b"])],
+# what is added to a product, and is no bias that the product can add: what else is read, the sum, and what is summed
+OTHER_SUMS = {
+    "what another node reads too": ("xw", "Add", ["xw", "b"]),
+    "an activation": ("x", "Add", ["xw", "x"]),
+    "a matrix": ("x", "Add", ["xw", "m"]),
+    "no addition": ("x", "Mul", ["xw", "b"]),
 }
 
 
 @pytest.mark.parametrize("case", OTHER_SUMS)
 def test_other_sums_than_that_of_a_bias_stay(case: str) -> None:
-    other, (kind, names) = OTHER_SUMS[case]
+    read, kind, names = OTHER_SUMS[case]
     table, weights = uniform_table(200, 24), {"w": random_weights(24, 24), "b": random_weights(24, 1)[:, 0] + 3}
-    nodes = [product("x", "w", "xw"), other, helper.make_node(kind, names, ["y"])]
+    nodes = [product("x", "w", "xw"), helper.make_node("Identity", [read], ["z"]), helper.make_node(kind, names, ["y"])]
     model = lookup_graph(table, nodes, {"y": 24, "z": 24}, **weights, m=random_weights(1, 24))
     quantized = quantize_graph(model, calibration_of(200))
     assert (count(quantized, "Add"), count(quantized, "Mul")) == ((2, 0) if kind == "Add" else (1, 1))

@@ -7,7 +7,6 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -258,7 +257,6 @@ def _item(event: Any) -> tuple[str, Any]:
     return name, value
 
 
-@cache
 def _options() -> "pyromark.Options":
     from pyromark import Options
 

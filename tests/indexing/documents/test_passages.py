@@ -103,6 +103,14 @@ def test_a_long_text_is_divided_at_a_blank_of_the_second_half_of_what_is_read_at
     assert splitter.split("a" * 20 + " " + "b" * 19) == [(0, 20), (21, 40)]
 
 
+def test_a_text_of_many_characters_a_token_does_not_fit(make_splitter: Callable[..., Splitter]) -> None:
+    splitter, text = make_splitter(40), "x" * 400
+    assert splitter.count(text) == 1
+    longest = 10 * passages.MOST_CHARACTERS
+    assert [splitter.fits(text, 5, 5 + length, 10) for length in (longest, longest + 1)] == [True, False]
+    assert [splitter.fits("a b c", 0, 5, tokens) for tokens in (2, 3)] == [False, True]
+
+
 def test_overlap_repeats_the_end_of_the_passage_before(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     (tmp_path / "a.txt").write_text(" ".join(f"w{n}" for n in range(30)))
     found = [each.text.split() for each in divide(read_plain(tmp_path / "a.txt"), make_splitter(12, overlap=3))]
