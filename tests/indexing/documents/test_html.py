@@ -188,8 +188,9 @@ BLOCKS: dict[str, list[str | list[str]]] = {
     "<header>a</header><section><header>b</header><nav>c</nav></section><header>d</header>": ["b"],
     "<div hidden>a</div><div hidden=until-found>b</div><div hidden role=tabpanel>c</div>"
     "<p style='x:y;DISPLAY:NONE'>d</p><p style='x:display: none'>e</p><p style=''>f": ["b", "c", "e", "f"],
-    "<pre><span class='hljs'>a</span><span class='line'>b</span><span class='line'></span></pre><pre>c<b>d</b></pre>": [
-        *(["", "a\nb"], ["", "cd"]),
+    "<pre><span class='hljs'>a</span><span class='line'>b</span><span class='line'></span></pre>"
+    "<pre>c<b>d</b></pre><pre>e<br><br> f</pre>": [
+        *(["", "a\nb"], ["", "cd"], ["", "e\n\n f"]),
     ],
     "<div id=d><h2>A</h2></div><section id=s><span id=t></span><h2>B</h2></section>"
     "<section id=u>c<h2>D</h2></section>": [

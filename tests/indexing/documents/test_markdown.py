@@ -274,6 +274,7 @@ def test_of_edits_that_overlap_the_first_is_made() -> None:
     assert [edited.origin(place) for place in range(5)] == [0, 3, 4, 5, 5]
     assert [edited.origin_of_end(place) for place in (0, 2, 5)] == [0, 4, 6]
     assert [edited.place(origin) for origin in range(7)] == [0, 1, 1, 1, 2, 4, 5]
+    assert [EditedText("abcd", [Edit(1, 3)]).place(origin) for origin in range(5)] == [0, 1, 1, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_text_after_a_tag_without_content_is_no_code_by_indentation(passages: Re
     assert found.text.endswith("two three")
 
 
-PAGES = {
+PAGES: dict[str, tuple[dict[str, object], str, str, str]] = {
     "docs/intro.md": ({}, "docs/next/intro", "", "current"),
     "docs/01-guide/02_setup.mdx": ({}, "docs/next/guide/setup", "", "current"),
     "docs/guide/index.md": ({}, "docs/next/guide/", "", "current"),

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from semsearch.engine.bundle import TOKENIZER, Manifest
+from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus.corpus import PREFIX_CHARACTERS, heading_prefix
 from semsearch.indexing.corpus.passages import PrefixedTexts
 from semsearch.indexing.documents import passages
@@ -101,6 +104,13 @@ def test_a_long_text_is_divided_at_a_blank_of_the_second_half_of_what_is_read_at
     text = "a" * 15 + "\n" + "b" * 9 + " " + "c" * 9 + "\n" + "d" * 20
     assert splitter.split(text) == [(0, 15), (16, 25), (26, 35), (36, 56)]
     assert splitter.split("a" * 20 + " " + "b" * 19) == [(0, 20), (21, 40)]
+
+
+def test_the_prompt_of_passages_takes_its_tokens_of_what_the_model_reads(bundle: Path, manifest: Manifest) -> None:
+    def room(prompts: dict[str, str]) -> int:
+        return Splitter(read_tokenizer(bundle / TOKENIZER), replace(manifest.model, prompts=prompts), 9, 0).sizes[0]
+
+    assert room({"query": "a b c ", "document": "a b "}) == room({}) - 2
 
 
 def test_a_text_of_many_characters_a_token_does_not_fit(make_splitter: Callable[..., Splitter]) -> None:

@@ -279,6 +279,7 @@ def test_documents_that_cannot_be_read_keep_their_older_passages_and_others_arri
     folder.mkdir()
     (tmp_path / "outside.md").write_text("# Outside\n\nA text\n")
     (folder / "link.md").symlink_to(tmp_path / "outside.md")
+    (folder / "picture.png").symlink_to("nowhere")
     for name in ("a.md", "broken.md", "emptied.md"):
         (folder / name).write_text(f"# {name}\n\nAn older text\n")
 
