@@ -1,6 +1,7 @@
 """A folder of documents on the command line: what is in the bundle, what is skipped, and what an update embeds."""
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -390,6 +391,20 @@ def test_an_unread_document_has_its_reason_and_the_passages_of_the_older_index(
     results[:] = [ValueError("a fault of this program")]
     with pytest.raises(ValueError, match="a fault of this program"):
         list(Documents(folder, Reading(make_splitter(40), options)).passages())
+
+
+def test_a_passage_states_the_table_that_it_continues_and_where_its_file_is_shown(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    (tmp_path / "docusaurus.config.js").touch()
+    (tmp_path / "a.md").write_text("| a | b |\n|---|---|\n" + "| one two three | four five six |\n" * 3)
+    for base in ("https://github.com/o/r/blob/main", "file:///docs"):
+        options = gather(DocumentOptions, new_options(index, {"base_url": base, "anchors": "docusaurus"}))
+        rows = read_document(tmp_path, Reading(make_splitter(20), options), tmp_path / "a.md").rows
+        stated = [json.loads(row.metadata) for row in rows]
+        assert [each.get("table") for each in stated] == [None, *["a | b"] * (len(rows) - 1)]
+        assert {each["url"] for each in stated} == {f"{base}/a.md"}
+        assert len(rows) > 1
 
 
 def test_a_larger_file_can_take_more_time_and_memory(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
