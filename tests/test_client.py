@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Event
 from time import gmtime, strftime
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from semsearch.app.app import App
 from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.client import ServerError
 from semsearch.client.columns import summarize_column
+from semsearch.client.folder import LocalBundle, open_folder
 from semsearch.client.hits import LONGEST_CELL
 from semsearch.client.requests import (
     Contents,
@@ -44,6 +46,7 @@ from semsearch.client.requests import (
 from semsearch.client.search import SearchOptions
 from semsearch.engine.bundle import MANIFEST, read_manifest
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import load
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import Query
@@ -483,8 +486,9 @@ def test_a_bundle_that_cannot_be_opened_is_warned_of_once_and_the_older_one_is_s
     (bundle_copy / MANIFEST).write_text("{}")
     with pytest.warns(
         UserWarning, match="the older bundle is searched, because the new one cannot be: .*format_version"
-    ):
+    ) as warned:
         assert search.search("goose")
+    assert warned[0].filename == __file__
     assert search.search("goose")
     (bundle_copy / "before").rename(bundle_copy / MANIFEST)
     assert search.search("goose")
@@ -753,3 +757,48 @@ def test_pages_begin_where_they_are_asked_to_and_end_after_one_that_is_not_full(
     assert [len(page) for page in search.pages(top_k=5, offset=2)] == [5, 0]
     assert [len(page) for page in search.pages()] == [7]
     assert asked == [(0, 3), (3, 3), (6, 3), (2, 5), (7, 5), (0, 100)]
+
+
+@pytest.mark.parametrize(
+    ("table", "query", "is_needed"),
+    [
+        (None, Query("goose"), True),
+        (None, Query("goose", mode="keyword"), False),
+        ("there", Query("goose"), False),
+        ("there", Query("goose", queries="model"), True),
+        ("there", Query("goose", queries="model", mode="keyword"), False),
+    ],
+)
+def test_the_model_embeds_what_neither_words_nor_the_table_answer(table: object, query: Query, is_needed: bool) -> None:
+    opened = object.__new__(LocalBundle)
+    opened._bundle = SimpleNamespace(table=table)  # type: ignore[assignment]
+    assert opened._needs_model(query) == is_needed
+
+
+def test_a_bundle_has_changed_once_for_each_new_manifest_and_is_released_once(bundle_copy: Path) -> None:
+    released: list[str] = []
+    opened = open_folder(bundle_copy, verify=False)
+    fixed = LocalBundle(load(bundle_copy), "version", lambda: released.append("released"))
+    assert not opened.has_changed()
+    content = (bundle_copy / MANIFEST).read_bytes()
+    (bundle_copy / MANIFEST).unlink()
+    assert not opened.has_changed()
+    (bundle_copy / MANIFEST).write_bytes(content)
+    os.utime(bundle_copy / MANIFEST, (1, 1))
+    assert (opened.has_changed(), opened.has_changed(), fixed.has_changed()) == (True, False, False)
+    assert fixed.contents().version == "version"
+    fixed.close()
+    fixed.close()
+    assert released == ["released"]
+
+
+def test_texts_are_embedded_with_the_prompt_of_their_role(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    prompts = {"query": "angry goose: ", "document": "the baker: "}
+    write_manifest(bundle_copy, replace(manifest, model=replace(manifest.model, prompts=prompts)))
+    opened, plain = open_folder(bundle_copy, verify=False), ["silver key", "old ferry"]
+    for texts in (plain[:1], plain):
+        expected = opened.embed([f"angry goose: {text}" for text in texts], None)
+        np.testing.assert_array_equal(opened.embed(texts, "query"), expected)
+        assert not np.array_equal(opened.embed(texts, None), expected)
+        assert not np.array_equal(opened.embed(texts, "document"), expected)
