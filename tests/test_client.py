@@ -49,6 +49,7 @@ from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import load
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus import Corpus
+from semsearch.retrievers.filters import both, untranslated
 from semsearch.search.query import Query
 from semsearch.search.reply_types import FoundPassageReply, GroupResult
 from semsearch.search.request import SimilarRequest
@@ -802,3 +803,10 @@ def test_texts_are_embedded_with_the_prompt_of_their_role(bundle_copy: Path) -> 
         np.testing.assert_array_equal(opened.embed(texts, "query"), expected)
         assert not np.array_equal(opened.embed(texts, None), expected)
         assert not np.array_equal(opened.embed(texts, "document"), expected)
+
+
+def test_two_filters_of_a_retriever_are_one() -> None:
+    assert both(None, {}) is None
+    assert both({"a": 1}, None) == {"$and": [{"a": 1}]}
+    assert both({"a": 1}, {"b": 2}) == {"$and": [{"a": 1}, {"b": 2}]}
+    assert str(untranslated("'x'", ["==", "!="])) == "filter: expected one of the operators ==, !=, found 'x'"

@@ -1,13 +1,14 @@
 """A pointer that is none: functions and all commands refuse it with the same words, and nothing is deleted."""
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from semsearch.aws.s3.published import parse_pointer
+from semsearch.aws.s3.published import Pointer, is_version, parse_pointer, split_s3_url
 from semsearch.engine.bundle import BundleError
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask
@@ -25,6 +26,9 @@ WRONG: dict[str, bytes] = {
     "with a line break": json.dumps({"version": f"{VERSION}\n"}).encode(),
     "previous": json.dumps({"version": VERSION, "previous": 5}).encode(),
     "removed rows": json.dumps({"version": VERSION, "removed": {"id": [-1]}}).encode(),
+    "removed truth": json.dumps({"version": VERSION, "removed": {"id": [True]}}).encode(),
+    "removed text": json.dumps({"version": VERSION, "removed": {"id": ["1"]}}).encode(),
+    "a version of one digit more": json.dumps({"version": f"{VERSION}0"}).encode(),
     "removed ids": json.dumps({"version": VERSION, "removed": ["id"]}).encode(),
 }
 
@@ -99,3 +103,26 @@ def test_what_others_wrote_is_neither_listed_nor_deleted(publish: Publish, store
     assert Store(s3, store.url, timedelta(days=-1)).prune(0).versions == []
     there = s3.list_objects_v2(Bucket=others[0]["Bucket"])["Contents"]
     assert {found["Key"] for found in there} >= {other["Key"] for other in others}
+
+
+def test_a_pointer_has_the_rows_of_all_removed_ids_in_order() -> None:
+    fields = {"version": VERSION, "previous": None, "removed": {"b": [7, 3], "a": [], "c": [0]}, "newer": 1}
+    pointer = parse_pointer(json.dumps(fields).encode(), "")
+    assert pointer == Pointer(VERSION, None, {"b": (7, 3), "a": (), "c": (0,)})
+    assert pointer.removed_rows == (0, 3, 7)
+    assert parse_pointer(json.dumps({"version": VERSION}).encode(), "") == Pointer(VERSION, None, {})
+    assert [is_version(text) for text in (VERSION, VERSION[1:], f" {VERSION}", 5, None)] == [True, *[False] * 4]
+
+
+@pytest.mark.parametrize(
+    ("url", "bucket", "prefix"),
+    [("s3://b", "b", ""), ("s3://b/", "b", ""), ("s3://b/x/y/", "b", "x/y"), ("s3://b//x", "b", "x")],
+)
+def test_an_address_has_a_bucket_and_a_prefix_without_slashes_at_its_ends(url: str, bucket: str, prefix: str) -> None:
+    assert split_s3_url(url) == (bucket, prefix)
+
+
+@pytest.mark.parametrize("url", ["b/x", "s3://", "s3:///x", "s3://b/x?y", "s3://b/x#y"])
+def test_another_address_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"{url!r}, expected s3://BUCKET/PREFIX")):
+        split_s3_url(url)

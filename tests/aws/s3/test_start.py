@@ -1,22 +1,27 @@
 """A function or a server whose bundle is in S3: how it starts, and what it leaves on the disk."""
 
+import errno
 import fcntl
 import gc
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
 from semsearch import Search
 from semsearch.aws.s3 import fetch as fetching
 from semsearch.aws.s3 import folders
+from semsearch.aws.s3.fetch import _link_model, without_rows
 from semsearch.aws.s3.folders import LOCK, SharedFolder, open_shared
 from semsearch.commands.main import dispatch
-from semsearch.engine.bundle import BundleError
+from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.loading import load
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask, fetched, left
 from tests.command_line import contents
@@ -185,9 +190,13 @@ def test_an_end_removes_what_was_fetched(
 
 def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
     folder = folders.own_folder(environment)
-    folder.chmod(0o777)
-    with pytest.raises(BundleError, match="other users can write there"):
-        folders.own_folder(environment)
+    assert (folder.parent, folder.stat().st_mode & 0o777) == (Path(environment["TMPDIR"]), 0o700)
+    for mode in (0o720, 0o702):
+        folder.chmod(mode)
+        with pytest.raises(BundleError, match="other users can write there"):
+            folders.own_folder(environment)
+    folder.chmod(0o755)
+    assert folders.own_folder(environment) == folder
     folder.rmdir()
     folder.symlink_to(tmp_path)
     with pytest.raises(BundleError, match="other users can write there"):
@@ -227,3 +236,37 @@ def test_a_published_bundle_is_searched_and_its_files_are_removed_afterwards(
         assert (search.get("story-007"), len(search)) == (None, 199)
         assert [path.name for path in tmp_path.glob("*/*") if path.is_dir()] == [version]
     assert not any(path.is_dir() for path in tmp_path.glob("*/*"))
+
+
+def test_the_model_of_a_local_bundle_is_linked_if_it_is_the_same(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = read_manifest(bundle)
+    for name in ("hard", "soft", "other"):
+        (tmp_path / name).mkdir()
+    names = ["model.ort", "tokenizer.txt"]
+    assert _link_model(bundle, manifest, tmp_path / "hard") == names
+    assert all((tmp_path / "hard" / name).samefile(bundle / name) for name in names)
+    assert not any((tmp_path / "hard" / name).is_symlink() for name in names)
+    other = replace(
+        manifest, files=manifest.files | {"model.ort": replace(manifest.files["model.ort"], sha256="0" * 64)}
+    )
+    assert _link_model(bundle, other, tmp_path / "other") == names[1:]
+    assert _link_model(tmp_path / "nowhere", manifest, tmp_path / "other") == []
+
+    def refuse(link: Path, existing: Path) -> None:
+        raise OSError(errno.EXDEV, "another disk")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    assert _link_model(bundle, manifest, tmp_path / "soft") == names
+    assert [(tmp_path / "soft" / name).readlink() for name in names] == [bundle.resolve() / name for name in names]
+
+
+def test_only_rows_of_the_bundle_can_be_left_out(bundle: Path) -> None:
+    opened = load(bundle)
+    assert without_rows(opened, [199, 0]).rows == 200
+    allowed = without_rows(opened, [199, 0]).allowed
+    assert allowed is not None
+    assert np.flatnonzero(~allowed).tolist() == [0, 199]
+    with pytest.raises(BundleError, match="row 200 was removed, expected one of 200 rows; publish again"):
+        without_rows(opened, [3, 200])
