@@ -297,3 +297,13 @@ def test_options_that_do_not_fit_are_an_error(folder: Path, bundle: Path, words:
     (line,) = done.err.splitlines()
     assert message.replace("{bundle}", str(bundle)) in line, line
     assert (done.code, done.out) == (1 if "expected a folder" in message or "--watch:" in message else 2, "")
+
+
+def test_models_are_packed_into_a_file_and_unpacked_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, Path]] = []
+    for name in ("pack", "unpack"):
+        monkeypatch.setattr(
+            f"semsearch.indexing.models.cache.{name}", lambda file, name=name: asked.append((name, file))
+        )
+        assert run("model", name, "models.tar").code == 0
+    assert asked == [("pack", Path("models.tar")), ("unpack", Path("models.tar"))]
