@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from semsearch.server import asgi
 from semsearch.server.asgi import STOPPING, ServerApp
 
 BODY: Message = {"type": "http.request", "body": b"{}"}
@@ -212,3 +213,26 @@ def test_a_failed_update_is_logged_as_an_error(caplog: pytest.LogCaptureFixture)
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("ERROR", "index update failed")
     assert record.__dict__["error"] == "a.md: Permission denied"
+
+
+def test_each_worker_follows_the_one_that_had_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    metrics: Any = SimpleNamespace(begin=seen.append, set_bundle=seen.append, set_connections="set")
+    reloader: Any = SimpleNamespace(follow=seen.append, status="status")
+    keys: Any = SimpleNamespace(follow=seen.append)
+    log: Any = "log"
+    app = ServerApp(answers, metrics, reloader, keys, log, workers=2)
+    for worker in (0, 1):
+        app.begin(worker)
+    first, second = seen[:4], seen[4:]
+    assert (first[0], second[0], first[3], second[3]) == (0, 1, "status", "status")
+    left = {id(each) for each in [*first[1:3], *second[1:3]]}
+    assert len(left) == 4
+    seen.clear()
+    app.begin(0)
+    assert seen == first
+    watched: list[object] = []
+    monkeypatch.setattr(asgi, "Connections", lambda *arguments: watched.append(arguments) or "connections")
+    app.watch_connections(8000, 3)
+    assert watched == [(8000, 3, "log", "set")]
+    assert app._connections == "connections"

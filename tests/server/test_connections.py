@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from semsearch.server import connections
 from semsearch.server.connections import LOOKS_BETWEEN_LINES, OPEN_FILES, SILENT_LOOKS, Connections, as_peer
 
 pytestmark = pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="needs /dev/fd, which lists open files")
@@ -79,6 +80,18 @@ def test_a_connection_is_silent_from_its_last_reply_on(rig: Rig) -> None:
     rig.connections.end(peer)
     rig.look(1)
     assert [is_open(pair) for pair in pairs] == [True, False, False]
+    rig.look(SILENT_LOOKS + 1)
+    assert not is_open(pairs[0])
+
+
+async def test_the_connections_are_looked_at_again_and_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SECONDS_BETWEEN_COUNTS", 0.0)
+    watching = asyncio.create_task(rig.connections.watch())
+    while len(rig.counts) < 3:
+        await asyncio.sleep(0.001)
+        assert not watching.done()
+    watching.cancel()
+    assert rig.counts[:3] == [0, 0, 0]
 
 
 def test_a_caller_that_receives_its_reply_slowly_is_not_silent(rig: Rig) -> None:

@@ -129,6 +129,16 @@ def test_the_counts_of_all_workers_are_added_and_a_new_worker_has_neither_queue_
     assert after == samples | {("queued_tokens",): 5, ("connections",): 3}
 
 
+def test_values_above_all_buckets_are_counted() -> None:
+    app, own = FastAPI(), Metrics()
+    own.add_route(app)
+    own.count_batch(1_000, 10_000)
+    samples = counted(httpx.Client(transport=InProcess(app), base_url="http://tests").get("/metrics").text)
+    assert samples["batch_texts_bucket", "+Inf"] == samples["batch_tokens_count",] == 1
+    assert samples["batch_texts_bucket", "128.0"] == 0
+    assert ("request_seconds_count", "other") not in samples
+
+
 def test_failures_to_read_the_keys_that_aws_keeps_are_counted(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Kept(StatedKeys):
         failures = SharedFailures()

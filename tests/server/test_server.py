@@ -140,8 +140,11 @@ def test_a_system_that_cannot_fork_is_served_by_one_process_which_answers_what_i
 
 
 def test_all_routes_are_there_before_a_server_makes_workers(bundle: Path) -> None:
-    app = make_app(Settings(bundle_dir=bundle), 1, 1).app
+    made = make_app(Settings(bundle_dir=bundle), 1, 1)
+    app = made.app
     assert isinstance(app, App)
+    assert made.reloader is not None
+    assert {"columns", "keywords"} <= vars(made.reloader.served.bundle).keys()  # they are open
     assert "/mcp" in {route.path for route in app.fastapi.routes if isinstance(route, Route)}
 
 

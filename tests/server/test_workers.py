@@ -315,6 +315,25 @@ def test_the_address_is_printed_when_the_workers_have_started(
     assert capsys.readouterr().err == "started\nrunning on http://[::1]:8000 (Ctrl-C stops it)\n"
 
 
+def test_one_worker_has_a_socket_whose_port_no_other_server_shares() -> None:
+    (only,) = bind("127.0.0.1", 0, 1)
+    with only:
+        assert only.getsockname()[1] > 0
+        assert only.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+        assert not only.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT)
+
+
+def test_the_settings_of_granian() -> None:
+    watched: list[tuple[int, int]] = []
+    app: Any = SimpleNamespace(watch_connections=lambda port, most: watched.append((port, most)))
+    listeners: Any = [Listener(each, []) for each in range(3)]
+    server: Any = Workers(app, listeners, 7, 2)
+    assert (server.workers, server.backpressure, server.websockets) == (3, 7, False)
+    assert server.respawn_failed_workers
+    assert server.http1_settings.header_read_timeout == 2_000  # milliseconds
+    assert watched == [(8000, 7)]
+
+
 def test_a_port_that_is_taken_leaves_no_socket_open() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -334,13 +353,15 @@ def test_sockets_of_one_port_listen_when_the_server_runs(monkeypatch: pytest.Mon
         (address,) = {each.getsockname() for each in listeners}
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(address, WAIT)
-        monkeypatch.setattr(Workers, "serve", lambda *arguments, **options: None)
+        served: list[dict[str, Any]] = []
+        monkeypatch.setattr(Workers, "serve", lambda _, **options: served.append(options))
         try:
             Workers(app, listeners, 7, 1).run()
             assert signal.getsignal(STOPPING) == signal.SIG_IGN
         finally:
             signal.signal(STOPPING, former)
         assert watched == [(address[1], 7)]
+        assert [(each["target_loader"](), each["wrap_loader"]) for each in served] == [(app, False)]
         for each in listeners:
             for level, option in (
                 (socket.SOL_SOCKET, socket.SO_REUSEADDR),
