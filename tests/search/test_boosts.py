@@ -175,6 +175,13 @@ def test_a_boost_is_read(options: dict[str, Any], kind: str, operand: float, wei
     assert isinstance(found.weight, float)
 
 
+def test_facets_count_the_same_texts_with_a_boost(catalogue: LoadedBundle) -> None:
+    query = Query("river", 5, "keyword", facets=("in_stock",))
+    plain, found = find(catalogue, query), find(catalogue, replace(query, boost=SOLD))
+    assert (found.facets, found.total) == (plain.facets, plain.total)
+    assert 0 < (plain.total or 0) < ROWS
+
+
 SHAPE = "boost.date: expected an object with weight and one of half_life, equals and log"
 WEIGHT = "boost.date.weight: expected a number from 0 to 1000"
 HALF_LIFE = "boost.date.half_life: expected hours, days or weeks, such as 12h, 30d or 2w"

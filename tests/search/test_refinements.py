@@ -256,9 +256,10 @@ def test_the_highlights_of_a_snippet_are_ranges_in_it_that_are_not_empty(mode: s
     assert results[0]["snippet"] == {"start": 0, "end": 240, "text": "東" * 240, "highlights": inside}
     assert results[1] == {"highlights": [], "snippet": {"start": 0, "end": 0, "text": "", "highlights": []}}
     late: list[Any] = [{}]
-    add_highlights(bundle, late, ["x" * 300 + "。goose y" + "z" * 200], "goose", mode)
-    shown = late[0]["snippet"]
-    assert next(shown["text"][first:last] for first, last in shown["highlights"]).startswith("goose")
+    add_highlights(bundle, late, ["Aa b. " * 40 + "A goose. "], "goose", mode)
+    assert late[0]["snippet"]["start"] == 9
+    shown = [late[0]["snippet"]["text"][first:last] for first, last in late[0]["snippet"]["highlights"]]
+    assert shown == ["goose" if mode == "keyword" else "A goose."]
 
 
 def test_a_source_is_returned_if_it_is_requested(tmp_path: Path) -> None:
