@@ -4,6 +4,8 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -31,6 +33,20 @@ texts_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=40).map(" ".
 
 def embed(embedder: Embedder, texts: list[str], role: str = "") -> Embeddings:
     return embedder.embed(embedder.tokenize(texts, role))
+
+
+def test_a_model_gets_the_tokens_of_a_batch_and_where_they_are(bundle: Path, manifest: Manifest) -> None:
+    fed: list[dict[str, list[list[int]]]] = []
+
+    def run(outputs: None, feed: dict[str, np.ndarray[Any, Any]]) -> list[list[list[float]]]:
+        fed.append({name: values.tolist() for name, values in feed.items()})
+        return [[[0.5], [0.25]]]
+
+    session: Any = SimpleNamespace(run=run)
+    found = Embedder(read_tokenizer(bundle / TOKENIZER), session, manifest.model).embed_batch([[7, 8, 9], [5]])
+    assert fed == [{"input_ids": [[7, 8, 9], [5, 0, 0]], "attention_mask": [[1, 1, 1], [1, 0, 0]]}]
+    assert found.tolist() == [[0.5], [0.25]]
+    assert found.dtype == np.float32
 
 
 @given(texts=texts_of_words)

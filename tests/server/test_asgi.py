@@ -232,7 +232,12 @@ def test_each_worker_follows_the_one_that_had_its_number(monkeypatch: pytest.Mon
     app.begin(0)
     assert seen == first
     watched: list[object] = []
-    monkeypatch.setattr(asgi, "Connections", lambda *arguments: watched.append(arguments) or "connections")
+
+    def connections(*arguments: object) -> str:
+        watched.append(arguments)
+        return "connections"
+
+    monkeypatch.setattr(asgi, "Connections", connections)
     app.watch_connections(8000, 3)
     assert watched == [(8000, 3, "log", "set")]
-    assert app._connections == "connections"
+    assert str(app._connections) == "connections"

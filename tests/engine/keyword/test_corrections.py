@@ -109,6 +109,15 @@ def test_in_another_language_words_are_corrected_if_the_rest_of_the_query_finds_
     assert corrected(make(["der Rasen", *["mit der Ente"] * 9]), "der Rasn") == {"rasn": ["rasen"]}
 
 
+@pytest.mark.parametrize(
+    ("word", "wrong", "found"), [("lantern", "lanxexn", {}), ("lanterns", "lanxexns", {"lanxexns": ["lanterns"]})]
+)
+def test_a_word_with_two_errors_has_eight_letters_or_more(
+    make: Make, word: str, wrong: str, found: dict[str, list[str]]
+) -> None:
+    assert corrected(make([word]), wrong) == found
+
+
 def test_two_errors_are_corrected_in_longer_words_that_have_many_tokens_if_none_has_one(make: Make) -> None:
     keywords = make(["ferryboat", "goose", "gander", "cormorant", "cormorants"])
     assert corrected(keywords, "fexxyboat") == {"fexxyboat": ["ferryboat"]}

@@ -72,6 +72,7 @@ def test_a_snippet_has_the_best_sentence_or_its_first_word(texts: list[str], que
         (["english"], "tshirts", "a T-shirt, a shirt", ["T-shirt"]),
         (["english"], "wifi", "wifi and Wi-Fi, fi", ["wifi", "Wi-Fi"]),
         (["english"], "wi-fi", "東京Wi-Fi東京", ["Wi", "Fi"]),
+        (["english"], "getdefault", "call get_default", ["get_default"]),
     ],
 )
 def test_stop_words_are_marked_if_alone(languages: list[str | None], query: str, text: str, marked: list[str]) -> None:

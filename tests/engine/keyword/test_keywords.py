@@ -19,7 +19,7 @@ from semsearch.engine.bundle import KeywordsInfo
 from semsearch.engine.keyword.analyzer import LONGEST_QUERY, split_terms
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.keyword.rewritings import MOST_TERMS
-from semsearch.engine.keyword.terms import MOST_COMPLETIONS, SYNONYM_WEIGHT
+from semsearch.engine.keyword.terms import LONGEST_KNOWN, MOST_COMPLETIONS, SYNONYM_WEIGHT
 from semsearch.indexing.keywords import KeywordOptions
 from tests.bundle_files import make_keywords, write_keywords
 
@@ -138,6 +138,13 @@ def test_a_term_has_the_rows_and_the_weight_of_its_postings(file: Path) -> None:
     assert keywords.postings("zebra") is None
     assert keywords.rows_of("zebra").tolist() == []
     assert keywords.weight_of("zebra") == 0
+
+
+@pytest.mark.parametrize("letters", [LONGEST_KNOWN, LONGEST_KNOWN + 1])
+def test_a_long_word_is_found(file: Path, letters: int) -> None:
+    keywords = make(file, ["goose", "x" * letters])
+    for _ in range(2):
+        assert best_rows(keywords, "X" * letters) == [1]
 
 
 def test_a_query_of_very_many_words_is_cut_and_says_so(file: Path) -> None:
@@ -274,6 +281,13 @@ def test_a_longer_word_counts_half_and_no_more_than_half_of_the_word(file: Path)
     frequent = make(file, ["car", "car", "car", "carpet"])
     scores = frequent.match("car", prefix=True).scores
     assert frequent.match("carpet").scores[3] > scores[0] > scores[3] * 1.99
+
+
+def test_the_attainable_score_counts_completions_of_an_unknown_beginning_alone(file: Path) -> None:
+    keywords = make(file, ["sailor", "sail", "boat"])
+    assert keywords.match("sail", prefix=True).attainable == keywords.match("sail").attainable > 0
+    unknown = keywords.match("sai", prefix=True, correct=False)
+    assert unknown.attainable == pytest.approx(unknown.best(1)[0].score, abs=1e-5)
 
 
 def test_the_most_frequent_words_complete_a_beginning(file: Path) -> None:
