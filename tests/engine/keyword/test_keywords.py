@@ -307,6 +307,8 @@ def test_a_code_completes_a_code_and_no_word(file: Path) -> None:
 def test_a_beginning_is_completed_by_words_before_and_behind_a_code(file: Path) -> None:
     keywords = make(file, ["ab", "ab-1", "abc", "abcd-2", "abcde"])
     assert keywords.match("ab", prefix=True).added == {"ab1", "abc", "abcd", "abcd2", "abcde"}  # no "ab-1"
+    keywords = make(file, ["abaaaaaaa", "abc-2"])
+    assert keywords.match("ab", prefix=True).added == {"abaaaaaaa", "abc", "abc2"}
 
 
 def test_a_beginning_of_a_word_of_the_corpus_is_no_misspelling(file: Path) -> None:
