@@ -622,7 +622,7 @@ class Colour(str):
         ({1: [date(2026, 1, 2), {"a": (True, 2.0)}]}, {"1": ["2026-01-02", {"a": [True, 2.0]}]}),
         (iter("ab"), ["a", "b"]),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_a_value_becomes_what_json_has_for_it(value: object, expected: object) -> None:
     found = json_value(value, "x")
