@@ -129,8 +129,10 @@ def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_cold_start_that_cannot_succeed_fails_with_the_reason(
-    bundle: Path, environment: dict[str, str], reason: str
+    bundle: Path, environment: dict[str, str], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:  # fixtures of other tests set credentials
+        monkeypatch.delenv(name)
     failed = run("import function.handler", **{"BUNDLE_DIR": str(bundle)} | environment)
     assert failed.returncode == 1
     assert reason in failed.stderr
