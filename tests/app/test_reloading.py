@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from semsearch.app.reloading import reloader as reloader_module
-from semsearch.app.reloading.reloader import FolderReloader, bundle_of_request, reason_of
+from semsearch.app.reloading.reloader import ActiveBundle, FolderReloader, bundle_of_request, reason_of
 from semsearch.app.shared_memory import Handover
 from semsearch.engine.bundle import KEYWORDS, MANIFEST, PASSAGES, BundleError, read_manifest
+from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish
@@ -313,6 +314,31 @@ def test_a_process_that_replaces_another_is_behind_while_the_folder_holds_nothin
     newer.rename(bundle_copy)
     look(second)
     assert found_by(second) == "new"
+
+
+def test_a_process_that_could_not_open_the_files_of_its_start_again_tries_again(
+    bundle_copy: Path, newer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = FolderReloader(bundle_copy), FolderReloader(bundle_copy)
+    for each in (first, second):
+        each.connect(Executor(each.load().embedder), logging.getLogger("tests"))
+    handover, kept = Handover(), newer.parent / "kept"
+    first.follow(handover)
+    bundle_copy.rename(kept)
+    newer.rename(bundle_copy)
+    look(first)
+    bundle_copy.rename(newer)
+    kept.rename(bundle_copy)
+
+    def fail(version: str, embedder: Embedder | None) -> ActiveBundle:
+        raise OSError("too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(second, "_open", fail)
+        second.follow(handover)
+    assert (second.served.is_behind, second.status.error is None) == (True, False)
+    look(second)
+    assert (second.served.is_behind, second.status.error) == (False, None)
 
 
 def test_the_reason_of_a_failure_that_nobody_foresaw_has_its_type() -> None:
