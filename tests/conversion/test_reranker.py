@@ -12,6 +12,9 @@ import pytest
 
 from semsearch.conversion.reference import reference_texts
 from semsearch.conversion.reranker import (
+    HELD_OUT_QUERIES,
+    HELD_OUT_TEXTS,
+    _held_out,
     calibration_pairs,
     check_pairs,
     compare_logits,
@@ -252,6 +255,15 @@ def test_logits_are_compared_by_their_order_and_their_scores() -> None:
         "score_difference_max": 0.101217,
     }
     assert compare_logits(exact, found) == expected
+
+
+def test_the_accuracy_is_measured_on_queries_from_everywhere_each_with_the_texts_that_follow() -> None:
+    count = 2 * HELD_OUT_QUERIES + 1
+    pairs = _held_out([f"t{number} a coat" for number in range(count)])
+    assert [query.split()[0] for query, _ in pairs] == [f"t{2 * number}" for number in range(HELD_OUT_QUERIES)]
+    followed = [[text.split()[0] for text in texts] for _, texts in pairs]
+    expected = [[(2 * number + other) % count for other in range(HELD_OUT_TEXTS)] for number in range(HELD_OUT_QUERIES)]
+    assert followed == [[f"t{place}" for place in places] for places in expected]
 
 
 def test_the_pairs_of_reference_have_short_and_long_queries(tiny_source: Source) -> None:

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch.engine.bundle import TOKENIZER, BundleError
+from semsearch.engine.bundle import PASSAGES, TOKENIZER, BundleError, read_manifest
+from semsearch.engine.passages import Passages
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.errors import PackagesError
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.site.packages import HERE, RUNTIME, STEMMER, WASM, installed_packages
-from semsearch.site.site import FIRST, _check, _check_size, _has_large, write_site
+from semsearch.site.site import FIRST, _check, _check_size, _has_large, _query_tables, write_site
 from semsearch.site.words import BERT, different_stems, folded_letters, read_wordpiece
 from tests.browser.site.world import write_site_bundle
 from tests.command_line import error_line, run
@@ -66,6 +67,20 @@ def test_each_data_file_is_gzipped_and_named_by_the_hash_of_its_bytes(site: Path
         digest = hashlib.sha256(content).hexdigest()
         assert entry == {"path": f"data/{name}-{digest[:16]}.bin", "bytes": len(content), "sha256": digest}
         assert len(gzip.decompress(content)) > 0
+
+
+def test_the_first_of_two_query_tables_has_the_tokens_of_the_texts_and_the_other_all_others(site_bundle: Path) -> None:
+    manifest, tokenizer = read_manifest(site_bundle), read_tokenizer(site_bundle / TOKENIZER)
+    tokenizer.enable_truncation(manifest.model.max_tokens)
+    vectors = np.arange(tokenizer.get_vocab_size(), dtype=np.float32)[:, None]
+    tables = _query_tables(site_bundle, manifest, vectors)
+    passages = Passages(site_bundle / PASSAGES)
+    used = {id for row in range(len(passages)) for id in tokenizer.encode(passages.text(row)).ids}
+    assert 2 < len(used) < len(vectors)
+    assert tables["queries"]["tokens"].tolist() == sorted(used)
+    assert tables["others"]["tokens"].tolist() == sorted({*range(len(vectors))} - used)
+    for table in tables.values():
+        assert table["vectors"][:, 0].tolist() == table["tokens"].tolist()
 
 
 def test_the_site_has_the_tokens_around_a_text(site: Path, site_bundle: Path) -> None:
