@@ -197,7 +197,6 @@ def test_unusable_options_are_refused_with_the_reason(options: dict[str, Any], m
         ({"mode": None}, {}),
         ({"mode": "upsert"}, {}),
     ],
-    ids=str,
 )
 def test_options_have_the_form_that_a_manifest_records(options: dict[str, Any], forms: dict[str, Any]) -> None:
     found = new_options(index, {"data": "f", **options})
