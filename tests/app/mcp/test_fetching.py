@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from semsearch.app.mcp.fetching import FetchArguments, fetch
+from semsearch.app.mcp.fetching import FetchArguments, fetch, reference
 from semsearch.engine.loading import LoadedBundle, load, require_texts
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import SearchError
@@ -111,3 +111,10 @@ def test_the_limits_of_what_is_fetched(fields: dict[str, Any], is_valid: bool) -
     else:
         with pytest.raises(ValueError, match="Input should be"):
             FetchArguments(id="a", **fields)
+
+
+def test_the_title_is_that_of_the_page_and_of_a_section_its_heading() -> None:
+    metadata = {"title": "Page", "headings": ["A", "B"], "url": "/a"}
+    assert reference("a", "text", metadata) == {"id": "a", "title": "Page", "url": "/a"}
+    assert reference("a", "text", metadata, is_section=True)["title"] == "B"
+    assert reference("a", "text", {"headings": ["A", "B"], "url": 1}) == {"id": "a", "title": "B", "url": ""}

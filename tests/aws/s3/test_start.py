@@ -20,7 +20,8 @@ from semsearch.aws.s3 import folders
 from semsearch.aws.s3.fetch import _link_model, without_rows
 from semsearch.aws.s3.folders import LOCK, SharedFolder, open_shared
 from semsearch.commands.main import dispatch
-from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.bundle import BundleError, ModelInfo, read_manifest
+from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import load
 from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask, fetched, left
@@ -80,6 +81,21 @@ def test_a_start_in_lambda_tells_the_time_of_the_fetch_and_after_a_restore_a_req
     phases, after_restore, has_polled = in_a_new_process(HANDLER, **environment, **named)
     assert phases == ["import-engine", "import-http", "fetch", "model", "app", "warm-up"]
     assert (after_restore, has_polled) == (["restore-warm-up"], True)
+
+
+def test_the_model_is_opened_once_while_the_other_files_are_fetched(
+    start: Start, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    opened, open_model = [], Embedder.open
+
+    def opening(folder: Path, model: ModelInfo, **options: Any) -> Embedder:
+        opened.append(folder)
+        return open_model(folder, model, **options)
+
+    monkeypatch.setattr(Embedder, "open", opening)
+    start()
+    assert len(opened) == 1
 
 
 def test_files_come_in_parts_that_are_put_together(
