@@ -72,6 +72,8 @@ def test_attention_and_gelu_are_fused(tiny_graph: ModelProto) -> None:
     assert kinds.count("MultiHeadAttention") == kinds.count("Gelu") == 2
     assert "Softmax" not in kinds
     assert "Erf" not in kinds
+    assert [each.domain for each in tiny_graph.opset_import].count("com.microsoft") == 1
+    assert [each.name for each in tiny_graph.graph.input] == ["input_ids", "attention_mask"]
 
 
 @pytest.mark.slow
