@@ -83,7 +83,7 @@ def update(
     python = peer_python(work.absolute(), "stores")
     sources = []
     for kind, sizes in (("documents", documents), ("notes", notes)):
-        for size in map(int, sizes.split(",")):
+        for size in sorted({min(int(size), len(texts.texts)) for size in sizes.split(",")}):
             path = write_documents(folder / f"{kind}-{size}", texts.texts, size)
             sources.append(Source(f"{size:,} {kind}", path, update_documents))
     for size in sorted({min(int(size), len(texts.texts)) for size in rows.split(",")}):
@@ -167,11 +167,11 @@ def run_index(source: Path, out: Path) -> None:
 def update_documents(folder: Path, bundle: Path) -> Costs:
     """Return what one update of each kind costs. The first one, which is not counted, brings the bundle up to date."""
     program = [sys.executable, "-m", "bench.update"]
+    watched = run_program([*program, "watched", folder, bundle], {"XDG_CACHE_HOME": str(folder.with_name("cache"))})
     in_program = run_program([*program, "documents", folder, bundle])
     same = measure(lambda: run_index(folder, bundle))
     edit(folder)
     edited = measure(lambda: run_index(folder, bundle))
-    watched = run_program([*program, "watched", folder, bundle], {"XDG_CACHE_HOME": str(folder.with_name("cache"))})
     return {SAME: same, EDITED: edited, **in_program, **watched}
 
 

@@ -35,17 +35,18 @@ def test_it_measures_every_update_of_every_source_and_writes_a_table(
         return measure(lambda: index(source, out, update=bundle, mode="replace", progress=False))
 
     monkeypatch.setattr(module, "first_index", first_index)
-    module.update(documents="3", rows="50,60", rounds=1, work=tmp_path, data=tmp_path)
+    module.update(documents="3", notes="2", rows="50,60", rounds=1, work=tmp_path, data=tmp_path)
     found = json.loads((tmp_path / "update.json").read_text())
     kinds = {
-        "3 documents": {module.SAME, module.EDITED, module.EDITED_IN_PROGRAM},
+        "3 documents": {module.SAME, module.EDITED, module.EDITED_IN_PROGRAM, module.WATCHED},
+        "2 notes": {module.SAME, module.EDITED, module.EDITED_IN_PROGRAM, module.WATCHED},
         "40 rows": {module.UPSERTED, module.REMOVED},
     }
     for name, expected in kinds.items():
         assert found[name].keys() == {module.FIRST, *expected, "bytes"}
         assert all(len(found[name][kind]) == 1 for kind in expected)
         assert all(cost["processor"] > 0 for kind in expected for cost in found[name][kind])
-    assert "| processor, wall s | 3 documents | 40 rows |" in (tmp_path / "update.md").read_text()
+    assert "| processor, wall s | 3 documents | 2 notes | 40 rows |" in (tmp_path / "update.md").read_text()
     folder = tmp_path / "update" / "stories"
     edited = (folder / "documents-3" / "000" / "00001.md").read_text().splitlines()[-1]
     passages = load_bundle(folder / "documents-3-bundle").passages
