@@ -179,7 +179,7 @@ def test_milliseconds_are_logged_in_thousandths(
     client.post("/similar", json={"text": "goose"})
     line: dict[str, Any] = only_line(caplog)
     assert set(line["phases"].values()) == {1.235}
-    assert line["milliseconds"] == 8.642  # of five phases, of the header Server-Timing, and of this line
+    assert line["milliseconds"] == 8.642  # five phases, the header Server-Timing and this line
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_a_query_table_is_that_of_a_fresh_index_or_an_older_one(judge: Judge, mo
     judge.follow(rows, Rows.upsert_a_row_as_it_is, Rows.remove_rows, Rows.upsert_rows, Rows.replace_all_rows)
 
 
-@pytest.mark.slow  # tries stages six times, and finds none that are good enough for so many equal texts
+@pytest.mark.slow  # tries stages six times, and finds none that are good enough for texts that are nearly all equal
 def test_changes_of_an_index_that_is_large_enough_for_stages_leave_a_fresh_one(judge: Judge) -> None:
     rows = Rows(Random(1), count=EXHAUSTIVE_ROWS)
     for row in rows.rows:

@@ -161,7 +161,7 @@ def test_a_message_of_2026_says_what_its_client_can_do(client: httpx.Client, fie
             "message": f"params._meta: expected {META}protocolVersion and {META}clientCapabilities",
         },
     }
-    assert ask(client, message("ping", {"_meta": 3})).status_code == 200  # of no interest before
+    assert ask(client, message("ping", {"_meta": 3})).status_code == 200  # a client without a version can send anything
 
 
 @pytest.mark.parametrize("name", ["mcp-protocol-version", "mcp-name"])
