@@ -63,7 +63,7 @@ class ModelInfo:
 
     name: str
     revision: str | None
-    source_sha256: str  # checksum of the weights file that the model was converted from
+    source_sha256: str  # checksum of the weights file that the model was converted from; "" in a bundle without a model
     pooling: str  # mean, cls or max; inside the graph, like the normalization
     dim: int
     max_tokens: int  # special tokens included; longer texts are truncated
@@ -76,6 +76,20 @@ class ModelInfo:
     # the similarity that the model was trained for, such as "dot", if it orders texts differently from the cosine; None
     # also in bundles of older versions, which did not store it
     similarity: str | None = None
+
+    @classmethod
+    def elsewhere(cls, name: str, dim: int) -> "ModelInfo":
+        """Return what is known of a model that is not in the bundle: its owner's word for it, and its dimensions."""
+        return cls(
+            name=name,
+            revision=None,
+            source_sha256="",
+            pooling="",
+            dim=dim,
+            max_tokens=0,
+            prompts={},
+            quantization="",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +176,8 @@ class CorpusInfo:
     rows: int
     stages: StagesInfo | None  # None if every search looks at all rows
     recall: dict[str, float]  # recall against exact search by kind of query (`choose_stages`); {} if not measured
-    model_sha256: str  # checksum of the model.ort that embedded the corpus
-    tokenizer_sha256: str
+    model_sha256: str  # checksum of the model.ort that embedded the corpus; "" in a bundle without a model
+    tokenizer_sha256: str  # checksum of tokenizer.txt; "" in a bundle without a model
     source: str  # name of the texts' file, or a description of them; "corpus" in the JSON
     columns: dict[str, str]  # type of each column that filters can name; columns.safetensors has the values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
@@ -211,6 +225,11 @@ class Manifest:
             )
         return self.corpus_or_none
 
+    @property
+    def has_model(self) -> bool:
+        """Whether the bundle has a model and a tokenizer. Otherwise all embeddings are made elsewhere."""
+        return bool(self.model.source_sha256)
+
     def has_model_of(self, other: "Manifest") -> bool:
         """Return whether both embed with the same files in the same way, so that one can take the other's place."""
         same = [self.files.get(name) == other.files.get(name) for name in (MODEL, TOKENIZER)]
@@ -218,8 +237,9 @@ class Manifest:
 
 
 def is_bundle(path: str | Path) -> bool:
-    """Return whether this folder is a bundle: whether it has a manifest and a model."""
-    return (Path(path) / MANIFEST).is_file() and (Path(path) / MODEL).is_file()
+    """Return whether this folder is a bundle: whether it has a manifest, and a model or an index."""
+    folder = Path(path)
+    return (folder / MANIFEST).is_file() and ((folder / MODEL).is_file() or (folder / INDEX).is_file())
 
 
 def read_manifest(bundle: Path) -> Manifest:
@@ -308,8 +328,8 @@ def check_bundle(bundle: Path) -> Manifest:
         raise BundleError(f"{bundle / MANIFEST}: fusion is {keywords.fusion}, this code reads {CONVEX}; {remedy}")
     has_texts = vectors is None
     needed = {
-        MODEL: True,
-        TOKENIZER: True,
+        MODEL: manifest.has_model,
+        TOKENIZER: manifest.has_model,
         RERANK: manifest.rerank is not None,
         QUERY_TABLE: manifest.queries is not None,
         RERANK_TOKENIZER: RERANK_TOKENIZER in manifest.files,
@@ -324,7 +344,7 @@ def check_bundle(bundle: Path) -> Manifest:
         (MODEL, manifest.corpus.model_sha256),
         (TOKENIZER, manifest.corpus.tokenizer_sha256),
     ):
-        if manifest.files[name].sha256 != embedded_by:
+        if manifest.has_model and manifest.files[name].sha256 != embedded_by:
             raise BundleError(
                 f"{bundle / INDEX}: was embedded by {name} {embedded_by[:12]}, the bundle holds "
                 f"{manifest.files[name].sha256[:12]}; {remedy}"
