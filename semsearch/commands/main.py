@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError, UnknownOptionError
 
 from semsearch.commands.options import LOOK
 from semsearch.commands.terminal import UNUSABLE, fail, run, visible
-from semsearch.engine.errors import ExpectedError, OptionError
+from semsearch.engine.errors import ExpectedError, OptionError, naming_options
 from semsearch.version import VERSION
 
 COMMANDS = (
@@ -64,7 +64,8 @@ def dispatch(words: Sequence[str], program: App = app) -> int:
         program.resolved_commands()  # their first sentences are shown
     try:
         command, bound = parse(words, program)
-        code = command(*bound.args, **bound.kwargs)
+        with naming_options():
+            code = command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         chain = " ".join([program.name[0], *(error.command_chain or ())])
         fail(f"{str(error).rstrip('.')}{_as_text(words, error)}; see `{chain} --help`")

@@ -10,6 +10,7 @@ from semsearch.engine.errors import OptionError
 from semsearch.engine.metadata.columns import Columns
 from semsearch.engine.metadata.filters import allowed_rows
 from semsearch.engine.values import Id, id_text
+from semsearch.indexing.argument_names import naming_arguments
 from semsearch.indexing.corpus.rows import plain_value
 from semsearch.indexing.merging import Mode, RowPlan
 from semsearch.indexing.older import OlderIndex
@@ -32,11 +33,13 @@ class Changing:
 
     def add(self, data: Any) -> None:
         """Add texts, whose ids must be new: rows in memory or the path of a table, as `index` takes them."""
-        self._merge(data, "add")
+        with naming_arguments(self._options.argument_names):
+            self._merge(data, "add")
 
     def upsert(self, data: Any) -> None:
         """Put texts in the place of those with their ids, and new ones at the end."""
-        self._merge(data, "upsert")
+        with naming_arguments(self._options.argument_names):
+            self._merge(data, "upsert")
 
     def remove(self, ids: Id | Iterable[Id] = (), *, where: Mapping[str, Any] | None = None) -> None:
         """Remove texts by their ids, or by one id, and those that a filter finds.

@@ -116,7 +116,7 @@ def known_rows(older: OlderIndex | None, out: Path, manifest: Manifest) -> Known
         raise BundleError(
             f"{older.folder}: was embedded by the model {older.manifest.model.name} with {_shown(older.manifest)}, the "
             f"new texts would be by {manifest.model.name} with {_shown(manifest)}; expected the same "
-            "model; leave MODEL out to go on with the bundle's, or leave --update out to embed all texts"
+            "model; leave MODEL out to go on with the bundle's, or leave out --update, to embed all texts"
         )
     return open_rows(older)
 

@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 
 from semsearch.engine.values import Id
 from semsearch.indexing import option_values as values
+from semsearch.indexing.argument_names import naming_arguments
 from semsearch.indexing.changing import Changing, changing_index
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.keywords import FUSION_WEIGHT
 from semsearch.indexing.merging import MODES, Mode, require_texts
-from semsearch.indexing.options import Option, Topic, calling, options_for
+from semsearch.indexing.options import Option, Topic, calling, names_of_arguments, options_for
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.steps import FailedChecksError, IndexOptions, IndexSummary, make_index
 
@@ -213,10 +214,11 @@ def changing(bundle: str | Path = "bundle", *, progress: bool | OnProgress = Tru
 
     Raises BundleError if the folder has no index of texts, or if another command changes it.
     """
-    options = options_for(index, IndexOptions, out=bundle, mode="replace", progress=progress)
-    require_texts(Path(bundle))
-    with changing_index(options) as texts:
-        yield texts
+    with naming_arguments(names_of_arguments(index)):
+        options = options_for(index, IndexOptions, out=bundle, mode="replace", progress=progress)
+        require_texts(Path(bundle))
+        with changing_index(options) as texts:
+            yield texts
 
 
 def remove(

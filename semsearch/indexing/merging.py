@@ -96,7 +96,7 @@ def require_mode(out: Path, left_out: int, place: str, name: str) -> None:
     raise BundleError(
         f"{out}: has {info.rows:,} texts, of which {left_out:,} are not among the new ones and would be left out; "
         "choose another folder, or what becomes of them: --replace leaves them out, --add keeps them beside the new "
-        "ones, and --upsert keeps those whose ids are not among the new ones (in Python: mode)"
+        "ones, and --upsert keeps those whose ids are not among the new ones"
     )
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args,
 
 from semsearch.engine.bundle import BY_MODEL, BundleError, find_corpus, is_bundle, read_manifest
 from semsearch.engine.errors import OptionError
+from semsearch.indexing.argument_names import argument_names, naming_arguments
 from semsearch.indexing.replacing import finish_stopped
 
 P = ParamSpec("P")
@@ -71,12 +72,20 @@ def calling(
     def calling_make(index: Callable[P, Returned]) -> Callable[P, Returned]:
         @wraps(index)
         def call(*positional: P.args, **named: P.kwargs) -> Returned:
-            arguments = all_options(index, *positional, **named)
-            return make(arguments["data"], _gather_all(index, options, arguments))
+            with naming_arguments(names_of_arguments(index)):
+                arguments = all_options(index, *positional, **named)
+                return make(arguments["data"], _gather_all(index, options, arguments))
 
         return call
 
     return calling_make
+
+
+@cache
+def names_of_arguments(index: Callable[..., object]) -> dict[str, str]:
+    """Return what Python has in place of each option of the command, such as `mode="add"` for --add."""
+    flags = {flag: f'{name}="{flag}"' for name, option in options_of(index).items() for flag in option.flags}
+    return argument_names(index) | flags
 
 
 def options_for(index: Callable[..., object], options: type[Options], **stated: Any) -> Options:
@@ -85,7 +94,8 @@ def options_for(index: Callable[..., object], options: type[Options], **stated: 
 
 
 def _gather_all(index: Callable[..., object], options: type[Options], arguments: Arguments) -> Options:
-    return gather(options, {**arguments, "recorded": content_options(index, arguments)})
+    own = {"recorded": content_options(index, arguments), "argument_names": names_of_arguments(index)}
+    return gather(options, arguments | own)
 
 
 def recorded_options(folder: Path) -> dict[str, Any] | None:

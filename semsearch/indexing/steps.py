@@ -13,6 +13,7 @@ import numpy as np
 from semsearch.engine.bundle import PASSAGES, BundleError, Manifest, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
+from semsearch.indexing.argument_names import Names, as_arguments
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.passages import stored_rows
@@ -117,6 +118,7 @@ class IndexOptions:
     queries: QueryOptions
     recorded: Mapping[str, Any]  # those that the manifest records
     recorded_before: Mapping[str, Any] | None  # those that the index in `out` records, None without an index
+    argument_names: Names  # what messages for Python have in place of the command's options
 
     def require_unchanged(self) -> None:
         """Raise BundleError if another command has changed the index in `out` since the options were read."""
@@ -226,6 +228,11 @@ def make_bundle(
         on_progress=on_progress,
     )
     repeated_ids = changes.repeated_ids
+    warnings = (
+        *embedding.warnings,
+        *filter(None, [warning]),
+        *warn_of_texts(corpus, report, repeated_ids, left_out if options.mode is None else 0),
+    )
     return IndexSummary(
         out=options.out,
         manifest=manifest,
@@ -240,11 +247,7 @@ def make_bundle(
         seconds=perf_counter() - started,
         embedded_by=embedding.embedded_by,
         model_from=models.from_cache,
-        warnings=(
-            *embedding.warnings,
-            *filter(None, [warning]),
-            *warn_of_texts(corpus, report, repeated_ids, left_out if options.mode is None else 0),
-        ),
+        warnings=tuple(as_arguments(each, options.argument_names) for each in warnings),
     )
 
 

@@ -70,7 +70,7 @@ def names_in(options: type[Any]) -> set[str]:
 def test_a_step_names_options_that_exist_and_each_option_is_used() -> None:
     used, options = names_in(IndexOptions), options_of(index).keys()
     of_others = {"has_ids", "text_option"}  # for calibration texts
-    assert used - options == {"recorded", "recorded_before", *of_others}
+    assert used - options == {"recorded", "recorded_before", "argument_names", *of_others}
     assert options - used == {"data", "title", "description", "boost"}  # the last three are read from the recorded ones
 
 

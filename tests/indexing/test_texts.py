@@ -49,8 +49,8 @@ def test_documents_have_no_columns_of_texts_and_ids(option: str, out: Path, tmp_
         index(tmp_path / "docs", out=out, progress=False, **options)
     assert str(caught.value) == (
         f"{tmp_path}/docs: found documents, and the option text_column or id_column, which the updated index can have "
-        "recorded, expected tables with these columns; choose another folder with --out, or leave the columns out: "
-        "--text-column '' --id-column ''"
+        "recorded, expected tables with these columns; choose another folder with out=, or leave the columns out: "
+        'text_column="" id_column=""'
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from semsearch.engine.bundle import is_bundle
 from semsearch.indexing.corpus.corpus import CorpusError, corpus_error
@@ -28,7 +29,8 @@ def find_files(
     if not folder.is_dir():
         return [str(folder)], ()
     if is_bundle(folder):
-        remedy = f"name the texts that it was made of; --update {folder}, or --out {folder}, keeps its model"
+        name = quote(str(folder))
+        remedy = f"name the texts that it was made of; --update {name}, or --out {name}, keeps its model"
         raise corpus_error(folder, None, "a bundle", "a folder of texts", remedy)
     skipped: dict[str, list[str]] = {}
 
