@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SECONDS_BETWEEN_LINES = 10.0  # least time between two lines, except for the one at the end of a step
+SECONDS_BETWEEN_DISPLAYS = 0.2  # least time between two changes of the line in a notebook
 
 
 class OnProgress(Protocol):
@@ -52,7 +53,11 @@ def chosen_progress(chosen: "bool | OnProgress") -> Iterator[OnProgress]:
 @contextmanager
 def showing_progress(console: "Console") -> Iterator[OnProgress]:
     """Yield a function that displays progress on this console until the block ends."""
-    if not (console.is_jupyter or (console.is_interactive and console.file.isatty())):
+    if console.is_jupyter:
+        with _notebook_line() as on_progress:
+            yield on_progress
+        return
+    if not (console.is_interactive and console.file.isatty()):
         yield ProgressLines(console)
         return
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -78,6 +83,31 @@ def showing_progress(console: "Console") -> Iterator[OnProgress]:
                 bars.update(tasks[step], total=1.0, completed=share, speed=speed)
 
         yield show
+
+
+@contextmanager
+def _notebook_line() -> Iterator[OnProgress]:
+    """Yield a function that displays the step in one line of a notebook, which says at the end how long all took.
+
+    rich would leave two empty outputs. A notebook cannot remove an output, so that one line stays.
+    """
+    from IPython.display import display
+
+    began = shown = time.monotonic()
+    line = display({"text/plain": "starting"}, raw=True, display_id=True)
+
+    def show(step: str, share: float, texts: int = 0) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if share in (0, 1) or now - shown >= SECONDS_BETWEEN_DISPLAYS:
+            shown = now
+            line.update({"text/plain": f"{step}: {int(share * 100)}%"}, raw=True)
+
+    try:
+        yield show
+    finally:
+        took = timedelta(seconds=round(time.monotonic() - began))
+        line.update({"text/plain": f"took {took}"}, raw=True)
 
 
 class ProgressLines:

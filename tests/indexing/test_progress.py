@@ -2,7 +2,9 @@
 
 import io
 import re
+import sys
 from contextlib import redirect_stderr
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -77,3 +79,29 @@ def test_there_is_a_bar_for_each_step_with_its_share_and_its_speed() -> None:
     read, embed = terminal.getvalue().rpartition("\x1b[2K")[2].splitlines()[:2]
     assert re.fullmatch(r"read texts {12} \u2501{40} 100% 0:00:0\d\s*", read)
     assert re.match(r"embed texts {11} \u2501{20}\s+50% .* [\d,]+ texts/s", embed)
+
+
+def test_a_notebook_keeps_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython alone is a stand-in: it records what each output displays."""
+    displayed: list[list[str]] = []
+
+    def display(data: dict[str, str], *, raw: bool, display_id: bool) -> SimpleNamespace:
+        assert raw
+        assert display_id
+        output = [data["text/plain"]]
+        displayed.append(output)
+        return SimpleNamespace(update=lambda data, raw: output.append(data["text/plain"]))
+
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    console = Console(file=io.StringIO(), force_jupyter=True)
+    with showing_progress(console) as on_progress:
+        on_progress("read texts", 0)
+        on_progress("read texts", 1)
+        on_progress("embed texts", 1, 60)
+    with pytest.raises(ValueError, match="no texts"), showing_progress(console) as on_progress:
+        raise ValueError("no texts")
+    assert displayed[0][:4] == ["starting", "read texts: 0%", "read texts: 100%", "embed texts: 100%"]
+    assert re.fullmatch(r"took 0:00:0\d", displayed[0][4])
+    assert [output[0] for output in displayed] == ["starting", "starting"]
+    assert displayed[1][1].startswith("took ")
