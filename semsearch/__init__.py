@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from semsearch.engine.errors import OptionError
     from semsearch.engine.loading import load_bundle
     from semsearch.engine.tensors import TensorsError
+    from semsearch.evaluation.evaluation import Differences, Evaluation, evaluate
     from semsearch.indexing.corpus import CorpusError
     from semsearch.indexing.errors import PackagesError
     from semsearch.indexing.make import IndexSummary, changing, index, remove
@@ -18,6 +19,8 @@ __all__ = [
     "BundleError",
     "ColumnSummary",
     "CorpusError",
+    "Differences",
+    "Evaluation",
     "Hit",
     "Hits",
     "IndexSummary",
@@ -28,6 +31,7 @@ __all__ = [
     "ServerError",
     "TensorsError",
     "changing",
+    "evaluate",
     "index",
     "load_bundle",
     "remove",
@@ -35,6 +39,7 @@ __all__ = [
 
 MODULE_OF = {  # modules other than `client`
     **dict.fromkeys(("IndexSummary", "changing", "index", "remove"), "indexing.make"),
+    **dict.fromkeys(("Differences", "Evaluation", "evaluate"), "evaluation.evaluation"),
     "BundleError": "engine.bundle",
     "CorpusError": "indexing.corpus",
     "ModelError": "indexing.models.modules",

@@ -31,6 +31,7 @@ USES = {
     "parquet": "import polars",
     "publish": "import semsearch.publishing.bucket, semsearch.publishing.s3vectors",
     "cluster": "import ray.data, semsearch.indexing.cluster",
+    "plot": "import matplotlib.pyplot",
     "export": "import semsearch.conversion.convert, semsearch.conversion.reranker",
     "mkdocs": "import semsearch.site.mkdocs_plugin",
     "sphinx": "import semsearch.sphinx",

@@ -1,42 +1,33 @@
 """The command `semsearch evaluate`: measure how well an index answers questions whose answers are known."""
 
+import inspect
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 from cyclopts import App, Parameter, Token
 from cyclopts.validators import Number
+from docstring_parser import parse
 from rich.console import Console
 
 from semsearch.commands.console import TerminalConsole, suggested
-from semsearch.commands.options import JsonObject, JsonObjects, Positive
+from semsearch.commands.options import JsonObject, JsonObjects, Positive, Share, as_command
 from semsearch.commands.places import bundle_at
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.errors import OptionError
-from semsearch.engine.metadata.boosts import read_boosts
-from semsearch.evaluation.measures import HYBRID, MEASURED_MODES, MEASURES, TITLES
-from semsearch.evaluation.report import BundleComparison, Failure, JudgedText, Report, Subset, print_report
-from semsearch.evaluation.search import (
-    BestHits,
-    ModeResults,
-    OpenBundle,
-    check_ids,
-    choose_modes,
-    filter_questions,
-    open_named,
-    search_all,
-)
-from semsearch.evaluation.statistics import SEED, figure, randomization_test
-from semsearch.indexing.progress import OnProgress, showing_progress
-from semsearch.indexing.questions import Question, read_log, read_questions
+from semsearch.evaluation.evaluation import evaluate
+from semsearch.evaluation.measures import MEASURED_MODES, MEASURES, TITLES
+from semsearch.evaluation.report import BundleComparison, Report, Subset, print_report
+from semsearch.evaluation.search import ModeResults, open_named
+from semsearch.evaluation.statistics import SEED
+from semsearch.indexing.progress import showing_progress
+from semsearch.indexing.questions import read_log
+from semsearch.search.query import MOST_CANDIDATES
 
-FAILURES = 5  # questions that are printed
-SHOWN_TEXTS = 3  # expected texts and returned texts of each of them
 DRAWN_TEXT = 500  # characters of a passage that is printed for a question
 EXAMPLES = """\
 Measures, each a mean over the questions from 0 to 1 with its 95 % confidence interval:
@@ -62,7 +53,6 @@ Examples:
     semsearch evaluate bundle/ --questions questions.jsonl --mode hybrid --floor ndcg@10=0.6
     semsearch evaluate bundle/ --questions topics.txt --qrels qrels.txt --mode semantic --run semantic.run
 """
-command: App = App(help_epilogue=EXAMPLES)
 
 
 def _floors(kind: object, tokens: Sequence[Token]) -> list[tuple[str, float]]:
@@ -80,45 +70,50 @@ def _floors(kind: object, tokens: Sequence[Token]) -> list[tuple[str, float]]:
     return floors
 
 
-Modes = Annotated[Sequence[str], Parameter(choices=MEASURED_MODES, metavar="MODE")]
 Floors = Annotated[Sequence[tuple[str, float]], Parameter(converter=_floors, n_tokens=1, metavar="MEASURE=VALUE")]
+# what a command line cannot have in the form that Python has, and limits
+EVALUATE_FORMS: dict[str, Any] = {
+    "questions": Path | None,
+    "qrels": Path | None,
+    "mode": Annotated[Sequence[str], Parameter(choices=MEASURED_MODES, metavar="MODE")],
+    "candidates": Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_CANDIDATES))],
+    "fusion_weight": Share | None,
+    "filter": JsonObjects,
+    "boost": JsonObject | None,
+}
+PYTHON_ARGUMENTS = ("bundle", "progress")  # parameters of `evaluate` that are no options
 
 
-@command.default
-def evaluate(
+def options_of_evaluate() -> Iterator[inspect.Parameter]:
+    """Yield the arguments of `evaluate` as options, with their sentences."""
+    hints = get_type_hints(evaluate) | EVALUATE_FORMS
+    sentences = {each.arg_name: each.description or "" for each in parse(evaluate.__doc__ or "").params}
+    for name, parameter in inspect.signature(evaluate).parameters.items():
+        if name not in PYTHON_ARGUMENTS:
+            sentence = sentences[name].partition(" From Python")[0]
+            yield parameter.replace(
+                annotation=Annotated[hints[name], Parameter(help=sentence)],
+                kind=inspect.Parameter.KEYWORD_ONLY,
+                default=None if name == "questions" else parameter.default,
+            )
+
+
+def run_evaluate(
     place: str = "bundle",
     /,
     *,
-    questions: Path | None = None,
-    qrels: Path | None = None,
-    mode: Modes = (),
-    candidates: Annotated[int, Parameter(validator=Number(gte=1, lte=100))] = 20,
-    correct: bool = True,
-    group_by: str | None = None,
-    filter: JsonObjects = (),
-    boost: JsonObject | None = None,
-    allow_missing: bool = False,
     compare: str | None = None,
     floor: Floors = (),
     run: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     make_questions: Positive | None = None,
     from_log: Path | None = None,
+    **options: Any,
 ) -> int:
     """Measure how well an index answers questions whose answers you know, in each mode of search.
 
     Args:
         place: a bundle, or a folder of documents, whose index is kept in a cache.
-        questions: questions and their relevant ids: JSON lines, BEIR or TREC.
-        qrels: judgements of TREC topics, or another split of a BEIR folder.
-        mode: only this mode; can be repeated. Without it, all modes of the bundle.
-        candidates: texts that the reranker scores in the modes with rerank, if the bundle has one.
-        correct: replace misspelled words that no text has by similar ones.
-        group_by: compare relevant ids with this column instead of passages' ids, such as path for documents; of
-            passages with the same value, only the best counts.
-        filter: measure requests with this filter too, with the relevant texts that pass it; can be repeated.
-        boost: search with these boosts of columns instead of the bundle's; {} searches without any.
-        allow_missing: count relevant ids that the bundle lacks as not found.
         compare: test whether this other bundle differs, question by question (paired randomization test).
         floor: exit with 1 if a measured mode is below this, such as ndcg@10=0.6; can be repeated.
         run: write the hits of one --mode as a TREC run.
@@ -127,6 +122,7 @@ def evaluate(
         from_log: with --make-questions: draw the questions of a log (LOG_QUERIES=1).
     """
     console, errors = TerminalConsole(), TerminalConsole(stderr=True)
+    questions, mode = options.pop("questions", None), options.get("mode", ())
     if (questions is None) == (make_questions is None):
         raise OptionError("questions", "expected --questions FILE or --make-questions N; state one of them")
     if from_log is not None and make_questions is None:
@@ -136,42 +132,27 @@ def evaluate(
     bundle = bundle_at(place)
     if questions is None:
         assert make_questions is not None
-        draw_questions(bundle, make_questions, from_log, group_by, console, errors)
+        draw_questions(bundle, make_questions, from_log, options.get("group_by"), console, errors)
         return 0
-    asked, notes = read_questions(questions, qrels)
+    comparisons: list[BundleComparison] = []
     with showing_progress(errors) as on_progress:
-        opened = open_named(bundle, group_by, on_progress)
-        modes = choose_modes(opened, mode)
-        if not allow_missing:
-            check_ids(opened, asked, qrels or questions)
-        filtered = [(condition, *filter_questions(opened, asked, condition)) for condition in filter]
-        read_boosts(boost or {}, opened.loaded.columns.kinds)
-        search = partial(search_all, candidates=candidates, correct=correct, boost=boost)
-        results = search(opened, asked, modes, on_progress)
-        subsets = [_subset(None, results)]
-        for condition, kept, allowed in filtered:
-            among = search(opened, kept, modes, on_progress, allowed)
-            subsets.append(_subset(condition, among))
-        comparisons = []
+        found = evaluate(bundle, questions, **options, progress=on_progress)
         if compare is not None:
-            other = open_named(bundle_at(compare), group_by, on_progress)
-            if not allow_missing:
-                check_ids(other, asked, qrels or questions)
-            comparisons = _compare(other, choose_modes(other, mode), search, results, on_progress)
+            other = evaluate(bundle_at(compare), questions, **options, progress=on_progress)
+            comparisons = found.compare(other)
     if run is not None:
-        _write_run(run, results, modes[0])
-    shown = HYBRID if HYBRID in modes else modes[0]
-    below = _below_floor(floor, subsets[0])
+        _write_run(run, found.results, mode[0])
+    below = _below_floor(floor, found.subsets[0])
     report = Report(
         bundle=str(bundle),
-        texts=len(opened.names),
+        texts=found.texts,
         questions=str(questions),
-        notes=notes,
-        subsets=subsets,
-        failures_of=shown,
-        failures=_failures(opened, results, shown),
-        advice=results.advice.get("fusion"),
-        rerank_advice=results.advice.get("rerank"),
+        notes=found.notes,
+        subsets=found.subsets,
+        failures_of=found.shown_mode,
+        failures=found.failures(),
+        advice=found.advice,
+        rerank_advice=found.rerank_advice,
         other=compare,
         comparisons=comparisons,
         below_floor=below,
@@ -187,6 +168,14 @@ def evaluate(
     return 0
 
 
+def _options() -> list[inspect.Parameter]:
+    place, *own, _ = inspect.signature(run_evaluate).parameters.values()
+    return [place, *options_of_evaluate(), *own]
+
+
+command: App = as_command(run_evaluate, _options(), EXAMPLES, "evaluate")
+
+
 def _below_floor(floors: Sequence[tuple[str, float]], measured: Subset) -> list[str]:
     return [
         f"{mode} {TITLES.get(name, name)} is {own[name].value:.4f}, expected at least {least:g}"
@@ -194,58 +183,6 @@ def _below_floor(floors: Sequence[tuple[str, float]], measured: Subset) -> list[
         for mode, own in measured.modes.items()
         if own[name].value < least
     ]
-
-
-def _subset(condition: dict[str, object] | None, results: ModeResults) -> Subset:
-    figures = {
-        mode: {name: figure(values[:, place]) for place, name in enumerate(MEASURES)}
-        for mode, values in results.measures.items()
-    }
-    return Subset(condition, len(results.questions), figures)
-
-
-def _compare(
-    other: OpenBundle,
-    modes: Sequence[str],
-    search: Callable[..., ModeResults],
-    results: ModeResults,
-    on_progress: OnProgress,
-) -> list[BundleComparison]:
-    both = [mode for mode in results.measures if mode in modes]
-    found = search(other, results.questions, both, on_progress)
-    comparisons = []
-    for mode, theirs in found.measures.items():
-        for place, name in enumerate(MEASURES):
-            change = results.measures[mode][:, place] - theirs[:, place]
-            counts = int((change > 0).sum()), int((change < 0).sum())
-            mean = float(theirs[:, place].mean())
-            comparisons.append(BundleComparison(mode, name, mean, figure(change), *counts, randomization_test(change)))
-    return comparisons
-
-
-def _failures(opened: OpenBundle, results: ModeResults, mode: str) -> list[Failure]:
-    """Return the questions with the lowest nDCG@10 below 1, those whose first relevant text comes last first."""
-    rankings, keys = results.rankings[mode], []
-    for number, (question, ranking) in enumerate(zip(results.questions, rankings, strict=True)):
-        places = [place for place, name in enumerate(ranking) if question.relevant.get(name, 0)]
-        keys.append((float(results.measures[mode][number, 0]), -min(places, default=len(ranking)), number))
-    failures = []
-    for ndcg, _, number in sorted(keys)[:FAILURES]:
-        if ndcg < 1:
-            question, ranking = results.questions[number], rankings[number]
-            wanted = sorted((-grade, name) for name, grade in question.relevant.items() if grade)
-            expected = [_text(opened, name, question, ranking) for _, name in wanted[:SHOWN_TEXTS]]
-            returned = [_text(opened, name, question, ranking) for name in list(ranking)[:SHOWN_TEXTS]]
-            failures.append(Failure(question.id, question.text, ndcg, expected, returned))
-    return failures
-
-
-def _text(opened: OpenBundle, name: str, question: Question, ranking: BestHits) -> JudgedText:
-    """Return a text with its place; of several passages with this name the best hit, or else the first."""
-    place = list(ranking).index(name) + 1 if name in ranking else None
-    row = ranking[name].row if name in ranking else opened.rows.get(name)
-    text = None if row is None else opened.loaded.passages.text(row)
-    return JudgedText(name, place, question.relevant.get(name, 0), text)
 
 
 def _write_run(path: Path, results: ModeResults, mode: str) -> None:

@@ -62,7 +62,7 @@ NotBlank = Annotated[Sequence[str], Parameter(validator=_refuse_blank)]
 Positive = Annotated[int, Parameter(validator=Number(gte=1))]
 
 
-def as_command(run: Callable[..., None], options: Iterable[inspect.Parameter], examples: str, name: str) -> App:
+def as_command(run: Callable[..., int | None], options: Iterable[inspect.Parameter], examples: str, name: str) -> App:
     """Return a command that calls a function with these options; its help is the function's docstring."""
     signature = inspect.Signature(list(options))
     run.__signature__ = signature  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ trec_eval computes the same figures from a run file. Source: https://github.com/
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,7 +17,12 @@ SEMANTIC, KEYWORD, HYBRID = SEARCHES = ("semantic", "keyword", "hybrid")  # mode
 RERANKED = {mode: f"{mode}+rerank" for mode in SEARCHES}  # names of modes with `rerank`
 # names of modes whose queries the model embeds, although the bundle has a query table
 MODELED = {mode: f"{mode}+model" for mode in (SEMANTIC, HYBRID)}
-MEASURED_MODES = (*SEARCHES, *MODELED.values(), *RERANKED.values())  # all modes, in the order of tables
+MeasuredMode = Literal[
+    "semantic", "keyword", "hybrid",
+    "semantic+model", "hybrid+model",
+    "semantic+rerank", "keyword+rerank", "hybrid+rerank",
+]  # fmt: skip
+MEASURED_MODES: tuple[str, ...] = get_args(MeasuredMode)  # all modes, in the order of tables
 MEASURES = ("ndcg@10", "recall@5", "recall@10", "recall@100", "mrr@10")
 TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # names of measures in tables, where they differ
 CUT = 10  # number of first hits that nDCG and MRR use

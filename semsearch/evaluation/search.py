@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,13 +72,33 @@ class ModeResults:
     """What the searches found for n questions.
 
     measures has (n, 5) float64 for each mode, in the order of MEASURES. advice has the keys "fusion", about the mode
-    hybrid, and "rerank", about `OpenBundle.reranked`, if these modes were measured without a filter.
+    hybrid, and "rerank", about `OpenBundle.reranked`, if these modes were measured without a filter; sweeps has the
+    measures that it comes from.
     """
 
     questions: Sequence[Question]
     rankings: dict[str, list[BestHits]]
     measures: dict[str, Array[np.float64]]
     advice: dict[str, Advice | None]
+    sweeps: dict[str, "Sweep"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What n questions measure with each weight of two scores: measures is (n, weights, 5)."""
+
+    weights: list[float]
+    measures: Array[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How the questions are searched: arguments of `evaluate` with these names."""
+
+    candidates: int = RERANK_CANDIDATES
+    correct: bool = True
+    fusion_weight: float | None = None
+    boost: dict[str, Any] | None = None
 
 
 def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> OpenBundle:
@@ -152,7 +172,7 @@ def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) ->
 
 
 def filter_questions(
-    opened: OpenBundle, questions: Sequence[Question], condition: dict[str, Any]
+    opened: OpenBundle, questions: Sequence[Question], condition: Mapping[str, Any]
 ) -> tuple[list[Question], Mask]:
     """Return the questions with relevant texts within a filter, each with only those texts, and the filter's rows.
 
@@ -181,17 +201,10 @@ def search_all(
     questions: Sequence[Question],
     modes: Sequence[str],
     on_progress: OnProgress,
+    settings: SearchSettings,
     allowed: Mask | None = None,
-    candidates: int = RERANK_CANDIDATES,
-    *,
-    correct: bool = True,
-    boost: dict[str, Any] | None = None,
 ) -> ModeResults:
-    """Search for each question in each mode, among the allowed rows (rows,) bool, and return the measures.
-
-    candidates is the number of texts that the reranker scores. correct replaces misspelled words. boost is used instead
-    of the bundle's own.
-    """
+    """Search for each question in each mode, among the allowed rows (rows,) bool, and return the measures."""
     bundle = opened.loaded
     step = f"search {opened.folder}"
     weighed: dict[str, tuple[str, float]] = {}
@@ -201,32 +214,39 @@ def search_all(
         bundle = bundle.among(allowed)
         step += f", {allowed.sum():,} texts"
     weights = {kind: weights_with(current) for kind, (_, current) in weighed.items()}
-    by_weight: dict[str, list[list[float]]] = {kind: [] for kind in weighed}
+    by_weight: dict[str, list[list[Array[np.float64]]]] = {kind: [] for kind in weighed}
     rankings: dict[str, list[BestHits]] = {mode: [] for mode in modes}
+    candidates = settings.candidates
     for place, question in enumerate(questions):
         on_progress(step, place / len(questions))
         executor = _OnceExecutor(bundle.embedder)
         search = make_search(bundle, executor)
-        plain = Query(question.text, include=(), correct=correct, boost=boost)
+        plain = Query(question.text, include=(), correct=settings.correct, boost=settings.boost)
         for mode in modes:
-            rankings[mode].append(_rank(opened, search, _in_mode(plain, mode, candidates)))
-        ndcg = partial(_ndcg, opened, question)
+            query = _in_mode(plain, mode, candidates)
+            if query.mode == HYBRID:
+                query = replace(query, fusion_weight=settings.fusion_weight)
+            rankings[mode].append(_rank(opened, search, query))
+        measured = partial(_measured, opened, question, search)
         if "fusion" in weighed:
             query = replace(plain, mode=HYBRID)
-            by_weight["fusion"].append([ndcg(search, replace(query, fusion_weight=each)) for each in weights["fusion"]])
+            by_weight["fusion"].append([measured(replace(query, fusion_weight=each)) for each in weights["fusion"]])
         if "rerank" in weighed:
             query = replace(plain, mode=opened.default_mode, rerank=candidates)
-            by_weight["rerank"].append([ndcg(search, replace(query, rerank_weight=each)) for each in weights["rerank"]])
+            if query.mode == HYBRID:
+                query = replace(query, fusion_weight=settings.fusion_weight)
+            by_weight["rerank"].append([measured(replace(query, rerank_weight=each)) for each in weights["rerank"]])
     on_progress(step, 1)
     measures = {
         mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
         for mode, found in rankings.items()
     }
-    advice = {
-        kind: advise(np.array(by_weight[kind]), weights[kind], measures[mode][:, 0], current)
-        for kind, (mode, current) in weighed.items()
-    }
-    return ModeResults(questions, rankings, measures, advice)
+    sweeps = {kind: Sweep(weights[kind], np.array(by_weight[kind])) for kind in weighed}
+    advice = {}
+    for kind, (_, current) in weighed.items():
+        ndcg = sweeps[kind].measures[:, :, 0]
+        advice[kind] = advise(ndcg, weights[kind], ndcg[:, weights[kind].index(current)], current)
+    return ModeResults(questions, rankings, measures, advice, sweeps)
 
 
 def _current_weights(opened: OpenBundle, modes: Sequence[str]) -> dict[str, tuple[str, float]]:
@@ -252,8 +272,8 @@ def _in_mode(query: Query, measured: str, candidates: int) -> Query:
     return query
 
 
-def _ndcg(opened: OpenBundle, question: Question, search: SearchFunction, query: Query) -> float:
-    return float(measure(list(_rank(opened, search, query)), question.relevant)[0])
+def _measured(opened: OpenBundle, question: Question, search: SearchFunction, query: Query) -> Array[np.float64]:
+    return measure(list(_rank(opened, search, query)), question.relevant)
 
 
 class _OnceExecutor(Executor):

@@ -17,7 +17,7 @@ from semsearch.engine.errors import ExpectedError, are_options_named
 OPTION = re.compile(r"(?<![\w-])--(?P<option>[a-z]+(?:-[a-z]+)*)(?: (?P<value>'[^']*'|\{.*?\}(?=:|$)|[^\s,;:()`?]+))?")
 SUBJECT = re.compile(r"--(?P<option>[a-z]+(?:-[a-z]+)*):")  # the beginning of a message about an option
 COMMAND = re.compile(r"`semsearch (?P<command>index|evaluate)(?P<words>(?: [^`]*)?)`")
-NUMBER = re.compile(r"-?\d+(\.\d+)?")
+BARE_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 Names = Mapping[str, str]  # what Python has in place of each option: `strict=True`, or `out=` before a value
 
@@ -72,7 +72,7 @@ def _as_argument(found: re.Match[str], names: Names) -> str:
 
 def _as_value(words: str) -> str:
     """Return a value of an option as Python has it."""
-    if words.startswith("{") or NUMBER.fullmatch(words):
+    if words.startswith("{") or BARE_NUMBER.fullmatch(words):
         return words
     words = words.strip("'")
     column, equals, kind = words.rpartition("=")

@@ -12,6 +12,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {  # the modules that each extra is for
     "documents": ("pyromark", "docutils", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
     "cluster": ("ray", "pyarrow"),
     "publish": ("boto3",),
+    "plot": ("matplotlib",),
     "server": ("granian", "uvloop", "prometheus_client"),
 }
 

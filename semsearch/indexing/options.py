@@ -95,7 +95,7 @@ def options_for(index: Callable[..., object], options: type[Options], **stated: 
 
 def _gather_all(index: Callable[..., object], options: type[Options], arguments: Arguments) -> Options:
     own = {"recorded": content_options(index, arguments), "argument_names": names_of_arguments(index)}
-    return gather(options, arguments | own)
+    return gather(options, {**arguments, **own})
 
 
 def recorded_options(folder: Path) -> dict[str, Any] | None:

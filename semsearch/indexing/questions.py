@@ -1,18 +1,22 @@
-"""Questions with the ids that answer them: JSON lines, a BEIR folder, or lines with tabs and judgements (qrels)."""
+"""Questions with the ids that answer them: JSON lines, a BEIR folder, lines with tabs and judgements, or in memory."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from semsearch.engine.errors import OptionError
 from semsearch.engine.values import id_of_number
 from semsearch.indexing.corpus.corpus import corpus_error, require_unicode
 from semsearch.indexing.corpus.formats import json_rows, read_lines
+from semsearch.indexing.corpus.rows import NumberedRows, Row, read_rows
 from semsearch.indexing.errors import QUOTED_CHARACTERS
 from semsearch.indexing.progress import no_progress
 
 FORM = '{"query": "...", "relevant": ["id", ...]} or {"query": "...", "relevant": {"id": grade, ...}}'
 FIELDS = ("query", "relevant", "id", "text")  # "text" is a passage, for the person who writes the question
+IN_MEMORY = Path("questions")  # what messages call questions that have no file
 JUDGEMENT = "query id, iteration, text id and grade, or (as BEIR) query id, text id and grade after a header"
 
 Grades = Mapping[str, int]  # grade of each judged text by its id
@@ -27,6 +31,29 @@ class Question:
     relevant: Grades
 
 
+def questions_of(data: Any, qrels: str | Path | None = None) -> tuple[list[Question], list[str]]:
+    """Return the questions of a file or a folder, of a DataFrame or of a list of dicts, and notes about them.
+
+    Those in memory have the columns of JSON lines. Raises CorpusError for the first error in them.
+    """
+    if isinstance(data, str | Path):
+        return read_questions(Path(data), None if qrels is None else Path(qrels))
+    if qrels is not None:
+        raise OptionError("qrels", "has no effect with questions in memory; leave it out")
+    if type(data).__module__.partition(".")[0] == "pandas" and data.index.names == [None]:
+        data = data.reset_index(drop=True)  # labels without a name are no column
+    return list(_questions(IN_MEMORY, "question", _rows_in_memory(data))), []
+
+
+def _rows_in_memory(data: Any) -> NumberedRows:
+    """Yield the rows, counted from 1 as the lines of a file are. Fields of a struct that have no grade are left out."""
+    for number, row in read_rows(data).read(no_progress):
+        relevant = row.get("relevant")
+        if isinstance(relevant, dict):
+            row["relevant"] = {id: grade for id, grade in relevant.items() if grade is not None}
+        yield number + 1, row
+
+
 def read_questions(path: Path, qrels: Path | None = None) -> tuple[list[Question], list[str]]:
     """Return the questions of a file or a BEIR folder, and notes about what was left out.
 
@@ -37,7 +64,7 @@ def read_questions(path: Path, qrels: Path | None = None) -> tuple[list[Question
         return _judged(path / "queries.jsonl", qrels or _find_qrels(path))
     if qrels is not None:
         return _judged(path, qrels)
-    return list(_json_questions(path)), []
+    return list(_questions(path, "line", json_rows(path, no_progress))), []
 
 
 def read_log(path: Path) -> set[str]:
@@ -49,11 +76,14 @@ def read_log(path: Path) -> set[str]:
     return found
 
 
-def _json_questions(path: Path) -> Iterator[Question]:
-    """Yield the questions of JSON lines. The id of a question without an "id" is the number of its line."""
+def _questions(path: Path, unit: str, rows: Iterable[tuple[int, Row]]) -> Iterator[Question]:
+    """Yield the questions of numbered rows. The id of a question without an "id" is its number.
+
+    Messages call a row by unit and number, such as "line 3".
+    """
     ids: set[str] = set()
-    for line, row in json_rows(path, no_progress):
-        place = f"line {line}"
+    for number, row in rows:
+        place = f"{unit} {number}"
         require_unicode(path, place, row)
         for name in row:
             if name not in FIELDS:
@@ -61,9 +91,9 @@ def _json_questions(path: Path) -> Iterator[Question]:
                 raise corpus_error(path, place, f"the field {name!r}", f"only {', '.join(FIELDS)}", remedy)
         text, relevant = row.get("query"), row.get("relevant")
         if not isinstance(text, str) or not text.strip() or not isinstance(relevant, list | dict):
-            remedy = "write a question and the ids that answer it into that line, or delete it"
+            remedy = "write a question and the ids that answer it, or delete both"
             raise corpus_error(path, place, "no question or no relevant ids", FORM, remedy)
-        id = str(line)
+        id = str(number)
         if "id" in row:
             id = _id(path, place, row["id"])
         if id in ids:
@@ -71,7 +101,7 @@ def _json_questions(path: Path) -> Iterator[Question]:
         ids.add(id)
         yield Question(id, text, _grades(path, place, relevant))
     if not ids:
-        raise corpus_error(path, None, "no question", FORM, "write one line for each question")
+        raise corpus_error(path, None, "no question", FORM, "write at least one")
 
 
 def _grades(path: Path, place: str, relevant: list[object] | dict[str, int]) -> Grades:
@@ -81,13 +111,13 @@ def _grades(path: Path, place: str, relevant: list[object] | dict[str, int]) -> 
     if not any(relevant.values()) or any(type(grade) is not int or grade < 0 for grade in relevant.values()):
         found = f"the grades {str(list(relevant.values()))[:QUOTED_CHARACTERS]}"
         expected = "whole numbers of 0 or more, and one above 0"
-        raise corpus_error(path, place, found, expected, "add an id that answers, or delete that line")
+        raise corpus_error(path, place, found, expected, "add an id that answers, or delete the question")
     return relevant
 
 
 def _id(path: Path, place: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
-        raise corpus_error(path, place, f"the id {str(value)[:QUOTED_CHARACTERS]!r}", "a string", "correct that line")
+        raise corpus_error(path, place, f"the id {str(value)[:QUOTED_CHARACTERS]!r}", "a string", "correct it")
     if isinstance(value, str):
         return value
     return id_of_number(value)

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-import semsearch
 from semsearch.site.data import HASH
 
-PAGE_FOLDER = Path(semsearch.__file__).parent / "app" / "page"
+PAGE_FOLDER = Path(__file__).parents[1] / "app" / "page"
 BROWSER = Path(__file__).parent / "browser"
 SERVICE_WORKER, OWN_STYLE, PAGE, BOX = "service-worker.js", "site.css", "page.js", "search.js"
 CODE, WORKER = "code", "worker"

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semsearch.commands.evaluate import _below_floor, _failures, _write_run
+from semsearch.commands.evaluate import _below_floor, _write_run
 from semsearch.engine.bundle import BundleError
 from semsearch.engine.hits import Hit
 from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.matches import Matches
 from semsearch.engine.loading import LoadedBundle, load_bundle
 from semsearch.engine.quantization import Embeddings
+from semsearch.evaluation.evaluation import find_failures
 from semsearch.evaluation.measures import MEASURED_MODES, measure, rank
 from semsearch.evaluation.report import JudgedText, Subset
 from semsearch.evaluation.search import ModeResults, OpenBundle, _in_mode, _rank, check_ids, choose_modes
@@ -391,7 +392,7 @@ def test_failures_are_the_questions_with_the_lowest_measures_and_the_latest_rele
     measured = [1.0, 0.5, 0.2, 0.2, 0.2, 0.9, 0.99, 0.98]
     asked = [Question(f"q{number}", f"text {number}", each) for number, each in enumerate(relevant)]
     results = ModeResults(asked, {"keyword": [hits] * 8}, {"keyword": np.array(measured)[:, None]}, {})
-    found = _failures(opened, results, "keyword")
+    found = find_failures(opened, results, "keyword")
     assert [(failure.id, failure.query, failure.ndcg) for failure in found] == [
         ("q4", "text 4", 0.2),
         ("q2", "text 2", 0.2),
@@ -410,7 +411,7 @@ def test_failures_are_the_questions_with_the_lowest_measures_and_the_latest_rele
         JudgedText("1", 3, 1, "one"),
     ]
     best = ModeResults(asked[:2], {"keyword": [hits] * 2}, {"keyword": np.array([[1.0], [0.99]])}, {})
-    assert [failure.id for failure in _failures(opened, best, "keyword")] == ["q1"]
+    assert [failure.id for failure in find_failures(opened, best, "keyword")] == ["q1"]
 
 
 @pytest.mark.parametrize("id", ["", "a b", " a", "a\n"])

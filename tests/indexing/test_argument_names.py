@@ -9,13 +9,14 @@ import pytest
 
 from semsearch import BundleError, CorpusError, OptionError, changing, index
 from semsearch.engine.errors import ExpectedError, naming_options
+from semsearch.evaluation.evaluation import MESSAGE_NAMES
 from semsearch.indexing.argument_names import OPTION, argument_names, as_arguments, naming_arguments
 from semsearch.indexing.options import names_of_arguments
 from tests.command_line import run
 from tests.indexing.coats import coats
 from tests.project import ROOT
 
-NAMES = names_of_arguments(index) | {"qrels": "qrels="}
+NAMES = names_of_arguments(index)
 WORDS = {"cpu", "cuda", "cosine", "none"}  # values of options that messages name
 
 
@@ -73,15 +74,17 @@ def messages(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_all_messages_of_the_code_can_be_read_in_python() -> None:
-    found = [each for each in messages(ROOT / "semsearch/indexing") if re.search(r"(?<![\w-])--[a-z]", each[1])]
+    rooms = [*messages(ROOT / "semsearch/indexing"), *messages(ROOT / "semsearch/evaluation")]
+    known = NAMES | MESSAGE_NAMES
+    found = [each for each in rooms if re.search(r"(?<![\w-])--[a-z]", each[1])]
     assert len(found) > 30
     for module, message in found:
         if "pip install" in message:
             continue
-        assert not re.search(r"(?<![\w-])--[a-z]", as_arguments(message, NAMES)), (module, message)
+        assert not re.search(r"(?<![\w-])--[a-z]", as_arguments(message, known)), (module, message)
         for option in OPTION.finditer(message):
             value = option["value"]
-            if value is not None and NAMES[option["option"]].endswith("="):
+            if value is not None and known[option["option"]].endswith("="):
                 is_value = value.startswith("'") or value.isupper() or "HOLE" in value or value in WORDS
                 assert is_value, (module, message, "a word behind an option reads as its value; put a comma between")
 
