@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Hits, Search, index, load_bundle, remove
+from semsearch import Evaluation, Hits, Search, evaluate, index, load_bundle, remove
 from semsearch.indexing.bundles import take_model
 
 OBJECTS = (
@@ -18,6 +18,10 @@ OBJECTS = (
     Search.embed,
     Hits,
     load_bundle,
+    evaluate,
+    Evaluation,
+    Evaluation.to_dicts,
+    Evaluation.compare,
     remove,
     Hits.to_dicts,
 )  # index makes the bundle that others open

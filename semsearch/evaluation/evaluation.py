@@ -97,7 +97,7 @@ class Evaluation:
 
     Example:
         >>> from semsearch import evaluate
-        >>> evaluation = evaluate("bundle", [{"query": "a coat against the cold", "relevant": ["c-1"]}])
+        >>> evaluation = evaluate("bundle", [{"query": "a warm coat", "relevant": ["c-1"]}])
         >>> evaluation.measures["hybrid"]["mrr@10"].value
         1.0
     """

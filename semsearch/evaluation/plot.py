@@ -20,6 +20,8 @@ SWEPT_MEASURES = ("recall@10", "ndcg@10", "mrr@10")
 COLOURS = ("#0072B2", "#D55E00", "#009E73")
 OWN_COLOUR, OTHER_COLOUR = "#0072B2", "#E69F00"
 LINE_MARKERS = ("o", "s", "^")
+LINE_WIDTHS = (3.4, 2.2, 1.2)  # points; a wide line is visible below a narrow one with the same values
+LEAST_RANGE = 0.2  # of the means that the axis shows, so that a difference of a hundredth looks small
 GREY = "0.35"
 PANEL_INCHES = (4.6, 3.8)  # two of them are as wide as a notebook
 BINS = 25  # of the scores
@@ -59,9 +61,20 @@ def plot_weights(axes: "Axes", swept: Sweep, current: float) -> None:
     order = np.argsort(swept.weights)
     weights = np.array(swept.weights)[order]
     means = swept.measures.mean(0)[order]
-    for name, colour, marker in zip(SWEPT_MEASURES, COLOURS, LINE_MARKERS, strict=True):
+    for name, colour, marker, width in zip(SWEPT_MEASURES, COLOURS, LINE_MARKERS, LINE_WIDTHS, strict=True):
         values = means[:, MEASURES.index(name)]
-        axes.plot(weights, values, color=colour, marker=marker, markersize=5, label=TITLES.get(name, name))
+        axes.plot(
+            weights,
+            values,
+            color=colour,
+            linewidth=width,
+            marker=marker,
+            markersize=3 + 1.5 * width,
+            label=TITLES.get(name, name),
+        )
+    low, high = axes.get_ylim()
+    middle = min((low + high) / 2, 1.02 - LEAST_RANGE / 2)
+    axes.set_ylim(min(low, middle - LEAST_RANGE / 2), max(high, middle + LEAST_RANGE / 2))
     axes.axvline(current, color=GREY, linestyle="--", linewidth=1, label=f"weight of the index ({current:g})")
     axes.set_xlim(-0.03, 1.03)
     axes.set_xlabel("fusion_weight (0: words alone, 1: meaning alone)")
