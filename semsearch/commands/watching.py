@@ -35,7 +35,7 @@ from semsearch.commands.places import (
     updating,
 )
 from semsearch.commands.terminal import fail, visible
-from semsearch.engine.errors import ExpectedError
+from semsearch.engine.errors import ExpectedError, naming_options
 from semsearch.indexing.processes import keeping_worker, python_command
 from semsearch.indexing.progress import showing_progress
 from semsearch.indexing.replacing import BusyError
@@ -240,5 +240,5 @@ def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult | None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that closes sends it to this process too
-    with keeping_worker():
+    with keeping_worker(), naming_options():
         sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), watch="--watch" in sys.argv[3:]))

@@ -647,3 +647,12 @@ def test_a_command_that_waits_says_so_once_and_looks_again_until_the_lock_is_fre
     seen.clear()
     assert bundle_at(documents) == kept_index(documents)
     assert (seen, capsys.readouterr().err) == ([], "")
+
+
+def test_the_process_that_makes_an_index_names_options_of_the_command(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\nx,y\n")
+    with closing(IndexProcess(rows, tmp_path / "bundle", watch=False)) as process:
+        error = process.error_of_first(60)
+    assert error is not None
+    assert error.endswith("name the one to embed with --text-column")
