@@ -35,17 +35,12 @@ def plot_evaluation(opened: OpenBundle, results: ModeResults, mode: str) -> "Dra
     swept = results.sweeps.get("fusion")
     panels = 1 if swept is None else 2
     width, height = PANEL_INCHES
-    style = {
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "figure.facecolor": "white",
-        "axes.facecolor": "white",
-    }
-    with pyplot.rc_context(style):
-        drawing: Drawing
+    with pyplot.style.context("default"):  # light, whatever the style of a notebook
         drawing, axes = pyplot.subplots(
             1, panels, figsize=(width * panels, height), squeeze=False, layout="constrained"
         )
+        for panel in axes.flat:
+            panel.spines[["top", "right"]].set_visible(False)
         if swept is not None and opened.loaded.keywords is not None:
             plot_weights(axes[0, 0], swept, opened.loaded.keywords.info.fusion_weight)
         plain, _, _ = mode.partition("+")

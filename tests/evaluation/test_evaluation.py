@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib import pyplot
 
 from semsearch import BundleError, CorpusError, Evaluation, OptionError, PackagesError, evaluate
 from semsearch.engine.bundle import FloorInfo, check_bundle
@@ -200,7 +201,12 @@ def test_a_notebook_displays_the_measures(evaluation: Evaluation, bundle: Path) 
 
 
 def test_the_plot_has_the_measures_of_each_weight(evaluation: Evaluation) -> None:
-    weights, _ = evaluation.plot().axes
+    with pyplot.style.context("dark_background"):
+        figure = evaluation.plot()
+    assert figure.get_facecolor() == (1, 1, 1, 1)
+    assert pyplot.get_fignums() == []  # a notebook displays it once
+    panels: Any = figure.axes
+    weights, _ = panels
     assert (weights.get_title(), weights.get_xlabel()) == (AXES["title"], AXES["x"])
     assert weights.get_ylabel() == "mean of 14 questions (0 to 1)"
     lines = {line.get_label(): line for line in weights.get_lines()}
@@ -218,7 +224,7 @@ def test_the_plot_has_the_scores_and_the_floor(bundle_copy: Path, mode: Any, pan
     floor = {"hybrid": FloorInfo(0.25, 1.0), "semantic": FloorInfo(None, 0.5)}
     write_manifest(bundle_copy, replace(manifest, corpus_or_none=replace(manifest.corpus, floor=floor)))
     evaluation = evaluate(bundle_copy, QUESTIONS, mode=mode)
-    axes = evaluation.plot().axes
+    axes: Any = evaluation.plot().axes
     assert len(axes) == panels
     scores = axes[-1]
     labels = [text.get_text() for text in scores.get_legend().get_texts()]
