@@ -6,7 +6,7 @@ The command `semsearch evaluate` has the options of this function, and prints it
 import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from semsearch.engine.errors import OptionError
 from semsearch.engine.metadata.boosts import read_boosts
@@ -85,13 +85,6 @@ class Differences(list[BundleComparison]):
         return _table([*rows[0]], [[_shown(value) for value in row.values()] for row in rows])
 
 
-class Evaluated(NamedTuple):
-    """What was searched for an evaluation: the open bundle, and the hits of each question."""
-
-    opened: OpenBundle
-    results: ModeResults
-
-
 class Evaluation:
     """What `evaluate` has measured. The means are in `measures`, by mode and measure; a frame has a row per question.
 
@@ -102,16 +95,19 @@ class Evaluation:
         1.0
     """
 
-    def __init__(self, evaluated: Evaluated, subsets: Sequence[Subset], notes: Sequence[str]) -> None:
+    def __init__(
+        self, opened: OpenBundle, results: ModeResults, subsets: Sequence[Subset], notes: Sequence[str]
+    ) -> None:
         """Take the hits, and their measures: first of all questions, then of those within each filter."""
-        self._opened, self.results = evaluated
-        self.bundle: Path = self._opened.folder
-        self.texts: int = len(self._opened.names)
-        self.questions: Sequence[Question] = self.results.questions
+        self._opened = opened
+        self.results: ModeResults = results
+        self.bundle: Path = opened.folder
+        self.texts: int = len(opened.names)
+        self.questions: Sequence[Question] = results.questions
         self.notes: list[str] = list(notes)  # what was left out of the questions
         self.subsets: list[Subset] = list(subsets)
-        self.advice: Advice | None = self.results.advice.get("fusion")  # about fusion_weight
-        self.rerank_advice: Advice | None = self.results.advice.get("rerank")
+        self.advice: Advice | None = results.advice.get("fusion")  # about fusion_weight
+        self.rerank_advice: Advice | None = results.advice.get("rerank")
 
     @property
     def measures(self) -> dict[str, dict[str, Figure]]:
@@ -339,7 +335,7 @@ def evaluate(
         subsets = [_subset(None, results)]
         for condition, kept, allowed in filtered:
             subsets.append(_subset(condition, search_all(opened, kept, modes, on_progress, settings, allowed)))
-    return Evaluation(Evaluated(opened, results), subsets, notes)
+    return Evaluation(opened, results, subsets, notes)
 
 
 MESSAGE_NAMES = argument_names(evaluate) | {"out": "out="}  # a folder without an index is told how to make one

@@ -16,6 +16,7 @@ from matplotlib import pyplot
 
 from semsearch import BundleError, CorpusError, Evaluation, OptionError, PackagesError, evaluate
 from semsearch.engine.bundle import FloorInfo, check_bundle
+from semsearch.evaluation.advice import advise
 from semsearch.evaluation.measures import MEASURES
 from semsearch.evaluation.statistics import randomization_test
 from semsearch.indexing.bundles import write_manifest
@@ -49,7 +50,7 @@ def test_the_figures_are_those_of_the_command(bundle: Path, evaluation: Evaluati
 def test_measures_by_hand(tmp_path: Path) -> None:
     texts = ["a fox and a fox and a fox", "a fox in a very long sentence about a house", "a goose"]
     bundle = write_bundle(tmp_path / "bundle", Corpus(texts, ["a", "b", "c"], ["{}"] * 3))
-    asked = [{"query": "fox", "relevant": {"b": 2, "c": 1}}, {"query": "goose", "relevant": ["c"]}]
+    asked = [{"query": "fox", "relevant": {"a": 0, "b": 2, "c": 1}}, {"query": "goose", "relevant": ["c"]}]
     rows = evaluate(bundle, asked, mode="keyword").to_dicts()
     assert [row["found"] for row in rows] == [["a", "b"], ["c"]]
     second = 2 / math.log2(3)  # the gain of the grade 2 in the second place
@@ -157,6 +158,11 @@ def test_a_stated_weight_measures_what_the_advice_has_for_it(bundle: Path, evalu
         stated = evaluate(bundle, QUESTIONS, mode="hybrid", fusion_weight=weight)
         assert stated.measures["hybrid"]["ndcg@10"].value == pytest.approx(evaluation.advice.ndcg[weight])
         assert stated.advice == evaluation.advice  # about the weight of the index
+
+
+def test_the_gain_of_the_advice_is_over_the_weight_of_the_index(evaluation: Evaluation) -> None:
+    swept, hybrid = evaluation.results.sweeps["fusion"], evaluation.results.measures["hybrid"]
+    assert evaluation.advice == advise(swept.measures[:, :, 0], swept.weights, hybrid[:, 0], 0.6)
 
 
 def test_settings_are_compared_by_the_paired_test(bundle: Path, evaluation: Evaluation) -> None:
