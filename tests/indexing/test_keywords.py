@@ -145,7 +145,7 @@ def test_a_column_of_languages_that_the_texts_lack_is_refused(out: Path) -> None
     with pytest.raises(CorpusError) as caught:
         index(rows, out=out, language_column="lung", progress=False)
     assert str(caught.value) == (
-        "rows: found the columns 'lang', expected a column 'lung'; did you mean --language-column 'lang'?"
+        "rows: found the columns 'lang', expected a column 'lung'; did you mean language_column=\"lang\"?"
     )
     index(rows, out=out, language_column="none", progress=False)
     assert read_manifest(out).corpus.options["language_column"] == "none"
