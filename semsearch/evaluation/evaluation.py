@@ -302,7 +302,7 @@ def evaluate(
         filter: measure requests with this filter too, with the relevant texts that pass it; can be repeated.
         boost: search with these boosts of columns instead of the bundle's; {} searches without any.
         allow_missing: count relevant ids that the bundle lacks as not found.
-        progress: display the progress on a terminal and in a notebook; or a function that is called with it.
+        progress: display it on a terminal and in a notebook; or a function, as `index` takes it.
 
     Raises:
         OptionError: an argument has a wrong value.

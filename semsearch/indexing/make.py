@@ -183,7 +183,7 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
             float32 works on both.
         embeddings: embeddings of the texts by this model, which you have already: a row for each row of the table, also
             for blank texts. A file (.npy, .safetensors, or .parquet with one column of lists), or from Python an array.
-        progress: display bars on a terminal and in a notebook; or a function that is called with the step, its share
+        progress: display it on a terminal and in a notebook; or a function that is called with the step, its share
             and the number of embedded texts.
 
     Raises:

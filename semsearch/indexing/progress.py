@@ -1,4 +1,6 @@
-"""The callback through which a long step reports its progress, displayed as bars on a terminal and as lines elsewhere.
+"""The callback through which a long step reports its progress, displayed as bars, or as lines.
+
+A terminal has bars, a notebook one line that changes, and anything else a line for each step.
 
 Imports rich only to display bars: the machines of a cluster embed without it.
 """
@@ -34,7 +36,7 @@ def no_progress(step: str, share: float, texts: int = 0) -> None:
 def chosen_progress(chosen: "bool | OnProgress") -> Iterator[OnProgress]:
     """Yield the function that displays the progress of `index` as its caller has chosen.
 
-    True displays bars on standard error, if that is a terminal, or in a notebook.
+    True displays bars on standard error, if that is a terminal, or one line in a notebook.
     """
     if not isinstance(chosen, bool):
         yield chosen

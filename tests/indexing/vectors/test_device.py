@@ -105,7 +105,7 @@ def test_errors_of_device_and_model(out: Path, corpus: Corpus, tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match="tiny-bert") as caught:
         embed_by_float(rows_of(corpus), out)
-    assert "name its folder with --model" in caught.value.__notes__[0]
+    assert "name its folder with model=" in caught.value.__notes__[0]
     other = Path(shutil.copytree(TINY_BERT, tmp_path / "tiny-bert"))
     weights = bytearray((other / "model.safetensors").read_bytes())
     weights[-1] ^= 1
