@@ -49,6 +49,7 @@ def test_reading_takes_much_less_memory_than_the_texts(tmp_path: Path) -> None:
         corpus, _ = write_corpus(Table(path), tmp_path / "passages.safetensors")
         assert list(corpus.ids) == [str(row) for row in range(400)]
 
+    read_all()  # imports modules, whose memory is not that of the texts
     assert peak_of(read_all) < size / 4
 
 
