@@ -25,7 +25,7 @@ from semsearch.search.executor import BatchedExecutor, Executor, finish
 from semsearch.search.making import make_search
 from semsearch.search.query import Query, SearchError, SearchFunction
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import SimilarRequest, describe_errors
+from semsearch.search.request import LocalRequest, describe_errors
 
 REQUESTS_TO_S3 = 8  # requests to S3 at the same time
 
@@ -164,9 +164,9 @@ def open_published(url: str) -> LocalBundle:
 
 
 def _query(body: Body) -> Query:
-    """Return the query of a body of /similar, by way of JSON, as a server reads it."""
+    """Return the query of a body of /similar, by way of JSON, as a server reads it, but without a server's limits."""
     try:
-        return SimilarRequest.model_validate(json.loads(json.dumps(body))).query()
+        return LocalRequest.model_validate(json.loads(json.dumps(body))).query()
     except ValidationError as error:
         raise ValueError(as_written(describe_errors(error.errors(), "search"))) from None
 

@@ -153,8 +153,8 @@ class Search:
             id: id of a text; search for texts that are similar to it.
             vector: the embedding of the query, (dim,), made elsewhere with the model of the index. With a text, the
                 mode is hybrid: the text gives the words, and the vector the meaning.
-            top_k: number of texts, or of groups; at most 100.
-            offset: skip the first results; at most 10,000.
+            top_k: number of texts, or of groups; from a server at most 100.
+            offset: skip the first results; of a server at most 10,000.
             filter: only texts whose metadata pass this filter, such as {"price": {"$lt": 100}}.
             without: leave out texts with one of these words, or with all words of one of these texts, in the modes
                 keyword and hybrid.
@@ -229,7 +229,7 @@ class Search:
     ) -> Iterator[Hits]:
         """Yield the hits of a search in pages of `top_k`, 100 if it is not given.
 
-        The arguments are those of `search`. Raises ValueError after the 10,000 hits that `offset` can skip.
+        The arguments are those of `search`. Raises ValueError after the 10,000 hits of a server that `offset` can skip.
 
         Example:
             >>> from semsearch import Search

@@ -20,11 +20,10 @@ from semsearch.commands.options import JsonObject, NotBlank, Share, as_command
 from semsearch.commands.places import bundle_at
 from semsearch.commands.terminal import visible
 from semsearch.engine.errors import OptionError
-from semsearch.engine.hits import MOST_HITS
 from semsearch.engine.loading import load
 from semsearch.search.executor import Executor, finish
 from semsearch.search.making import make_search
-from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, SearchError, query_with
+from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, Query, SearchError, query_with
 from semsearch.search.results import PATH, Found
 
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
@@ -48,8 +47,8 @@ PANELS = {"id": FINDING, "mode": SEARCHING, "sort": ORDERING, "include": SHOWING
 # what a command line cannot have in the form that Python has, and limits: nothing else checks them before the search
 OPTION_FORMS: dict[str, Any] = {
     "id": Annotated[str | None, Parameter(name="--like")],
-    "top_k": Annotated[int, Parameter(name="--num-results", validator=Number(gte=1, lte=MOST_HITS))],
-    "offset": Annotated[int, Parameter(validator=Number(gte=0, lte=MOST_OFFSET))],
+    "top_k": Annotated[int, Parameter(name="--num-results", validator=Number(gte=1))],
+    "offset": Annotated[int, Parameter(validator=Number(gte=0))],
     "filter": JsonObject | None,
     "without": NotBlank,
     "fusion_weight": Share | None,

@@ -85,6 +85,15 @@ QueryVector = Annotated[
 ]
 
 
+def _check_size(condition: dict[str, Any]) -> dict[str, Any]:
+    from semsearch.engine.metadata.filters import MOST_FILTER_VALUES, count_values  # only a request with a filter
+
+    if (count := count_values(condition)) > MOST_FILTER_VALUES:
+        message = f"expected at most {MOST_FILTER_VALUES} values, lists and objects included, not {count}"
+        raise PydanticCustomError("too_long", message)
+    return condition
+
+
 class RerankOptions(StrictRequest):
     """How many of the best texts the reranker scores: the more, the better the results and the slower the search."""
 
@@ -117,8 +126,10 @@ class SimilarRequest(StrictRequest):
     exact: bool = Field(
         default=False, description="Find the best of all texts. Otherwise a very large corpus is searched in part."
     )
-    # the search checks the filter, and semsearch/app/routes/schemas.py adds its JSON Schema
-    filter: dict[str, Any] | None = Field(default=None, description="Return only texts whose metadata match.")
+    # the search checks what the filter holds, and semsearch/app/routes/schemas.py adds its JSON Schema
+    filter: Annotated[dict[str, Any], AfterValidator(_check_size)] | None = Field(
+        default=None, description="Return only texts whose metadata match."
+    )
     include: list[Part] = Field(
         default=["text", "metadata"],
         fail_fast=True,
@@ -203,6 +214,14 @@ class SimilarRequest(StrictRequest):
         """Return the request as the search takes it. Its fields have the same names."""
         rerank = None if self.rerank is None else self.rerank.candidates
         return query_with(dict(self) | {"rerank": rerank})
+
+
+class LocalRequest(SimilarRequest):
+    """A search in the process of its caller, which needs no limits that protect a server."""
+
+    num_results: Annotated[int, Field(ge=1), BeforeValidator(whole_number)] = 5
+    offset: Annotated[int, Field(ge=0), BeforeValidator(whole_number)] = 0
+    filter: dict[str, Any] | None = None
 
 
 # fields that agents are offered over MCP; rerank and min_score only if the corpus has what they need

@@ -23,7 +23,7 @@ from semsearch.commands.console import suggested
 from semsearch.commands.query import _print_found, _print_lines, _query, _texts
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.query import SearchError
-from semsearch.search.request import RerankOptions, SimilarRequest
+from semsearch.search.request import LocalRequest, RerankOptions
 from tests.command_line import error_line, run
 from tests.commands.options_page import search_page
 from tests.project import ROOT, needs_linux, run_in_a_shell
@@ -65,19 +65,19 @@ def test_json_is_the_reply_of_similar_with_the_query(
     assert json.loads(line) == {"query": TEXT} | client.post("/similar", json={"text": TEXT} | body).json()
 
 
-def test_a_number_that_similar_refuses_is_refused_before_a_search(bundle: Path) -> None:
-    models: dict[str, type[BaseModel]] = {"": SimilarRequest, "rerank.": RerankOptions}
+def test_a_number_that_no_search_takes_is_refused_before_a_search(bundle: Path) -> None:
+    models: dict[str, type[BaseModel]] = {"": LocalRequest, "rerank.": RerankOptions}
     schemas = {
         prefix + name: form
         for prefix, model in models.items()
         for name, schema in model.model_json_schema()["properties"].items()
         for form in schema.get("anyOf", [schema])
     }
-    limits = {name.removesuffix(".candidates"): each for name, each in schemas.items() if "maximum" in each}
-    assert {"num_results", "rerank"} <= limits.keys()
+    limits = {name.removesuffix(".candidates"): each for name, each in schemas.items() if "minimum" in each}
+    assert {"num_results", "offset", "rerank"} <= limits.keys()
     for name, form in limits.items():
         option = f"--{name.replace('_', '-')}"
-        for value in (form["minimum"] - 1, form["maximum"] + 1):
+        for value in (form["minimum"] - 1, *([form["maximum"] + 1] if "maximum" in form else [])):
             done = run("query", bundle, TEXT, option, value)
             assert (done.code, f"{option}. Must be" in done.err) == (2, True), (option, value)
 

@@ -75,7 +75,7 @@ def other_fields() -> Iterator[str]:
     """Yield the fields of other routes and of tools, those of objects in requests, and the parameters of addresses."""
     import_module("semsearch.app.fastapi_app")  # it imports all models
     for model in models_below(StrictRequest, ClientRequest):
-        if model is not SimilarRequest and not model.__subclasses__():
+        if not issubclass(model, SimilarRequest) and not model.__subclasses__():
             yield from (f"{model.__name__}.{field}" for field in model.model_fields)
     unused: Any = None
     add_documents(app := FastAPI(), unused, unused, unused)

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from semsearch.search.query import Query
-from semsearch.search.request import RerankOptions, SimilarRequest, describe_errors
+from semsearch.search.request import LocalRequest, RerankOptions, SimilarRequest, describe_errors
 
 NAMES = [f"x{number}" for number in range(11)]
 BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {  # the outermost values that pass, and the first ones that do not
@@ -15,6 +15,7 @@ BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {  # the outermost values that 
     "id": (["a", "a" * 65_536], ["", "a" * 65_537]),
     "num_results": ([1, 100, 5.0], [0, 101, 5.5, "5", True]),
     "offset": ([0, 10_000, 3.0], [-1, 10_001]),
+    "filter": ([{}, {"a": {"$in": [1] * 997}}, {"$or": [{}] * 998}], [{"a": {"$in": [1] * 998}}, {"$or": [{}] * 999}]),
     "group_size": ([1, 20, 3.0], [0, 21]),
     "rerank": ([{"candidates": 1}, {"candidates": 100}, {}], [{"candidates": 0}, {"candidates": 101}, {"weight": 1}]),
     "fusion_weight": ([0, 1], [-0.5, 1.5]),
@@ -38,6 +39,27 @@ def test_a_field_takes_its_outermost_values_and_no_further_ones(name: str) -> No
         with pytest.raises(ValidationError) as error:
             SimilarRequest.model_validate({name: value})
         assert {each["loc"][0] for each in error.value.errors()} == {name}
+
+
+def test_a_filter_with_too_many_values_is_described_by_their_number() -> None:
+    with pytest.raises(ValidationError) as error:
+        SimilarRequest.model_validate({"filter": {"a": {"$in": [1] * 998}}})
+    found = describe_errors(error.value.errors(), "search")
+    assert found.startswith("filter: expected at most 1000 values, lists and objects included, not 1001, found {'a': ")
+
+
+BEYOND = {"num_results": [101], "offset": [10_001], "filter": BOUNDS["filter"][1]}  # what a server refuses
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_request_in_the_process_of_its_caller_differs_only_in_limits_of_a_server(name: str) -> None:
+    passing, refused = BOUNDS[name]
+    for value in [*passing, *BEYOND.get(name, [])]:
+        LocalRequest.model_validate({name: value})
+    for value in [each for each in refused if each not in BEYOND.get(name, [])]:
+        with pytest.raises(ValidationError):
+            LocalRequest.model_validate({name: value})
+    assert LocalRequest().query() == Query()
 
 
 def test_of_many_wrong_parts_the_first_one_is_reported() -> None:

@@ -25,7 +25,7 @@ from semsearch.engine.metadata.columns import COMPARED, EXPECTED_VALUES, STRING_
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
 MOST_LEVELS = 8  # maximum depth of filters within filters
-# maximum values of a filter: each takes a pass over the rows, and 6 MB of JSON can hold millions
+# maximum values of the filter of a request: each takes a pass over the rows, and 6 MB of JSON can hold millions
 MOST_FILTER_VALUES = 1_000
 LONGEST_OPERAND = 65_536  # maximum characters of a string that a column is compared with
 
@@ -56,14 +56,13 @@ Parsed = Condition | tuple[str, list["Parsed"]]  # "$and" or "$or" with its part
 def allowed_rows(condition: Mapping[str, Any], columns: Columns) -> Mask:
     """Return the rows that a filter keeps, (rows,) bool. Only the columns that it names are read.
 
-    Raises FilterError if the filter is not in the grammar, names an unknown column, compares with another type or holds
-    more than MOST_FILTER_VALUES values.
+    Raises FilterError if the filter is not in the grammar, names an unknown column, or compares with another type.
     """
     return _rows(read_filter(condition, columns.kinds), columns)
 
 
-def _count_values(value: object) -> int:
-    """Return how many values a JSON value holds, itself and those of all levels included.
+def count_values(value: object) -> int:
+    """Return how many values a filter holds, itself and those of all levels included.
 
     A number above MOST_FILTER_VALUES is a lower bound, since counting all values of a large filter takes long.
     """
@@ -81,10 +80,8 @@ def _count_values(value: object) -> int:
 def read_filter(condition: object, kinds: Mapping[str, str]) -> Parsed:
     """Check a filter over columns of these types, and return it as conditions.
 
-    Raises FilterError as `allowed_rows` does.
+    Raises FilterError as `allowed_rows` does. Callers check how many values it holds.
     """
-    if (count := _count_values(condition)) > MOST_FILTER_VALUES:
-        raise FilterError("filter", f"at most {MOST_FILTER_VALUES} values, lists and objects included", count)
     return _read("filter", condition, kinds, level=1)
 
 
