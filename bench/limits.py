@@ -121,8 +121,15 @@ def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     from semsearch.app.settings import CHARACTERS_PER_TOKEN
     from semsearch.engine.hits import MOST_HITS
     from semsearch.engine.metadata.filters import MOST_FILTER_VALUES
-    from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET
-    from semsearch.search.request import CHARACTERS_PER_NAME, LONGEST_WITHOUT, MOST_COLUMNS, MOST_WITHOUT
+    from semsearch.search.query import (
+        CHARACTERS_PER_TEXT,
+        MOST_AROUND,
+        MOST_CANDIDATES,
+        MOST_COLUMNS,
+        MOST_IN_GROUP,
+        MOST_OFFSET,
+    )
+    from semsearch.search.request import CHARACTERS_PER_NAME, LONGEST_WITHOUT, MOST_WITHOUT
 
     corpus, most = bundle.manifest.corpus, TOKENS * CHARACTERS_PER_TOKEN
     words = " ".join(bundle.passages.text(row) for row in range(len(bundle.passages))).replace('"', "")

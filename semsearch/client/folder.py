@@ -3,23 +3,28 @@
 import json
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 from pydantic import ValidationError
 
 from semsearch.aws.s3.fetch import fetch, without_rows
 from semsearch.aws.s3.folders import closed_if_failed, open_shared, own_folder, remove_unused
 from semsearch.aws.s3.objects import Objects
 from semsearch.aws.s3.published import POINTER, parse_pointer
+from semsearch.client.frames import ANY, NUMERIC_TYPES, ColumnType, ColumnTypes
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
-from semsearch.engine.loading import AnyBundle, load, require_texts
-from semsearch.engine.quantization import Embeddings
+from semsearch.engine.hits import Rows
+from semsearch.engine.loading import AnyBundle, LoadedBundle, load, require_texts
+from semsearch.engine.passages import PassageColumns
+from semsearch.engine.quantization import Embeddings, dequantize
 from semsearch.search.documents import show_around
 from semsearch.search.executor import BatchedExecutor, Executor, finish
 from semsearch.search.making import make_search
@@ -28,6 +33,7 @@ from semsearch.search.reply import json_bytes
 from semsearch.search.request import LocalRequest, describe_errors
 
 REQUESTS_TO_S3 = 8  # requests to S3 at the same time
+ROWS_AT_ONCE = 4096  # rows in memory while all texts are read
 
 
 class LocalBundle:
@@ -49,6 +55,8 @@ class LocalBundle:
         self._bundle, self._version = bundle, version
         self._release = weakref.finalize(self, release)  # also when nothing refers to this object any more
         self._search = make_search(bundle, Executor(bundle.embedder))
+        # the types of the columns as frames have them; hits, which have this function, do not keep the bundle open
+        self.types: Callable[[], ColumnTypes] = partial(dict, _types_of(bundle))
 
     def search(self, body: Body) -> Body:
         """Return the reply of /similar. Raises ValueError for what the bundle cannot use."""
@@ -95,6 +103,50 @@ class LocalBundle:
             return None
         return dict(show_around(texts, row, before, after))
 
+    def get_many(self, ids: Sequence[str], before: int, after: int) -> list[Body | None]:
+        """Return what `get` returns for each id, after one pass over the ids of all texts."""
+        texts, rows = require_texts(self._bundle), self._rows_of(ids)
+        return [dict(show_around(texts, rows[id], before, after)) if id in rows else None for id in ids]
+
+    def _rows_of(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the first row that has each id, without the ids of which there is none."""
+        bundle, wanted = require_texts(self._bundle), frozenset(ids)
+        rows: dict[str, int] = {}
+        for part in self._parts():
+            for row, id in zip(part.tolist(), bundle.passages.ids.texts(part), strict=True):
+                if id in wanted:
+                    rows.setdefault(id, row)
+        return rows
+
+    def _parts(self) -> Iterator[Rows]:
+        """Yield the rows that can be found, ascending, some thousand at a time."""
+        bundle = require_texts(self._bundle)
+        rows = np.arange(len(bundle.passages)) if bundle.allowed is None else np.flatnonzero(bundle.allowed)
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            yield rows[begin : begin + ROWS_AT_ONCE]
+
+    def read(self) -> Iterator[PassageColumns]:
+        """Return an iterator over all texts that can be found, in their order, some thousand at a time.
+
+        Raises RemoteTextsError if the texts are in S3 Vectors.
+        """
+        return map(require_texts(self._bundle).passages.read, self._parts())
+
+    def embeddings(self, ids: Sequence[str] | None) -> Embeddings:
+        """Return the stored embeddings of texts, (texts, dim) float32; without ids of all, in the order of `read`.
+
+        Raises ValueError for an id that no text has, and RemoteTextsError if the texts are in S3 Vectors.
+        """
+        bundle = require_texts(self._bundle)
+        if ids is None:
+            rows = np.concatenate([*self._parts(), np.empty(0, np.intp)])
+        else:
+            known = self._rows_of(ids)
+            if unknown := [id for id in ids if id not in known]:
+                raise ValueError(f"ids: found {unknown[0]!r:.60}, expected ids of texts; leave it out")
+            rows = np.array([known[id] for id in ids], np.intp)
+        return dequantize(*bundle.index.codes_of(rows))
+
     def contents(self) -> Contents:
         """Return what the bundle holds, without removed texts."""
         corpus, rows = self._bundle.manifest.corpus, self._bundle.rows
@@ -120,6 +172,17 @@ class LocalBundle:
     def close(self) -> None:
         """Let other programs remove the files; they stay readable to searches that are running."""
         self._release()
+
+
+def _types_of(bundle: AnyBundle) -> ColumnTypes:
+    """Return the types of the columns of a bundle: those that filters compare, then the others that it states."""
+    corpus = bundle.manifest.corpus
+    types = {name: ColumnType(kind) for name, kind in corpus.columns.items()}
+    types |= {name: ColumnType(ANY) for name in corpus.untyped}
+    if isinstance(bundle, LoadedBundle):
+        numeric = {name: kind for name, kind in corpus.columns.items() if kind in NUMERIC_TYPES}
+        types |= {name: ColumnType(kind, bundle.columns.dtype(name).name) for name, kind in numeric.items()}
+    return types
 
 
 def open_folder(folder: Path, *, verify: bool) -> LocalBundle:

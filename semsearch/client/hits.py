@@ -1,19 +1,15 @@
-"""What `Search` returns: hits, and their tables for pandas, polars and notebooks."""
+"""What `Search` returns: hits, and their tables for pandas, polars, Arrow and notebooks."""
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from copy import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
+from functools import partial
+from typing import Any, NamedTuple, Self, SupportsIndex, overload
 
-if TYPE_CHECKING:
-    import pandas
-    import polars
+from semsearch.client.frames import ColumnTypes, FrameColumn, Framed, frame_columns, free_names
 
 TABLE_COLUMNS = ("id", "score", "text", "index")  # columns that each table has, also without hits
-REQUESTED_COLUMNS = ("group", "snippet", "source")  # columns of tables whose hits have them
-COLLISION_SUFFIX = "_metadata"  # follows the name of a field of the metadata that is one of these columns
+REQUESTED_COLUMNS = ("group", "snippet", "source")  # columns of tables whose search requested them
 LONGEST_CELL = 200  # maximum characters of a value that a notebook displays
 
 
@@ -52,7 +48,7 @@ def hit_of(result: Mapping[str, Any]) -> Hit:
     return Hit(**{"score": None} | known)
 
 
-class Hits(list[Hit]):
+class Hits(list[Hit], Framed):
     """The hits of a search, best first. `facets`, `total`, `corrected` and `truncated` are those of the reply.
 
     A slice of them is `Hits` with the same attributes.
@@ -64,13 +60,19 @@ class Hits(list[Hit]):
         (1, 2, [{'value': 'North', 'count': 2}])
     """
 
-    def __init__(self, reply: Mapping[str, Any]) -> None:
-        """Take a reply of /similar."""
+    def __init__(
+        self,
+        reply: Mapping[str, Any],
+        types: Callable[[], ColumnTypes] = dict,
+        requested: Sequence[str] = (),
+    ) -> None:
+        """Take a reply of /similar, what returns the types of the columns of the index, and requested columns."""
         super().__init__(map(hit_of, reply["results"]))
         self.truncated: bool = reply["truncated"]
         self.facets: dict[str, list[dict[str, Any]]] = reply.get("facets") or {}
         self.total: int | None = reply.get("total")
         self.corrected: dict[str, list[str]] = reply.get("corrected") or {}
+        self._types, self._requested = types, requested
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> Hit: ...
@@ -80,9 +82,14 @@ class Hits(list[Hit]):
         """Return one hit, or `Hits` with some of them."""
         if not isinstance(place, slice):
             return super().__getitem__(place)
-        part = copy(self)
-        part[:] = super().__getitem__(place)
+        part = type(self).__new__(type(self))  # `copy` would ask a server for the types, as `__getstate__` does
+        part.__dict__.update(self.__dict__)
+        part.extend(super().__getitem__(place))
         return part
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes for a pickle. The types are in it, and not the index or the connection."""
+        return self.__dict__ | {"_types": partial(dict, self._types())}
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dict for each hit, with its id, score, text, index (the row) and metadata.
@@ -96,35 +103,24 @@ class Hits(list[Hit]):
             'North'
         """
         columns = self._columns()
-        names = _free_names([name for hit in self for name in hit.metadata], columns)
+        names = free_names([name for hit in self for name in hit.metadata], columns)
         return [
             {column: getattr(hit, column) for column in columns}
             | {names[name]: value for name, value in hit.metadata.items()}
             for hit in self
         ]
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """Return a pandas.DataFrame with a row for each hit, and the columns of `to_dicts`."""
-        import pandas
+    def _frame(self) -> list[FrameColumn]:
+        return self._behind({})
 
-        rows = self.to_dicts()
-        return pandas.DataFrame(rows, columns=_names(rows, self._columns()))
-
-    def to_polars(self) -> "polars.DataFrame":
-        """Return a polars.DataFrame with a row for each hit, and the columns of `to_dicts`.
-
-        A column with values of several types has polars' type Object.
-        """
-        import polars
-
-        types = {"id": polars.String, "score": polars.Float64, "text": polars.String, "index": polars.Int64}
-        rows = self.to_dicts()
-        names = _names(rows, self._columns())
-        return polars.DataFrame([_polars_column(name, [row.get(name) for row in rows], types) for name in names])
+    def _behind(self, first: Mapping[str, list[Any]]) -> list[FrameColumn]:
+        """Return the columns of a frame, which begins with the values of `first`."""
+        own = {name: [getattr(hit, name) for hit in self] for name in self._columns()}
+        return frame_columns({**first, **own}, [hit.metadata for hit in self], self._types())
 
     def _columns(self) -> list[str]:
-        requested = (name for name in REQUESTED_COLUMNS if any(getattr(hit, name) is not None for hit in self))
-        return [*TABLE_COLUMNS, *requested]
+        found = {name for name in REQUESTED_COLUMNS if any(getattr(hit, name) is not None for hit in self)}
+        return [*TABLE_COLUMNS, *(name for name in REQUESTED_COLUMNS if name in found or name in self._requested)]
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook displays."""
@@ -144,27 +140,25 @@ def _names(rows: Iterable[Mapping[str, Any]], first: Iterable[str]) -> list[str]
     return list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
 
 
-def _free_names(fields: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Return the column of each field of the metadata: its name, with a suffix if that is another column."""
-    taken = {*columns, *fields}
-    names = {}
-    for name in dict.fromkeys(fields):
-        names[name] = name
-        if name in columns:
-            while names[name] in taken:
-                names[name] += COLLISION_SUFFIX
-            taken.add(names[name])
-    return names
+class ManyHits(list[Hits], Framed):
+    """The hits of each of several texts. A frame of them has the number of the text, from 0, as the column `query`.
 
+    Example:
+        >>> from semsearch import Search
+        >>> found = Search("bundle").search_many(["warm coat", "light coat"], top_k=1)
+        >>> [hits[0].id for hits in found], [*found.to_pandas()["query"]]
+        (['c-1', 'c-2'], [0, 1])
+    """
 
-def _polars_column(name: str, values: list[Any], types: Mapping[str, Any]) -> "polars.Series":
-    import polars
+    def __init__(self, several: Iterable[Hits], none: Hits) -> None:
+        """Take the hits of each text, and those of a search that finds none, which know the columns."""
+        super().__init__(several)
+        self._none = none
 
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) < 2 or kinds == {int, float}:
-        with suppress(polars.exceptions.PolarsError):  # the values of lists can be of several types too
-            return polars.Series(name, values, types.get(name), strict=False)
-    return polars.Series(name, values, polars.Object)
+    def _frame(self) -> list[FrameColumn]:
+        together = self._none[:]
+        together.extend(hit for hits in self for hit in hits)
+        return together._behind({"query": [number for number, hits in enumerate(self) for _ in hits]})
 
 
 class Marked(NamedTuple):

@@ -135,6 +135,23 @@ def checked_id(id: object) -> str | None:
     return found
 
 
+def checked_ids(ids: Iterable[object]) -> list[str]:
+    """Return ids as text. Raises ValueError for a string, whose characters would be ids, and for other types in it."""
+    if isinstance(ids, str):
+        raise ValueError(f"ids: found {ids!r:.60}, expected several ids, such as a list")
+    return [checked_id(each) or "" for each in ids]
+
+
+def requested_columns(body: Body) -> list[str]:
+    """Return the columns that a frame of the hits of a request has besides those that each frame has."""
+    requested = {
+        "group": body.get("group_by") is not None,
+        "snippet": bool(body.get("highlights")),
+        "source": "source" in body.get("include", ()),
+    }
+    return [name for name, is_requested in requested.items() if is_requested]
+
+
 def vector_of(vector: object) -> list[float]:
     """Return the numbers of an embedding, such as an array or a tensor. Raises ValueError for anything else."""
     try:

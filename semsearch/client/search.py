@@ -3,22 +3,25 @@
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 from weakref import WeakSet
 
 from semsearch.aws.s3.published import S3
 from semsearch.client.columns import ColumnSummary, summarize_column
-from semsearch.client.hits import Hit, Hits, hit_of
+from semsearch.client.frames import FrameColumn, Framed, frame_columns
+from semsearch.client.hits import Hit, Hits, ManyHits, hit_of
 from semsearch.client.requests import (
     Contents,
     Role,
     check_role,
     checked_id,
+    checked_ids,
     checked_texts,
     count_around,
+    requested_columns,
     search_body,
     with_ids_as_text,
 )
@@ -70,7 +73,7 @@ class SearchOptions(TypedDict, total=False):
     highlights: bool
 
 
-class Search:
+class Search(Framed):
     """Search a bundle in this process, or a function or server by its address. Both return the same objects.
 
     Several threads can use it. `len` is the number of texts.
@@ -180,7 +183,9 @@ class Search:
 
         Raises ValueError for an argument that the bundle cannot use, and ServerError, an OSError, if a server fails.
         """
-        return Hits(self._opened.search(self._body(text, id, locals())))
+        source = self._opened
+        body = self._body(text, id, locals())
+        return Hits(source.search(body), source.types, requested_columns(body))
 
     def similar_to(self, id: Id, **arguments: Unpack[SearchOptions]) -> Hits:
         """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
@@ -200,10 +205,11 @@ class Search:
         *,
         vectors: Sequence[Vector] | AnyArray | None = None,
         **arguments: Unpack[SearchOptions],
-    ) -> list[Hits]:
+    ) -> ManyHits:
         """Return the hits of each text, as `search` returns them, in less time: the texts are embedded together.
 
-        vectors (queries, dim) are embeddings of the queries, one for each text, or without texts.
+        The result is a list, which can become one frame. vectors (queries, dim) are embeddings of the queries, one for
+        each text, or without texts.
 
         Example:
             >>> from semsearch import Search
@@ -222,7 +228,9 @@ class Search:
                 raise ValueError(f"vectors: found {len(vectors)} for {len(words)} texts, expected one for each")
             pairs = zip(words, vectors, strict=True)
             bodies = [self._body(text, None, {**arguments, "vector": vector}) for text, vector in pairs]
-        return [Hits(reply) for reply in self._opened.search_many(bodies)]
+        source, requested = self._opened, requested_columns(bodies[0]) if bodies else []
+        none = Hits({"results": [], "truncated": False}, source.types, requested)
+        return ManyHits((Hits(reply, source.types, requested) for reply in source.search_many(bodies)), none)
 
     def pages(
         self, text: str | None = None, *, id: Id | None = None, **arguments: Unpack[SearchOptions]
@@ -264,17 +272,75 @@ class Search:
             return embedding
         return self._opened.embed(checked_texts(texts), role)
 
-    def get(self, id: Id, *, before: int = 0, after: int = 0) -> Hit | None:
-        """Return the text with an id, without a score, or None if there is none.
+    @overload  # a string is one id, although it is an iterable of strings too
+    def get(self, id: Id, *, before: int = 0, after: int = 0) -> Hit | None: ...  # type: ignore[overload-overlap]
+    @overload
+    def get(self, id: Iterable[Id], *, before: int = 0, after: int = 0) -> list[Hit | None]: ...
+    def get(self, id: Id | Iterable[Id], *, before: int = 0, after: int = 0) -> Hit | list[Hit | None] | None:
+        """Return the text with an id, without a score, or None if there is none; of several ids a list in their order.
 
         `before` and `after` are how many passages around it in its document, at most 10 each, the hit's fields of these
         names have. Raises ValueError if one is not 0 and the text is in no document, such as a row of a table.
+
+        Example:
+            >>> from semsearch import Search
+            >>> [hit and hit.text for hit in Search("bundle").get(["c-2", "c-9"])]
+            ['A light coat', None]
         """
         around = count_around(before, "before"), count_around(after, "after")
-        found = self._opened.get(checked_id(id) or "", *around)
-        if found is None:
+        if not isinstance(id, str | Mapping) and isinstance(id, Iterable):
+            found = self._opened.get_many(checked_ids(id), *around)
+            return [None if each is None else hit_of(each) for each in found]
+        one = self._opened.get(checked_id(id) or "", *around)
+        if one is None:
             return None
-        return hit_of(found)
+        return hit_of(one)
+
+    def texts(self) -> Iterator[Hit]:
+        """Return an iterator over all texts in the order of the index, without scores and without removed texts.
+
+        Some thousand texts are in memory at the same time. All are of the index that was there at the call, also if
+        another one takes its place meanwhile. A server lets the first 10,100 be read, in many requests; if it has more
+        texts, ValueError is raised after these, and so it is if their number changes meanwhile.
+
+        Example:
+            >>> from semsearch import Search
+            >>> [(hit.id, hit.metadata["price"]) for hit in Search("bundle").texts()]
+            [('c-1', 90), ('c-2', 140)]
+
+        Raises BundleError if the texts are in S3 Vectors.
+        """
+        return (
+            Hit(id=id, score=None, text=text, metadata=metadata, index=row)
+            for part in self._opened.read()
+            for row, id, text, metadata in zip(*part, strict=True)
+        )
+
+    def embeddings(self, ids: Iterable[Id] | None = None) -> Embeddings:
+        """Return the stored embeddings of texts, (texts, dim) float32, of all in the order of `texts` without ids.
+
+        They are 8-bit numbers with a scale for each text, so they differ from what the model or the caller of `index`
+        made: each has its length, usually 1, and a cosine to the original above 0.9999 in 384 dimensions.
+
+        Example:
+            >>> from semsearch import Search
+            >>> (warm,) = Search("bundle").embeddings(["c-1"])
+            >>> round(float(warm @ warm), 4)
+            1.0
+
+        Raises ValueError for an id that no text has, and for the address of a server, which does not return them.
+        """
+        return self._opened.embeddings(None if ids is None else checked_ids(ids))
+
+    def _frame(self) -> list[FrameColumn]:
+        """Return the columns of all texts: id, text, and the metadata."""
+        source = self._opened
+        ids, texts, metadata = list[str](), list[str](), list[dict[str, Any]]()
+        for part in source.read():
+            ids += part.ids
+            texts += part.texts
+            metadata += part.metadata
+        return frame_columns({"id": ids, "text": texts}, metadata, source.types())
 
     @property
     def columns(self) -> dict[str, ColumnSummary]:

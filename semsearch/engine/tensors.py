@@ -197,6 +197,17 @@ class Strings:
         except UnicodeDecodeError as error:
             raise self._damaged(f"string {place} is not UTF-8: {error}") from error
 
+    def texts(self, places: AnyArray) -> list[str]:
+        """Return the strings at some places, (n,). Raises IndexError if one is not there."""
+        begins, ends = self.offsets[places], self.offsets[places + 1]
+        if (begins > ends).any() or (ends > len(self._bytes)).any():
+            return [self.text(place) for place in places.tolist()]  # raises for the first that is damaged
+        pairs = zip(begins.tolist(), ends.tolist(), strict=True)
+        try:
+            return [str(self._bytes[begin:end], "utf-8") for begin, end in pairs]
+        except UnicodeDecodeError:
+            return [self.text(place) for place in places.tolist()]
+
     def offsets_of(self, first: int, end: int) -> AnyArray:
         """Return where each string from `first` on begins and the last one before `end` ends, ascending."""
         return check_ascending(self.offsets[first : end + 1], len(self.content), self._where)

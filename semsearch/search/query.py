@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from semsearch.search.results import Found
 
 MOST_OFFSET = 10_000  # results that a query can skip
+MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 MOST_CANDIDATES = 100  # maximum texts that the reranker scores for a query
 MOST_IN_GROUP = 20  # maximum texts of a group
 MOST_AROUND = 10  # maximum passages before a passage, and after it, that a caller can request

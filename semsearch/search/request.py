@@ -11,9 +11,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Dis
 from pydantic_core import PydanticCustomError
 
 from semsearch.engine.hits import MOST_HITS
-from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, Query, query_with
+from semsearch.search.query import (
+    CHARACTERS_PER_TEXT,
+    MOST_CANDIDATES,
+    MOST_COLUMNS,
+    MOST_IN_GROUP,
+    MOST_OFFSET,
+    Query,
+    query_with,
+)
 
-MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 LONGEST_VECTOR = 4_096  # maximum numbers of `vector`
 MOST_WITHOUT = 20  # maximum texts of `without`
 LONGEST_WITHOUT = 1_000  # maximum characters of each of them: every word of them is looked up

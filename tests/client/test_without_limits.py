@@ -41,13 +41,17 @@ def rows_of(hits: Hits) -> list[int]:
     return [hit.index for hit in hits]
 
 
+def scores_of(hits: Hits) -> list[float]:
+    return [hit.score for hit in hits if hit.score is not None]
+
+
 def test_all_texts_are_returned_in_the_order_of_their_cosines(large: Path) -> None:
     search, expected = Search(large), cosines(large, TEXT)
     for top_k in (len(search), len(search) - 1, len(search) + 1, 10**12):
         hits = search.search(TEXT, mode="semantic", top_k=top_k)
         assert len(hits) == min(top_k, len(search))
         assert len({*rows_of(hits)}) == len(hits)
-        np.testing.assert_allclose([hit.score for hit in hits], expected[rows_of(hits)], atol=2e-6)
+        np.testing.assert_allclose(scores_of(hits), expected[rows_of(hits)], atol=2e-6)
         places = [(-hit.score, hit.index) for hit in hits if hit.score is not None]
         assert places == sorted(places)
     assert search.search(TEXT, mode="semantic", top_k=150, exact=True) == hits[:150]
@@ -69,8 +73,8 @@ def test_all_texts_with_a_word_are_returned_and_those_of_hybrid_have_both_scores
     np.testing.assert_allclose([part["keyword"] for part in parts], [words.get(hit.index, 0) for hit in both])
     # score = weight * cosine + (1 - weight) * BM25 / divisor: the same two numbers for all texts
     design = np.array([[part["semantic"], part["keyword"]] for part in parts])
-    weights, *_ = np.linalg.lstsq(design, np.array([hit.score for hit in both]))
-    np.testing.assert_allclose(design @ weights, [hit.score for hit in both], atol=2e-6)
+    weights, *_ = np.linalg.lstsq(design, np.array(scores_of(both)))
+    np.testing.assert_allclose(design @ weights, scores_of(both), atol=2e-6)
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid", None])
@@ -94,7 +98,8 @@ def test_a_filter_can_hold_any_number_of_values(large: Path) -> None:
 @pytest.mark.parametrize("text", [None, TEXT])
 def test_an_empty_list_finds_no_text_and_leaves_out_none(large: Path, text: str | None) -> None:
     search = Search(large)
-    for empty in ([], set(), np.array([], np.int64)):
+    collections: list[Any] = [[], set(), np.array([], np.int64)]
+    for empty in collections:
         assert search.search(text, filter={"id": {"$in": empty}}) == []
         assert len(search.search(text, filter={"id": {"$nin": empty}}, top_k=10**9)) == len(search)
 

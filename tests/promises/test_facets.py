@@ -7,7 +7,7 @@ import pytest
 from semsearch import Search
 from semsearch.engine.hits import MOST_HITS
 from semsearch.engine.metadata.facets import MOST_FACET_VALUES
-from semsearch.search.request import MOST_COLUMNS
+from semsearch.search.query import MOST_COLUMNS
 from tests.promises.conftest import SHELF, SearchOf, ids_of
 
 Mode = Literal["semantic", "keyword", "hybrid"]

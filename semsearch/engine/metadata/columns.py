@@ -250,6 +250,10 @@ class Columns:
             self._open[name] = self._read(name, self.kinds[name])
         return self._open[name]
 
+    def dtype(self, name: str) -> "np.dtype[Any]":
+        """Return the dtype of the values of a column, without reading any. Raises TensorsError if there are none."""
+        return self._tensors[f"{name}.values"].dtype
+
     def _read(self, name: str, kind: str) -> Column:
         tensors = self._tensors
         if name == ID and self._ids is not None and f"{ID}.values" not in tensors:
