@@ -5,6 +5,8 @@ Each library is imported by the first frame that is made with it: none is a requ
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,8 @@ NUMERIC_TYPES = ("number", "numbers")  # types of columns that have a dtype
 ANY = "any"  # the type of a column whose values are of several types, or of none that filters compare
 SNIPPET = "snippet"  # the type of the column of snippets
 COLLISION_SUFFIX = "_metadata"  # follows the name of a column of the metadata that another column of the frame has
+# types of values that need no conversion, by the dtype or the type of the column; lists are always looked at
+AS_STORED = {"string": str, "boolean": bool, "int64": int, "uint64": int, "float64": float}
 
 
 class ColumnType(NamedTuple):
@@ -59,7 +63,7 @@ def frame_columns(
     own has the values of columns of OWN_TYPES, metadata those of the other columns. types are those of the index.
     """
     columns = [FrameColumn(name, OWN_TYPES[name], values) for name, values in own.items()]
-    fields = dict.fromkeys([*types, *(name for row in metadata for name in row)])
+    fields = dict.fromkeys(chain(types, chain.from_iterable(metadata)))
     for field, name in free_names(fields, own).items():
         kind = types.get(field, ColumnType(ANY))
         values = [row.get(field) for row in metadata]
@@ -85,6 +89,8 @@ def free_names(fields: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
 
 def _typed(kind: ColumnType, values: list[Any]) -> list[Any]:
     """Return values of the metadata as values of the column's type. Raises ValueError if one is of another type."""
+    if {*map(type, values)} <= {AS_STORED.get(kind.dtype or kind.kind), type(None)}:
+        return values
     convert = _converter(kind)
     return [None if value is None else convert(value) for value in values]
 
@@ -98,7 +104,7 @@ def _converter(kind: ColumnType) -> Callable[[Any], Any]:
         case "boolean":
             return _boolean
         case "date":
-            return lambda value: stored_value("date", value)
+            return cache(partial(stored_value, "date"))  # most dates of a column are there many times
         case "list":
             return lambda value: [each if each is None else _string(each) for each in _list(value)]
         case "numbers":

@@ -198,13 +198,19 @@ class Strings:
             raise self._damaged(f"string {place} is not UTF-8: {error}") from error
 
     def texts(self, places: AnyArray) -> list[str]:
-        """Return the strings at some places, (n,). Raises IndexError if one is not there."""
-        begins, ends = self.offsets[places], self.offsets[places + 1]
-        if (begins > ends).any() or (ends > len(self._bytes)).any():
-            return [self.text(place) for place in places.tolist()]  # raises for the first that is damaged
-        pairs = zip(begins.tolist(), ends.tolist(), strict=True)
+        """Return the strings at ascending places, (n,). What is between the first and the last of them is read too."""
+        begins, ends = self.offsets[places].astype(np.intp), self.offsets[places + 1].astype(np.intp)
+        is_whole = (begins[:1] >= 0).all() and (begins <= ends).all() and (ends[:-1] <= begins[1:]).all()
+        if not len(places) or not is_whole or ends[-1] > len(self._bytes):
+            return [self.text(place) for place in places.tolist()]  # raises for the first one that is damaged
+        first = int(begins[0])
+        content = bytes(self._bytes[first : int(ends[-1])])
+        pairs = zip((begins - first).tolist(), (ends - first).tolist(), strict=True)
+        if content.isascii():
+            whole = content.decode()
+            return [whole[begin:end] for begin, end in pairs]
         try:
-            return [str(self._bytes[begin:end], "utf-8") for begin, end in pairs]
+            return [content[begin:end].decode() for begin, end in pairs]
         except UnicodeDecodeError:
             return [self.text(place) for place in places.tolist()]
 

@@ -295,3 +295,8 @@ def test_a_row_of_another_text_is_not_shown_for_one_whose_offsets_are_reversed(w
     assert passages.text(3)
     with pytest.raises(TensorsError, match=r"passages.safetensors: texts: string 5 has the offsets \d+ and \d+"):
         passages.text(5)
+    for rows in (range(8), range(4, 6), [3, 5, 7]):
+        with pytest.raises(TensorsError, match=r"passages.safetensors: texts: string 5 has the offsets \d+ and \d+"):
+            passages.read(np.array(rows))
+    with pytest.raises(IndexError):
+        passages.read(np.array([3, 10**6]))

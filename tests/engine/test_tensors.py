@@ -220,6 +220,10 @@ def test_any_rows_come_back(scratch: Path, rows: list[tuple[str, str, dict[str, 
     write_passages(scratch, texts, ids, [json.dumps(one, ensure_ascii=False) for one in metadata])
     passages = Passages(scratch)
     assert [passages[row] for row in range(len(rows))] == [Passage(id, text, more) for text, id, more in rows]
+    for some in (slice(None), slice(0, 0), slice(1, None, 2)):  # all, none, and those with others between
+        taken = rows[some]
+        found = passages.read(np.arange(len(rows))[some])
+        assert found == ([*range(len(rows))[some]], *([row[place] for row in taken] for place in (1, 0, 2)))
 
 
 def test_the_bytes_are_utf_8_end_to_end_with_the_offset_of_each_row(tmp_path: Path) -> None:
@@ -246,6 +250,18 @@ def test_passages_that_are_no_utf_8_or_no_json_are_refused_where_they_are_read(t
         passages.text(1)
     with pytest.raises(TensorsError, match=f"{path}: the metadata of row 1 cannot be read .*, expected JSON; run"):
         passages.metadata(1)
+    with pytest.raises(TensorsError, match="the metadata of row 1 cannot be read"):
+        passages.read(np.array([0, 1]))
+    with pytest.raises(TensorsError, match="texts: string 1 is not UTF-8"):
+        passages._texts.texts(np.array([0, 1]))
+    assert passages.read(np.array([0])) == ([0], ["1"], ["whole"], [{}])
+
+
+def test_metadata_that_are_two_objects_or_none_are_refused_where_they_are_read(tmp_path: Path) -> None:
+    for damaged in ("{},{}", "", "[1,2"):
+        write_passages(tmp_path / "passages", ["a", "b"], ["1", "2"], ["{}", damaged])
+        with pytest.raises(TensorsError, match="the metadata of row 1 cannot be read"):
+            Passages(tmp_path / "passages").read(np.array([0, 1]))
 
 
 def test_a_file_without_rows_has_no_passages(tmp_path: Path) -> None:
