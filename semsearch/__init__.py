@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from semsearch.client import ColumnSummary, Hit, Hits, Search, ServerError
+    from semsearch.client import ColumnSummary, Hit, Hits, ManyHits, Search, ServerError
     from semsearch.engine.bundle import BundleError
     from semsearch.engine.errors import OptionError
     from semsearch.engine.loading import load_bundle
@@ -24,6 +24,7 @@ __all__ = [
     "Hit",
     "Hits",
     "IndexSummary",
+    "ManyHits",
     "ModelError",
     "OptionError",
     "PackagesError",

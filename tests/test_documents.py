@@ -183,13 +183,21 @@ def test_the_python_examples_run_one_after_the_other(
         if running is not None:  # a cell with await
             asyncio.run(running)
         shown.append(capsys.readouterr().out.splitlines())
-    _, searched, listed, several, embedded, *evaluated, awaited, updated, changed, by_parts = shown
+    _, searched, listed, several, read, embedded, *evaluated, awaited, updated, changed, by_parts = shown
     assert searched == [
         "c-1 A warm coat for the mountain guide 90",
         "[{'value': 'Ferry', 'count': 1}, {'value': 'North', 'count': 1}] 2",
     ]
     assert listed[-3:] == ["c-2 140", "c-1 90", "c-3 20"]
-    assert several == ["c-1", "c-3", "2", "1"]
+    assert several == ["c-1", "c-3", "2", "1", "3"]
+    assert read[0] == "c-1 A warm coat for the mountain guide {'price': 90, 'brand': 'North'}"
+    assert read[3] == "(3, 48)"
+    assert [line.split() for line in read[4:8]] == [
+        ["id", "string"],
+        ["text", "string"],
+        ["brand", "string"],
+        ["price", "Int64"],
+    ]
     assert embedded == ["(2, 48) float32"]
     assert evaluated == [[]] * 5  # tables and a plot
     assert awaited == ["An angry goose on a red shirt"]

@@ -17,7 +17,7 @@ from semsearch.aws.s3.fetch import fetch, without_rows
 from semsearch.aws.s3.folders import closed_if_failed, open_shared, own_folder, remove_unused
 from semsearch.aws.s3.objects import Objects
 from semsearch.aws.s3.published import POINTER, parse_pointer
-from semsearch.client.frames import ANY, NUMERIC_TYPES, ColumnType, ColumnTypes
+from semsearch.client.frames import OBJECTS, TYPES_WITH_DTYPE, ColumnType, ColumnTypes
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
@@ -33,7 +33,7 @@ from semsearch.search.reply import json_bytes
 from semsearch.search.request import LocalRequest, describe_errors
 
 REQUESTS_TO_S3 = 8  # requests to S3 at the same time
-ROWS_AT_ONCE = 4096  # rows in memory while all texts are read
+ROWS_READ_AT_ONCE = 4096  # texts in memory while all are read
 
 
 class LocalBundle:
@@ -122,8 +122,8 @@ class LocalBundle:
         """Yield the rows that can be found, ascending, some thousand at a time."""
         bundle = require_texts(self._bundle)
         rows = np.arange(len(bundle.passages)) if bundle.allowed is None else np.flatnonzero(bundle.allowed)
-        for begin in range(0, len(rows), ROWS_AT_ONCE):
-            yield rows[begin : begin + ROWS_AT_ONCE]
+        for begin in range(0, len(rows), ROWS_READ_AT_ONCE):
+            yield rows[begin : begin + ROWS_READ_AT_ONCE]
 
     def read(self) -> Iterator[PassageColumns]:
         """Return an iterator over all texts that can be found, in their order, some thousand at a time.
@@ -178,9 +178,9 @@ def _types_of(bundle: AnyBundle) -> ColumnTypes:
     """Return the types of the columns of a bundle: those that filters compare, then the others that it states."""
     corpus = bundle.manifest.corpus
     types = {name: ColumnType(kind) for name, kind in corpus.columns.items()}
-    types |= {name: ColumnType(ANY) for name in corpus.untyped}
+    types |= {name: ColumnType(OBJECTS) for name in corpus.untyped}
     if isinstance(bundle, LoadedBundle):
-        numeric = {name: kind for name, kind in corpus.columns.items() if kind in NUMERIC_TYPES}
+        numeric = {name: kind for name, kind in corpus.columns.items() if kind in TYPES_WITH_DTYPE}
         types |= {name: ColumnType(kind, bundle.columns.dtype(name).name) for name, kind in numeric.items()}
     return types
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-NUMERIC_TYPES = ("number", "numbers")  # types of columns that have a dtype
-ANY = "any"  # the type of a column whose values are of several types, or of none that filters compare
-SNIPPET = "snippet"  # the type of the column of snippets
+TYPES_WITH_DTYPE = ("number", "numbers")  # types of columns that have a dtype
+OBJECTS = "objects"  # the type of a column whose values are of several types, or of none that filters compare
+SNIPPETS = "snippet"  # the type of the column of snippets
 COLLISION_SUFFIX = "_metadata"  # follows the name of a column of the metadata that another column of the frame has
 # types of values that need no conversion, by the dtype or the type of the column; lists are always looked at
 AS_STORED = {"string": str, "boolean": bool, "int64": int, "uint64": int, "float64": float}
 
 
 class ColumnType(NamedTuple):
-    """The type of a column: that of the index, or ANY. dtype is int64, uint64 or float64, for numbers alone."""
+    """The type of a column: that of the index, or OBJECTS. dtype is int64, uint64 or float64, for numbers alone."""
 
     kind: str
     dtype: str = ""
@@ -42,7 +42,7 @@ OWN_TYPES: ColumnTypes = {  # the columns that no metadata have
     "text": ColumnType("string"),
     "index": ColumnType("number", "int64"),
     "group": ColumnType("string"),
-    "snippet": ColumnType(SNIPPET),
+    "snippet": ColumnType(SNIPPETS),
     "source": ColumnType("string"),
 }
 
@@ -65,12 +65,12 @@ def frame_columns(
     columns = [FrameColumn(name, OWN_TYPES[name], values) for name, values in own.items()]
     fields = dict.fromkeys(chain(types, chain.from_iterable(metadata)))
     for field, name in free_names(fields, own).items():
-        kind = types.get(field, ColumnType(ANY))
+        kind = types.get(field, ColumnType(OBJECTS))
         values = [row.get(field) for row in metadata]
         try:
             columns.append(FrameColumn(name, kind, _typed(kind, values)))
         except (TypeError, ValueError, OverflowError):  # a server has put another index in the place of its own
-            columns.append(FrameColumn(name, ColumnType(ANY), values))
+            columns.append(FrameColumn(name, ColumnType(OBJECTS), values))
     return columns
 
 
@@ -89,10 +89,21 @@ def free_names(fields: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
 
 def _typed(kind: ColumnType, values: list[Any]) -> list[Any]:
     """Return values of the metadata as values of the column's type. Raises ValueError if one is of another type."""
-    if {*map(type, values)} <= {AS_STORED.get(kind.dtype or kind.kind), type(None)}:
-        return values
-    convert = _converter(kind)
-    return [None if value is None else convert(value) for value in values]
+    if not {*map(type, values)} <= {AS_STORED.get(kind.dtype or kind.kind), type(None)}:
+        convert = _converter(kind)
+        values = [None if value is None else convert(value) for value in values]
+    if kind.kind == "number":
+        _check_range(kind.dtype, values)
+    return values
+
+
+def _check_range(dtype: str, numbers: Iterable[int | float | None]) -> None:
+    """Raise OverflowError if a dtype of whole numbers does not hold one of these."""
+    held = [number for number in numbers if number is not None]
+    if held and dtype != "float64":
+        limits = np.iinfo(dtype)
+        if min(held) < limits.min or max(held) > limits.max:
+            raise OverflowError(f"found {min(held)} and {max(held)}, expected numbers of {dtype}")
 
 
 def _converter(kind: ColumnType) -> Callable[[Any], Any]:
@@ -108,9 +119,16 @@ def _converter(kind: ColumnType) -> Callable[[Any], Any]:
         case "list":
             return lambda value: [each if each is None else _string(each) for each in _list(value)]
         case "numbers":
-            number = _number_of(kind.dtype)
-            return lambda value: [each if each is None else number(each) for each in _list(value)]
+            return partial(_numbers, kind.dtype)
     return lambda value: value
+
+
+def _numbers(dtype: str, value: Any) -> list[int | float | None]:
+    """Return a list of numbers, or of its JSON."""
+    number = _number_of(dtype)
+    numbers = [each if each is None else number(each) for each in _list(value)]
+    _check_range(dtype, numbers)
+    return numbers
 
 
 def _string(value: object) -> str:
@@ -239,7 +257,7 @@ def polars_frame(columns: Sequence[FrameColumn]) -> "polars.DataFrame":
         types: dict[str, Any] = {
             "string": polars.String,
             "boolean": polars.Boolean,
-            SNIPPET: polars.Struct(of_snippets),
+            SNIPPETS: polars.Struct(of_snippets),
         }
         if kind == "number":
             return polars.Series(column.name, column.values, numbers[dtype])
@@ -265,7 +283,7 @@ def arrow_table(columns: Sequence[FrameColumn]) -> "pyarrow.Table":
             return pyarrow.array(column.values, pyarrow.list_(numbers.get(dtype, pyarrow.string())))
         if kind == "number":
             return pyarrow.array(column.values, numbers[dtype])
-        types = {"string": pyarrow.string(), "boolean": pyarrow.bool_(), SNIPPET: of_snippets}
+        types = {"string": pyarrow.string(), "boolean": pyarrow.bool_(), SNIPPETS: of_snippets}
         if kind in types:
             return pyarrow.array(column.values, types[kind])
         return pyarrow.array(map(_json, column.values), pyarrow.string())

@@ -288,7 +288,7 @@ class Search(Framed):
             ['A light coat', None]
         """
         around = count_around(before, "before"), count_around(after, "after")
-        if not isinstance(id, str | Mapping) and isinstance(id, Iterable):
+        if isinstance(id, Iterable) and not isinstance(id, str | bytes | Mapping):
             found = self._opened.get_many(checked_ids(id), *around)
             return [None if each is None else hit_of(each) for each in found]
         one = self._opened.get(checked_id(id) or "", *around)
@@ -319,8 +319,9 @@ class Search(Framed):
     def embeddings(self, ids: Iterable[Id] | None = None) -> Embeddings:
         """Return the stored embeddings of texts, (texts, dim) float32, of all in the order of `texts` without ids.
 
-        They are 8-bit numbers with a scale for each text, so they differ from what the model or the caller of `index`
-        made: each has its length, usually 1, and a cosine to the original above 0.9999 in 384 dimensions.
+        They are 8-bit numbers with a scale for each text. So each has the length of the embedding that the model or the
+        caller of `index` made, usually 1, and each number differs from the original by less than a 127th of the largest
+        one of its row. The cosine to the original is above 0.9999 for random directions.
 
         Example:
             >>> from semsearch import Search

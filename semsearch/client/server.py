@@ -19,7 +19,7 @@ import numpy as np
 from semsearch.aws.credentials import LOCAL_HOSTS, CredentialSource
 from semsearch.aws.endpoint import Endpoint
 from semsearch.aws.signature import sign
-from semsearch.client.frames import ANY, NUMERIC_TYPES, ColumnType, ColumnTypes
+from semsearch.client.frames import OBJECTS, TYPES_WITH_DTYPE, ColumnType, ColumnTypes
 from semsearch.client.requests import Body, Contents, Role, ServerError, as_written
 from semsearch.engine.hits import MOST_HITS
 from semsearch.engine.passages import PassageColumns
@@ -171,8 +171,8 @@ class RemoteServer:
         if self._types is None:
             index = self.info()["index"]
             types = {name: ColumnType(kind) for name, kind in index["columns"].items()}
-            types |= {name: ColumnType(ANY) for name in index.get("untyped", ())}
-            numeric = [name for name, kind in index["columns"].items() if kind in NUMERIC_TYPES]
+            types |= {name: ColumnType(OBJECTS) for name in index.get("untyped", ())}
+            numeric = [name for name, kind in index["columns"].items() if kind in TYPES_WITH_DTYPE]
             for begin in range(0, len(numeric), MOST_COLUMNS):
                 names = numeric[begin : begin + MOST_COLUMNS]
                 reply = self.search({"filter": {}, "facets": names, "num_results": 1, "include": []})
