@@ -16,8 +16,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from polars.testing import assert_frame_equal as polars_assert_frame_equal
 
-from semsearch import Hit, Hits, Search
+from semsearch import Hit, Hits, Search, index
 from semsearch.app.app import App
 from semsearch.aws.s3.fetch import without_rows
 from semsearch.client.folder import ROWS_READ_AT_ONCE, LocalBundle
@@ -25,6 +26,7 @@ from semsearch.client.frames import ColumnType
 from semsearch.engine.bundle import VectorsInfo
 from semsearch.engine.loading import RemoteBundle, RemoteTextsError, load
 from semsearch.engine.quantization import dequantize, quantize
+from semsearch.indexing.bundles import take_model
 from semsearch.indexing.columns import choose_types
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.facts import read_facts
@@ -478,3 +480,39 @@ def test_values_of_another_index_than_the_one_that_a_server_has_described_are_ob
     assert str(hits.to_pandas()["n"].dtype) == "object"
     hits[0].metadata["n"] = 2**63 - 1
     assert str(hits.to_pandas()["n"].dtype) == "Int64"
+
+
+FRAME = pd.DataFrame(
+    {
+        "id": ["a", "b", "c"],
+        "text": ["a warm coat", "Żółć, 東京 🦆", "an angry goose"],
+        "price": pd.array([EXACT, None, -(2**63)], dtype="Int64"),
+        "share": pd.array([0.1, None, 5.0], dtype="Float64"),
+        "sold": pd.array([True, None, False], dtype="boolean"),
+        "brand": pd.array(["North", None, ""], dtype="string"),
+        "made": pd.to_datetime(["2024-05-31T12:00:00+05:45", None, "0001-01-01"], utc=True, format="ISO8601"),
+        "tags": [["sea", "war"], None, ["ü"]],
+    }
+)
+
+
+@pytest.mark.usefixtures("quick_commands")
+@pytest.mark.parametrize("form", ["pandas", "polars", "arrow"])
+def test_a_frame_that_is_indexed_comes_back(tmp_path: Path, bundle: Path, form: str) -> None:
+    take_model(bundle, tmp_path)  # so that `index` uses the model of the tests
+    given: Any = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "arrow": pa.Table.from_pandas(FRAME)}[form]
+    index(given, out=tmp_path)
+    search = Search(tmp_path)
+    found = {"pandas": search.to_pandas, "polars": search.to_polars, "arrow": search.to_arrow}[form]()
+    names = ["id", "text", *sorted(FRAME.columns[2:])]
+    if form == "pandas":
+        expected = FRAME[names].astype({"id": "string", "text": "string"})
+        pd.testing.assert_frame_equal(found.drop(columns="tags"), expected.drop(columns="tags"))
+        assert plain(found[["tags"]]) == plain(expected[["tags"]])
+    elif form == "polars":
+        polars_assert_frame_equal(found, given.select(names))
+    else:
+        kinds = pa.schema([found.schema.field(name) for name in names])
+        assert found.equals(given.select(names).cast(kinds))
+    index(search.to_arrow(), out=tmp_path / "again", update=tmp_path)
+    assert Search(tmp_path / "again").to_arrow() == search.to_arrow()
