@@ -17,7 +17,7 @@ from semsearch.aws.s3.fetch import fetch, without_rows
 from semsearch.aws.s3.folders import closed_if_failed, open_shared, own_folder, remove_unused
 from semsearch.aws.s3.objects import Objects
 from semsearch.aws.s3.published import POINTER, parse_pointer
-from semsearch.client.frames import OBJECTS, TYPES_WITH_DTYPE, ColumnType, ColumnTypes
+from semsearch.client.frames import TYPES_WITH_DTYPE, ColumnTypes, types_of
 from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
@@ -118,10 +118,16 @@ class LocalBundle:
                     rows.setdefault(id, row)
         return rows
 
-    def _parts(self) -> Iterator[Rows]:
-        """Yield the rows that can be found, ascending, some thousand at a time."""
+    def _rows(self) -> Rows:
+        """Return the rows that can be found, (n,), ascending."""
         bundle = require_texts(self._bundle)
-        rows = np.arange(len(bundle.passages)) if bundle.allowed is None else np.flatnonzero(bundle.allowed)
+        if bundle.allowed is None:
+            return np.arange(len(bundle.passages))
+        return np.flatnonzero(bundle.allowed)
+
+    def _parts(self) -> Iterator[Rows]:
+        """Yield the rows that can be found, some thousand at a time."""
+        rows = self._rows()
         for begin in range(0, len(rows), ROWS_READ_AT_ONCE):
             yield rows[begin : begin + ROWS_READ_AT_ONCE]
 
@@ -139,7 +145,7 @@ class LocalBundle:
         """
         bundle = require_texts(self._bundle)
         if ids is None:
-            rows = np.concatenate([*self._parts(), np.empty(0, np.intp)])
+            rows = self._rows()
         else:
             known = self._rows_of(ids)
             if unknown := [id for id in ids if id not in known]:
@@ -175,14 +181,11 @@ class LocalBundle:
 
 
 def _types_of(bundle: AnyBundle) -> ColumnTypes:
-    """Return the types of the columns of a bundle: those that filters compare, then the others that it states."""
-    corpus = bundle.manifest.corpus
-    types = {name: ColumnType(kind) for name, kind in corpus.columns.items()}
-    types |= {name: ColumnType(OBJECTS) for name in corpus.untyped}
+    corpus, dtypes = bundle.manifest.corpus, {}
     if isinstance(bundle, LoadedBundle):
-        numeric = {name: kind for name, kind in corpus.columns.items() if kind in TYPES_WITH_DTYPE}
-        types |= {name: ColumnType(kind, bundle.columns.dtype(name).name) for name, kind in numeric.items()}
-    return types
+        numeric = [name for name, kind in corpus.columns.items() if kind in TYPES_WITH_DTYPE]
+        dtypes = {name: bundle.columns.dtype(name).name for name in numeric}
+    return types_of(corpus.columns, corpus.untyped, dtypes)
 
 
 def open_folder(folder: Path, *, verify: bool) -> LocalBundle:

@@ -47,6 +47,17 @@ OWN_TYPES: ColumnTypes = {  # the columns that no metadata have
 }
 
 
+def types_of(kinds: Mapping[str, str], untyped: Iterable[str], dtypes: Mapping[str, str]) -> ColumnTypes:
+    """Return the types of the columns of an index: those that filters compare, then the others that its manifest lists.
+
+    dtypes are those of columns of numbers. Without one, as in S3 Vectors, numbers are float64.
+    """
+    types = {}
+    for name, kind in kinds.items():
+        types[name] = ColumnType(kind, dtypes.get(name, "float64") if kind in TYPES_WITH_DTYPE else "")
+    return types | dict.fromkeys(untyped, ColumnType(OBJECTS))
+
+
 class FrameColumn(NamedTuple):
     """A column of a frame: None for a missing value, a date as microseconds since 1970 in UTC, a list as a list."""
 

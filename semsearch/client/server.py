@@ -19,7 +19,7 @@ import numpy as np
 from semsearch.aws.credentials import LOCAL_HOSTS, CredentialSource
 from semsearch.aws.endpoint import Endpoint
 from semsearch.aws.signature import sign
-from semsearch.client.frames import OBJECTS, TYPES_WITH_DTYPE, ColumnType, ColumnTypes
+from semsearch.client.frames import TYPES_WITH_DTYPE, ColumnTypes, types_of
 from semsearch.client.requests import Body, Contents, Role, ServerError, as_written
 from semsearch.engine.hits import MOST_HITS
 from semsearch.engine.passages import PassageColumns
@@ -141,13 +141,10 @@ class RemoteServer:
             return list(pool.map(lambda id: self.get(id, before, after), ids))
 
     def read(self) -> Iterator[PassageColumns]:
-        """Return an iterator over the texts that the server lets be read, in their order, a page at a time.
+        """Yield the texts that the server lets be read, in their order, a page at a time.
 
         Raises ValueError behind the last of them if there are more, and if their number changes meanwhile.
         """
-        return self._pages()
-
-    def _pages(self) -> Iterator[PassageColumns]:
         listed = {"filter": {}, "boost": {}, "include": ["text", "metadata"], "num_results": MOST_HITS}
         total = None
         for offset in range(0, MOST_OFFSET + 1, MOST_HITS):
@@ -170,14 +167,14 @@ class RemoteServer:
         """
         if self._types is None:
             index = self.info()["index"]
-            types = {name: ColumnType(kind) for name, kind in index["columns"].items()}
-            types |= {name: ColumnType(OBJECTS) for name in index.get("untyped", ())}
+            dtypes: dict[str, str] = {}
             numeric = [name for name, kind in index["columns"].items() if kind in TYPES_WITH_DTYPE]
-            for begin in range(0, len(numeric), MOST_COLUMNS):
-                names = numeric[begin : begin + MOST_COLUMNS]
-                reply = self.search({"filter": {}, "facets": names, "num_results": 1, "include": []})
-                types |= {name: ColumnType(types[name].kind, _dtype_of(reply["facets"][name])) for name in names}
-            self._types = types
+            if index.get("vectors") is None:  # otherwise nothing is counted there
+                for begin in range(0, len(numeric), MOST_COLUMNS):
+                    names = numeric[begin : begin + MOST_COLUMNS]
+                    reply = self.search({"filter": {}, "facets": names, "num_results": 1, "include": []})
+                    dtypes |= {name: _dtype_of(reply["facets"][name]) for name in names}
+            self._types = types_of(index["columns"], index.get("untyped", ()), dtypes)
         return self._types
 
     def embeddings(self, ids: Sequence[str] | None) -> Embeddings:

@@ -388,6 +388,11 @@ def test_texts_in_s3_vectors_are_not_read(odd: Path, monkeypatch: pytest.MonkeyP
     for read in (search.texts, search.to_pandas, search.embeddings, lambda: search.get(["r-1"])):
         with pytest.raises(RemoteTextsError, match="corpus: found in S3 Vectors, expected in the bundle; search"):
             read()
+    result = {"id": "a", "score": 0.5, "index": 0, "text": "a", "metadata": {"whole": 5, "large": EXACT}}
+    frame = Hits({"results": [result], "truncated": False}, search._source.types).to_pandas()
+    assert (str(frame["whole"].dtype), frame["whole"][0]) == ("Float64", 5)
+    assert (str(frame["large"].dtype), frame["large"][0]) == ("object", EXACT)  # rather than another number
+    assert str(frame["score_metadata"].dtype) == "Float64"
 
 
 def test_a_server_lets_the_first_10100_texts_be_read_and_says_that_there_are_more(
@@ -464,6 +469,20 @@ def test_hits_ask_a_server_for_types_only_for_a_frame() -> None:
         assert asked == ["/similar", "/info", "/similar"]
         assert str(search.search("goose").to_pandas()["n"].dtype) == "Float64"
         assert asked[3:] == ["/similar"]
+
+
+def test_a_server_of_texts_in_s3_vectors_is_not_asked_for_counts() -> None:
+    class Server(Handler):
+        def answer(self) -> None:
+            index = {"columns": {"n": "number", "ns": "numbers"}, "untyped": ["x"], "vectors": {"bucket": "b"}}
+            self.reply(200, {}, json.dumps({"limits": {}, "index": index}).encode())
+
+    with listening(Server) as address:
+        types = Search(address)._opened.types()
+    assert types == {
+        **{"n": ColumnType("number", "float64"), "ns": ColumnType("numbers", "float64")},
+        "x": ColumnType("objects"),
+    }
 
 
 def test_values_of_another_index_than_the_one_that_a_server_has_described_are_objects() -> None:
