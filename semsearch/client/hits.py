@@ -82,10 +82,14 @@ class Hits(list[Hit], Framed):
         """Return one hit, or `Hits` with some of them."""
         if not isinstance(place, slice):
             return super().__getitem__(place)
-        part = type(self).__new__(type(self))  # `copy` would ask a server for the types, as `__getstate__` does
+        part = type(self).__new__(type(self))
         part.__dict__.update(self.__dict__)
         part.extend(super().__getitem__(place))
         return part
+
+    def __copy__(self) -> Self:
+        """Return a copy without `__getstate__`, which can ask a server for the types."""
+        return self[:]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes for a pickle. The types are in it, and not the index or the connection."""

@@ -4,7 +4,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -463,7 +463,7 @@ def test_hits_ask_a_server_for_types_only_for_a_frame() -> None:
 
     with listening(Server) as address:
         search = Search(address)
-        hits = search.search("goose")[:1]
+        hits = copy(search.search("goose")[:1])
         assert asked == ["/similar"]
         assert [*hits.to_pandas().columns] == [*OF_HITS, "n"]
         assert asked == ["/similar", "/info", "/similar"]
