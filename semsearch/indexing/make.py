@@ -124,7 +124,8 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         description: what the texts are about, in a sentence or two, for agents that choose a tool.
         text_column: column of the texts, or several, whose texts are joined by a line break, such as name,description;
             the first of several is the title column too. Without it, the column `text` or the only one.
-        id_column: column of the ids. Without it, the column `id` or the row number.
+        id_column: column of the ids. For a pandas DataFrame without a column of this name, index means the labels of an
+            index without a name. Without it, the named index of a DataFrame, the column `id` or the row number.
         column: type of another column for filters, such as year=number: string, number, boolean, date, list (strings),
             numbers (a list of them) or none, which leaves the column out. Without it, the type that all values have.
         separator: character that separates the fields of a CSV. Without it, a comma.

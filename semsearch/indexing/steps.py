@@ -385,6 +385,7 @@ def warn_of_texts(corpus: Corpus, report: ReadReport, repeated_ids: int, left_ou
     """
     for name in report.left_out:
         yield f"{name} is left out, because JSON cannot hold the values of such a column"
+    yield from report.warnings
     yield from corpus.mixed.values()
     if repeated_ids:
         texts = f"{repeated_ids:,} texts have the id of an earlier one"

@@ -161,7 +161,8 @@ def opening_texts(data: Any, options: TextOptions) -> Iterator[Texts]:
             texts = Texts(here, as_text(path.name), resolve_place(data), are_documents=_are_documents(here, options))
             yield _with_embeddings(texts, options.embeddings)
     else:
-        texts = Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, rows=read_rows(data))
+        rows = read_rows(data, options.table.id_column)
+        texts = Texts(Path(ROWS_IN_MEMORY), ROWS_IN_MEMORY, rows=rows)
         yield _with_embeddings(texts, options.embeddings)
 
 

@@ -88,6 +88,7 @@ class Table:
             non_finite=found.non_finite,
             split_texts=found.divided,
             left_out=tuple(found.left_out),
+            warnings=() if self._rows is None else self._rows.warnings,
         )
         return replace(written, is_csv=found.is_csv, has_ids=found.has_ids, rows=found.kept), report
 

@@ -28,6 +28,7 @@ class ReadReport:
     non_finite: int = 0  # values that are NaN or infinite, which JSON cannot hold
     split_texts: int = 0  # texts that are more than one passage
     left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
+    warnings: tuple[str, ...] = ()  # what the owner of rows in memory may expect otherwise
     # documents
     documents: Mapping[str, int] = field(default_factory=dict)  # number of documents of each format
     unreadable: tuple[str, ...] = ()  # documents that were not read, each with its path and the reason

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ROWS_PER_READ = 16_384  # rows of a DataFrame that are Python objects at the same time
 MISSING_TYPES = ("NAType", "NaTType")  # names of pandas' types of missing values
 ROW_PLACE = "row {} (from 0)"
+UNNAMED_LABELS = "index"  # what `id_column` calls the labels of a pandas DataFrame whose index has no name
 Row = dict[str, object]
 NumberedRows = Iterator[tuple[int, Row]]
 
@@ -40,22 +41,22 @@ class TableReader(NamedTuple):
     place: str = ROW_PLACE  # how messages name the number of a row
     left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep
     id_column: str | None = None  # column of the ids, unless another one is requested
+    warnings: tuple[str, ...] = ()  # what the owner of the rows may expect otherwise
 
 
-def _in_memory(
-    rows: Callable[[], Iterator[Row]], id_column: str | None = None, left_out: Sequence[str] = ()
-) -> TableReader:
-    return TableReader(lambda on_progress: enumerate(rows()), left_out=tuple(left_out), id_column=id_column)
+def _in_memory(rows: Callable[[], Iterator[Row]], left_out: Sequence[str] = ()) -> TableReader:
+    return TableReader(lambda on_progress: enumerate(rows()), left_out=tuple(left_out))
 
 
-def read_rows(data: Any) -> TableReader:
+def read_rows(data: Any, id_column: str | None = None) -> TableReader:
     """Return the rows of a pandas or polars DataFrame, an Arrow table, or a sequence of mappings or of texts.
 
+    id_column is the requested column of the ids, which can be the labels of a pandas DataFrame.
     Raises RowTypeError for other data.
     """
     module = type(data).__module__.partition(".")[0]
     if module == "pandas":
-        return _of_pandas(data)
+        return _of_pandas(data, id_column)
     if module == "polars" or hasattr(data, "__arrow_c_stream__"):
         return _of_polars(data)
     if isinstance(data, Mapping | bytes) or not isinstance(data, Iterable):
@@ -139,10 +140,11 @@ def _time(value: np.datetime64 | datetime, row: int, column: str) -> str:
 # --- pandas
 
 
-def _of_pandas(data: Any) -> TableReader:
-    """Return the rows of a DataFrame or a Series.
+def _of_pandas(data: Any, requested: str | None) -> TableReader:
+    """Return the rows of a DataFrame or a Series; requested is the stated column of the ids.
 
-    The ids are the labels of the index if all differ, and if it has a name or they are not 0, 1, 2, …
+    The labels of an index with a name are the ids, and so are those of one without a name if UNNAMED_LABELS are
+    requested. No value of a row decides that, so the ids of a frame stay when it is filtered, sorted or concatenated.
     """
     if type(data).__name__ == "Series":
         data = data.to_frame(data.name or "text")
@@ -150,30 +152,35 @@ def _of_pandas(data: Any) -> TableReader:
         found = f"pandas' {type(data).__name__}"
         raise RowTypeError(f"rows: found {found}, expected a DataFrame or a Series; pass one of these")
     frame: pd.DataFrame = data.set_axis([str(name) for name in data.columns], axis=1)
-    levels = _level_names(frame)
-    id_column = levels[0] if len(levels) == 1 and frame.index.is_unique else None
+    levels = _level_names(frame, requested)
+    warnings = () if levels else tuple(_warn_of_labels(frame.index))
+    id_column = levels[0] if len(levels) == 1 else None
     if len(levels) != 1 or levels[0] not in frame.columns or not frame.index.equals(frame.set_index(levels[0]).index):
         _require_distinct("rows", [*levels, *frame.columns])
         if levels:
             frame = frame.reset_index(names=levels)
     left_out = [name for name in frame.columns if _is_unkept(frame[name])]
     kept = frame.drop(columns=left_out)
-    return _in_memory(lambda: _pandas_rows(kept), id_column, left_out)
+    return _in_memory(lambda: _pandas_rows(kept), left_out)._replace(id_column=id_column, warnings=warnings)
 
 
-def _level_names(frame: "pd.DataFrame") -> list[str]:
-    """Return the names of the levels of the index that become columns; an unnamed one has the name that pandas uses.
-
-    A single level has the ids, so one of row numbers, or with repeated labels, becomes no column unless it has a name.
-    """
-    index, columns = frame.index, frame.columns
+def _level_names(frame: "pd.DataFrame", requested: str | None) -> list[str]:
+    """Return the names of the levels of the index that become columns; a single one has the ids."""
+    index = frame.index
     if index.nlevels > 1:
         return [f"level_{level}" if name is None else str(name) for level, name in enumerate(index.names)]
     if index.name is not None:
         return [str(index.name)]
-    if "id" in columns or not index.is_unique or list(index) == list(range(len(index))):
-        return []
-    return ["level_0" if "index" in columns else "index"]
+    return [UNNAMED_LABELS] if requested == UNNAMED_LABELS and UNNAMED_LABELS not in frame.columns else []
+
+
+def _warn_of_labels(index: "pd.Index[Any]") -> Iterator[str]:
+    """Yield a warning if labels that become no column are more than numbers of rows."""
+    if len(index) and index.inferred_type != "integer":
+        yield (
+            f"the labels of the DataFrame, such as {index[0]!r:.40}, are left out, because its index has no name; "
+            f"name it to keep them, or state id_column={UNNAMED_LABELS!r} if they are ids"
+        )
 
 
 def _is_unkept(values: "pd.Series[Any]") -> bool:
@@ -211,7 +218,7 @@ def _of_polars(data: Any) -> TableReader:
     left_out = unkept_columns(data.schema)
     refuse_nanoseconds("rows", data.lazy())
     kept = data.drop(left_out)
-    return _in_memory(lambda: _polars_rows(kept), None, left_out)
+    return _in_memory(lambda: _polars_rows(kept), left_out)
 
 
 def _polars_rows(frame: "pl.DataFrame") -> Iterator[Row]:
