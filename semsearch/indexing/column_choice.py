@@ -24,6 +24,7 @@ class ColumnOptions:
     column: Mapping[str, str]
     title_column: str | None
     language_column: str | None
+    strict: bool
 
     def of_those_in(self, corpus: Corpus) -> Self:
         """Return the options without columns that no text of a corpus has."""

@@ -11,14 +11,15 @@ import json
 import reprlib
 from array import array
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
+from typing import NamedTuple
 
 import numpy as np
 
+from semsearch.engine.bundle import CorpusInfo
 from semsearch.engine.hits import Mask
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, LIST_TYPES, PARTS, STRING_TYPES, Stored
 from semsearch.engine.tensors import AnyArray, Array, Strings
@@ -82,23 +83,68 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
 
 def _require_fitting(corpus: Corpus, requested: Mapping[str, str], source: Path) -> None:
     """Raise CorpusError for the first value, row by row, that does not fit the requested type of its column."""
-    misfits: dict[str, int] = {}  # the first row of each column that has one
+    misfits: dict[str, _Misfit] = {}
     for name in requested.keys() & corpus.facts.keys():
-        if requested[name] != NONE:
+        kind = requested[name]
+        if kind != NONE:
             column = corpus.facts[name]
-            is_misfit = (column != 0) & (column & FITS[requested[name]] == 0)
+            is_misfit = (column != 0) & (column & FITS[kind] == 0)
             if is_misfit.any():
-                misfits[name] = _first(is_misfit)
+                misfits[name] = _Misfit(_first(is_misfit), EXPECTED_LISTS.get(kind) or EXPECTED_VALUES[kind])
+    _refuse_first(corpus, misfits, source, "choose another type with --column {}=TYPE")
+
+
+def require_same_types(corpus: Corpus, older: CorpusInfo | None, requested: Collection[str], source: Path) -> None:
+    """Raise CorpusError for the first value, row by row, of another type than its column.
+
+    The type is that of the index `older` into which the texts are merged, if it has the column, else the one that most
+    values have. Columns of a requested type are left out, and so are those that have values of several types in the
+    older index.
+    """
+    misfits: dict[str, _Misfit] = {}
+    for name in corpus.facts.keys() - requested:
+        column = corpus.facts[name]
+        if older is not None and name in older.columns:
+            kind = older.columns[name]
+            fitting = [facts for facts in count_facts(column) if _can_join(facts, kind)]
+            expected = f"{EXPECTED_LISTS.get(kind) or EXPECTED_VALUES[kind]}, as the index has there"
+        elif name in corpus.mixed and (older is None or name not in older.untyped):
+            usual = _rank_kinds(column)[0].kind
+            fitting = [facts for facts in count_facts(column) if _describe_kind(facts) == usual]
+            expected = f"{usual}, as most rows have there"
+        else:
+            continue
+        is_misfit = (column != 0) & ~np.isin(column, fitting)
+        if is_misfit.any():
+            misfits[name] = _Misfit(_first(is_misfit), expected)
+    _refuse_first(corpus, misfits, source, "leave --strict out")
+
+
+def _can_join(facts: int, kind: str) -> bool:
+    """Return whether a column keeps its type with a value of these facts: one of numbers has strings of a CSV too."""
+    return kind in own_types(facts) or (kind == "number" and bool(facts & FITS["number"]))
+
+
+class _Misfit(NamedTuple):
+    """The first row of a column whose value has another type, and which one was expected."""
+
+    row: int
+    expected: str
+
+
+def _refuse_first(corpus: Corpus, misfits: Mapping[str, _Misfit], source: Path, remedy: str) -> None:
+    """Raise CorpusError for the first one of the misfits, which are by column, if there are any.
+
+    {} in the remedy is the name of the column.
+    """
     if not misfits:
         return
-    row = min(misfits.values())
+    row = min(misfit.row for misfit in misfits.values())
     values = json.loads(corpus.metadata[row])
-    name = next(name for name in values if misfits.get(name) == row)
-    kind = requested[name]
+    name = next(name for name in values if name in misfits and misfits[name].row == row)
     place = f"text {row} (from 0, id {corpus.ids[row]!r})"
-    expected = EXPECTED_LISTS.get(kind) or EXPECTED_VALUES[kind]
-    remedy = f"correct it, or choose another type with --column {name}=TYPE"
-    raise corpus_error(source, place, f"{reprlib.repr(values[name])} in the column {name!r}", expected, remedy)
+    found = f"{reprlib.repr(values[name])} in the column {name!r}"
+    raise corpus_error(source, place, found, misfits[name].expected, f"correct it, or {remedy.format(name)}")
 
 
 def _first(mask: Mask) -> int:
@@ -148,24 +194,35 @@ def describe_mixed(corpus: Corpus, types: Mapping[str, str]) -> dict[str, str]:
     """
     warnings = {}
     for name in sorted(name for name, kind in types.items() if kind in (NONE, "string")):
-        column = corpus.facts[name]
-        counts = Counter[str]()
-        first: dict[str, int] = {}
-        for facts, count in count_facts(column).items():
-            kind, row = _describe_kind(facts), _first(column == facts)
-            counts[kind] += count
-            first[kind] = min(row, first.get(kind, row))
-        ranked = sorted(counts, key=lambda kind: (-counts[kind], first[kind]))
-        if len(ranked) > 1 and (types[name] == NONE or ranked[0] == "dates"):
+        ranked = _rank_kinds(corpus.facts[name])
+        if len(ranked) > 1 and (types[name] == NONE or ranked[0].kind == "dates"):
             usual, other = ranked[:2]
-            row = first[other]
+            row = other.first_row
             found = f"row {row} (id {corpus.ids[row]}) has {reprlib.repr(_value(corpus, row, name))}"
             effect = "filters, sort and facets cannot use it"
             if types[name] != NONE:
                 effect = "it is compared as text"
-            usually = f"{name} has {usual} in {counts[usual]:,} of {counts.total():,} rows"
+            usually = f"{name} has {usual.kind} in {usual.rows:,} of {sum(each.rows for each in ranked):,} rows"
             warnings[name] = f"{usually}, and {found}, so {effect}; correct that row"
     return warnings
+
+
+class _KindOfValues(NamedTuple):
+    """One kind of the values of a column, in words, with the number of rows that have it and the first of them."""
+
+    kind: str
+    rows: int
+    first_row: int
+
+
+def _rank_kinds(column: Array[np.uint16]) -> list[_KindOfValues]:
+    """Return the kinds of the values of a column, the most frequent one first."""
+    found: dict[str, _KindOfValues] = {}
+    for facts, count in count_facts(column).items():
+        kind, row = _describe_kind(facts), _first(column == facts)
+        known = found.get(kind, _KindOfValues(kind, 0, row))
+        found[kind] = _KindOfValues(kind, known.rows + count, min(row, known.first_row))
+    return sorted(found.values(), key=lambda each: (-each.rows, each.first_row))
 
 
 def _describe_kind(facts: int) -> str:

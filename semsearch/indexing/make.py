@@ -49,7 +49,7 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     ignore: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = True,
     follow_symlinks: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
     drafts: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
-    strict: Annotated[bool, Option(Topic.DOCUMENTS, recorded=False)] = False,
+    strict: Annotated[bool, Option(Topic.TEXTS, recorded=False)] = False,
     split: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
     passage_tokens: Annotated[int, Option(Topic.DOCUMENTS, recorded=True), values.at_least(1)] = PASSAGE_TOKENS,
     overlap: Annotated[int, Option(Topic.DOCUMENTS, recorded=True), values.at_least(0)] = 0,
@@ -138,7 +138,8 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
             an index.html is read whole.
         follow_symlinks: follow symbolic links that lead out of the folder. Otherwise they are left out and counted.
         drafts: read pages too that ask not to be published or found, such as those with draft: true or noindex.
-        strict: stop at a document that cannot be read.
+        strict: stop at a document that cannot be read, or a row whose value has another type than its column. Otherwise
+            such a value is a warning, and filters cannot use the column.
         split: divide long texts of a table instead of truncating them.
         passage_tokens: maximum tokens of a passage of a document or of a divided text.
         overlap: tokens of a passage that repeat the end of the one before.

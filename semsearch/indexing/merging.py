@@ -134,8 +134,8 @@ class RowPlan:
         self.require_tables(mode, are_documents=corpus.heading_prefix)
         if mode == "upsert" and not corpus.has_ids:
             raise BundleError(
-                f"{folder}: mode upsert finds texts by their ids, and these have none; name a column of ids, or state "
-                "id_column='index' if the labels of a DataFrame are the ids, also those of an older index"
+                f"{folder}: mode upsert finds texts by their ids, and these have none; name a column of ids, or if the "
+                "ids are labels of a DataFrame, also those of an older index, state id_column='index' or name its index"
             )
         if not corpus.has_ids:
             corpus = replace(corpus, ids=_numbered(corpus.ids, self._all_ids()))

@@ -12,7 +12,7 @@ from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import AnyArray
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.column_choice import NO_TYPES, ColumnOptions, choose_columns
-from semsearch.indexing.columns import store_numbers
+from semsearch.indexing.columns import require_same_types, store_numbers
 from semsearch.indexing.corpus import Corpus, Table, corpus_place, fetching_corpus
 from semsearch.indexing.corpus.columns import TableOptions
 from semsearch.indexing.corpus.corpus import READ, ChangedRows, corpus_error
@@ -231,6 +231,9 @@ def read_texts(
     corpus, changes = _with_columns(corpus, texts, columns, older, keep_types=texts.plan is not None)
     if numeric is not None:  # they were strings in the file
         corpus = replace(corpus, numeric_strings=numeric)
+    if columns.strict and isinstance(source, Table):
+        into = None if merged_into is None else merged_into.manifest.corpus
+        require_same_types(corpus, into, columns.column, texts.path)
     kept: dict[str, AnyArray] = {}
     if isinstance(source, Documents):
         kept = records_tensors(source.records, key_of_reading(texts.path, source.reading))
