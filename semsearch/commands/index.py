@@ -36,6 +36,7 @@ FORMS: dict[Form, Any] = {
     "PATH": Annotated[str, Parameter(name="PATH")],
     "COLUMN": Annotated[str | None, Parameter(metavar="COLUMN")],
     "FILE": Annotated[str | None, Parameter(metavar="FILE")],
+    "SECONDS": Annotated[float, Parameter(metavar="SECONDS")],
     "NAME=TYPE": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
     "JSON": Annotated[dict[str, Any] | None, AS_JSON],
 }

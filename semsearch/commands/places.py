@@ -5,13 +5,13 @@ kept beside the index, so that a search of unchanged documents imports nothing t
 """
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from time import sleep
 from typing import TYPE_CHECKING
 
 from semsearch.commands.terminal import visible
@@ -24,9 +24,6 @@ from semsearch.indexing.walking import as_text
 if TYPE_CHECKING:
     from semsearch.indexing.make import IndexSummary
     from semsearch.indexing.progress import OnProgress
-
-WAIT = "wait for the index"  # a step of the progress
-SECONDS_BETWEEN_LOCKINGS = 0.2  # while another process makes the index
 
 FileStates = dict[str, list[int]]  # by path, relative if it is in the folder: bytes, and nanoseconds of the last change
 
@@ -68,36 +65,39 @@ def _describe_change(found: FileStates, known: FileStates | None) -> str:
 
 def _update_showing_progress(path: Path, bundle: Path, *, can_be_older: bool) -> None:
     from semsearch.commands.console import TerminalConsole  # a search of unchanged documents does not need these
-    from semsearch.indexing.progress import showing_progress
-    from semsearch.indexing.replacing import BusyError
+    from semsearch.indexing.progress import WaitingProgress, showing_progress
+    from semsearch.indexing.replacing import BusyError, when_free
 
     def tell(message: str) -> None:
         sys.stderr.write(f"{visible(str(path))}: {message}\n")
 
-    is_waiting = False
     with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-        while True:
+        waiting = WaitingProgress(on_progress)
+
+        def make() -> "IndexSummary | None":
             try:
                 with updating(path, bundle):
                     found, known = file_states(path, bundle), read_states(bundle)
-                    if is_waiting:
-                        on_progress(WAIT, 1)
+                    waiting.end()
                     if found == known:  # the other process has updated it
-                        return
+                        return None
                     tell(_describe_change(found, known))
-                    made = update(path, bundle, found, on_progress)
-                break
+                    return update(path, bundle, found, on_progress)
             except BusyError:
                 if can_be_older and is_bundle(bundle):
                     tell("another process updates the index; searching the older one")
-                    return
-                if not is_waiting:
-                    tell("another process makes the index; waiting for it")
-                on_progress(WAIT, 0)
-                is_waiting = True
-                sleep(SECONDS_BETWEEN_LOCKINGS)
-    for outdated in made.report.outdated:
-        tell(f"not read: {visible(outdated)}")
+                    return None
+                raise
+
+        def wait() -> None:
+            if not waiting.is_waiting:
+                tell("another process makes the index; waiting for it")
+            waiting.wait()
+
+        made = when_free(make, math.inf, wait)
+    if made is not None:
+        for outdated in made.report.outdated:
+            tell(f"not read: {visible(outdated)}")
 
 
 def kept_index(path: Path) -> Path:

@@ -26,7 +26,7 @@ class IdsError(ExpectedError, ValueError):
 
 
 @command.default
-def remove(place: str, /, *id: str, ids: Path | None = None, aws: InAws = AMAZON) -> None:
+def remove(place: str, /, *id: str, ids: Path | None = None, wait: float = 0, aws: InAws = AMAZON) -> None:
     """Remove texts by their ids.
 
     From a bundle's folder they are removed at once. Those of a bundle that was published are skipped by functions when
@@ -37,6 +37,7 @@ def remove(place: str, /, *id: str, ids: Path | None = None, aws: InAws = AMAZON
         place: a bundle, or s3://BUCKET/PREFIX
         id: ids of the texts.
         ids: file with more ids, one in each line.
+        wait: seconds to wait for another command that writes into the bundle's folder.
     """
     console = TerminalConsole()
     wanted = read_ids(id, ids)
@@ -44,9 +45,11 @@ def remove(place: str, /, *id: str, ids: Path | None = None, aws: InAws = AMAZON
         from semsearch.indexing.make import remove as remove_from  # not needed for what is in S3
 
         with showing_progress(console) as on_progress:
-            made = remove_from(wanted, place, progress=on_progress)
+            made = remove_from(wanted, place, wait=wait, progress=on_progress)
         console.print(f"{made.left_out:,} texts are removed; {made.manifest.corpus.rows:,} are left in {place}")
         return
+    if wait:
+        raise OptionError("wait", "is for the folder of a bundle, and S3 is not waited for; leave it out")
     with open_store(place, aws) as store:
         removed = store.remove(wanted)
         texts = sum(len(removed[id]) for id in set(wanted))

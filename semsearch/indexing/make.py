@@ -6,7 +6,7 @@ the step that uses it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,9 +16,10 @@ from semsearch.indexing.argument_names import naming_arguments
 from semsearch.indexing.changing import Changing, changing_index
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.keywords import FUSION_WEIGHT
-from semsearch.indexing.merging import MODES, Mode, require_texts
+from semsearch.indexing.merging import MODES, Mode, require_texts, texts_of
 from semsearch.indexing.options import Option, Topic, calling, names_of_arguments, options_for
-from semsearch.indexing.progress import OnProgress
+from semsearch.indexing.progress import OnProgress, WaitingProgress, chosen_progress
+from semsearch.indexing.replacing import require_free, when_free
 from semsearch.indexing.steps import FailedChecksError, IndexOptions, IndexSummary, make_index
 
 __all__ = ["FailedChecksError", "IndexSummary", "changing", "index", "remove"]
@@ -93,6 +94,7 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     questions: Annotated[Path | None, Option(Topic.RERANKER, recorded=False)] = None,
     learn: Annotated[bool, Option(Topic.RERANKER, recorded=False)] = False,
     update: Annotated[str | Path | None, Option(Topic.RUN, recorded=False), values.path] = None,
+    wait: Annotated[float, Option(Topic.RUN, recorded=False, form="SECONDS"), values.seconds] = 0,
     mode: Annotated[Mode | None, Option(Topic.RUN, recorded=False, in_python_alone=True, flags=MODES)] = None,
     ray: Annotated[str | None, Option(Topic.RUN, recorded=False)] = None,
     device: Annotated[str, Option(Topic.RUN, recorded=False), values.device] = "cpu",
@@ -174,6 +176,7 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         learn: learn the query table again. Otherwise an update does so if a tenth of the passages are newer.
         update: bundle whose embeddings and options are used again, if it is not the one in `out`; s3://BUCKET/PREFIX is
             the one that was published there.
+        wait: seconds to wait for another command that writes into the index. Without it, the index is refused at once.
         mode: what becomes of the texts of the older index: `replace` leaves out those that are not among the new ones,
             `add` keeps them, with new texts at the end, whose ids must be new, and `upsert` keeps those whose ids are
             not among the new ones. Without it, an index that would lose texts is refused, unless the texts come from
@@ -199,7 +202,9 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
 
 
 @contextmanager
-def changing(bundle: str | Path = "bundle", *, progress: bool | OnProgress = True) -> Iterator[Changing]:
+def changing(
+    bundle: str | Path = "bundle", *, wait: float = 0, progress: bool | OnProgress = True
+) -> Iterator[Changing]:
     """Yield the texts of an index for several changes, of which one new bundle is made at the end of the block.
 
     The methods `add`, `upsert` and `remove` of the yielded object change the texts. Until the end of the block,
@@ -214,13 +219,23 @@ def changing(bundle: str | Path = "bundle", *, progress: bool | OnProgress = Tru
         >>> texts.summary.manifest.corpus.rows
         1
 
-    Raises BundleError if the folder has no index of texts, or if another command changes it.
+    Raises BundleError if the folder has no index of texts, or if another command still changes it after `wait` seconds.
     """
-    with naming_arguments(names_of_arguments(index)):
-        options = options_for(index, IndexOptions, out=bundle, mode="replace", progress=progress)
-        require_texts(Path(bundle))
-        with changing_index(options) as texts:
-            yield texts
+    with (
+        naming_arguments(names_of_arguments(index)),
+        chosen_progress(progress) as on_progress,
+        ExitStack() as block,
+    ):
+        waiting = WaitingProgress(on_progress)
+
+        def begin() -> Changing:
+            options = options_for(index, IndexOptions, out=bundle, wait=wait, mode="replace", progress=waiting)
+            if texts_of(Path(bundle)) is None:
+                require_free(Path(bundle))  # another process can be moving its files
+                require_texts(Path(bundle))
+            return block.enter_context(changing_index(options))
+
+        yield when_free(begin, wait, waiting.wait)
 
 
 def remove(
@@ -228,11 +243,13 @@ def remove(
     bundle: str | Path = "bundle",
     *,
     where: Mapping[str, Any] | None = None,
+    wait: float = 0,
     progress: bool | OnProgress = True,
 ) -> IndexSummary:
     """Remove texts from an index by their ids, or by one id, and those that a filter finds.
 
     The others keep their embeddings, ids and metadata. The filter is that of a search, such as {"year": {"$lt": 2020}}.
+    `wait` is the number of seconds to wait for another command that writes into the index.
 
     Example:
         >>> from semsearch import remove
@@ -242,7 +259,7 @@ def remove(
     Raises OptionError for what is no id, BundleError if the index lacks one of the ids, or if it cannot be used, and
     FilterError for a wrong filter. Then nothing is changed.
     """
-    with changing(bundle, progress=progress) as texts:
+    with changing(bundle, wait=wait, progress=progress) as texts:
         texts.remove(ids, where=where)
     assert texts.summary is not None  # a call of `remove` changes it
     return texts.summary

@@ -37,6 +37,13 @@ def share(value: float | None) -> float | None:
     return value
 
 
+def seconds(value: float) -> float:
+    """Refuse negative numbers and NaN."""
+    if not value >= 0:
+        raise ValueError(f"found {value}, expected 0 or more seconds")
+    return value
+
+
 def one_line(value: str) -> str:
     """Remove blanks around a line; refuse several lines and a long one."""
     value = value.strip()

@@ -16,13 +16,14 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args,
 from semsearch.engine.bundle import BY_MODEL, BundleError, find_corpus, is_bundle, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.argument_names import argument_names, naming_arguments
-from semsearch.indexing.replacing import finish_stopped
+from semsearch.indexing.progress import WaitingProgress, chosen_progress
+from semsearch.indexing.replacing import finish_stopped, require_free, when_free
 
 P = ParamSpec("P")
 Returned = TypeVar("Returned")
 Options = TypeVar("Options")
 Arguments = Mapping[str, Any]
-Form = Literal["PATH", "FILE", "COLUMN", "NAME=TYPE", "JSON"]
+Form = Literal["PATH", "FILE", "COLUMN", "SECONDS", "NAME=TYPE", "JSON"]
 
 
 class Topic(StrEnum):
@@ -66,15 +67,25 @@ def calling(
 ) -> Callable[[Callable[P, Returned]], Callable[P, Returned]]:
     """Return a decorator of `index`. The decorated function has its signature and docstring, and calls `make`.
 
-    `make` gets the first argument, and all others as the dataclass `options`: see `gather`.
+    `make` gets the first argument, and all others as the dataclass `options`: see `gather`. With the option `wait`, it
+    is called again while another process writes into the index, with the options that the index then records.
     """
 
     def calling_make(index: Callable[P, Returned]) -> Callable[P, Returned]:
         @wraps(index)
         def call(*positional: P.args, **named: P.kwargs) -> Returned:
-            with naming_arguments(names_of_arguments(index)):
-                arguments = all_options(index, *positional, **named)
+            def run(**changed: Any) -> Returned:
+                arguments = all_options(index, *positional, **named) | changed
                 return make(arguments["data"], _gather_all(index, options, arguments))
+
+            with naming_arguments(names_of_arguments(index)):
+                stated = inspect.signature(index).bind(*positional, **named).arguments
+                seconds = _passed(index, "wait", stated.get("wait", 0))
+                if not seconds:
+                    return run()
+                with chosen_progress(stated.get("progress", True)) as on_progress:
+                    waiting = WaitingProgress(on_progress)
+                    return when_free(lambda: run(progress=waiting), seconds, waiting.wait)
 
         return call
 
@@ -108,22 +119,27 @@ def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwar
     """Return all options of a call of `index`: the stated ones, else those of the older bundle, else the defaults.
 
     The older bundle is the one of the option `update`, or else the one that is in `out` already.
-    Raises OptionError for a wrong value, and for an option that has no effect.
+    Raises OptionError for a wrong value, and for an option that has no effect, and BusyError if another process is
+    replacing the older bundle.
     """
     signature = inspect.signature(index)
     stated = signature.bind(*positional, **named).arguments
+    out = Path(stated.get("out", signature.parameters["out"].default))
     if stated.get("update") is None:
-        out = stated.get("out", signature.parameters["out"].default)
-        finish_stopped(Path(out))
+        finish_stopped(out)
         stated["update"] = out if is_bundle(out) else None
     options = options_of(index)
     _check_effects(stated, options)
-    recorded = _recalled(stated, options)
-    stated_before = recorded_options(Path(stated.get("out", signature.parameters["out"].default)))
+    try:
+        recorded = _recalled(stated, options)
+        recorded_before = recorded_options(out)
+    except BundleError:
+        require_free(out)  # another process can be moving its files
+        raise
     for name, option in options.items():
         if option.adds and name in stated:
             stated[name] = {**recorded.get(name, {}), **(stated[name] or {})}
-    return {**_with_defaults(index, recorded | stated), "recorded_before": stated_before}
+    return {**_with_defaults(index, recorded | stated), "recorded_before": recorded_before}
 
 
 def new_options(index: Callable[..., object], stated: Arguments) -> dict[str, Any]:

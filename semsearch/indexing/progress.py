@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from rich.console import Console
 
+WAIT = "wait for the index"  # the step in which another process writes into it
 SECONDS_BETWEEN_LINES = 10.0  # least time between two lines, except for the one at the end of a step
 SECONDS_BETWEEN_DISPLAYS = 0.2  # least time between two changes of the line in a notebook
 
@@ -30,6 +31,31 @@ class OnProgress(Protocol):
 
 def no_progress(step: str, share: float, texts: int = 0) -> None:
     """Ignore the progress."""
+
+
+class WaitingProgress:
+    """Reports the progress of work that can begin when another process has written an index."""
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        """Take the function that displays the progress."""
+        self.is_waiting = False
+        self._on_progress = on_progress
+
+    def wait(self) -> None:
+        """Report that the other process still writes."""
+        self.is_waiting = True
+        self._on_progress(WAIT, 0)
+
+    def end(self) -> None:
+        """Report that it has ended, if it was waited for."""
+        if self.is_waiting:
+            self.is_waiting = False
+            self._on_progress(WAIT, 1)
+
+    def __call__(self, step: str, share: float, texts: int = 0) -> None:
+        """Report the progress of the work, whose first step ends the waiting."""
+        self.end()
+        self._on_progress(step, share, texts)
 
 
 @contextmanager

@@ -15,9 +15,11 @@ read-only, and a container that mounted it sees the new files.
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
+from typing import TypeVar
 
 from semsearch.engine import bundle as layout
 from semsearch.engine.bundle import BundleError
@@ -32,10 +34,32 @@ FINISHED = "finished"  # in PARTIAL: the pieces that the next run reuses
 LOCK_FILE = "lock"
 COMPLETE = "complete"  # the marker in PARTIAL: all files are stored and only have to move
 LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
+SECONDS_BETWEEN_LOCKINGS = 0.2  # while another process writes
+
+Made = TypeVar("Made")
 
 
 class BusyError(BundleError):
     """Another process writes into the folder of a bundle."""
+
+
+def when_free(attempt: Callable[[], Made], seconds: float, on_busy: Callable[[], None]) -> Made:
+    """Return what `attempt` returns. Try it again while another process writes into its bundle, for these seconds.
+
+    on_busy is called before each pause. Raises BusyError when the time is over, and whatever else `attempt` raises.
+    """
+    end = monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except BusyError as error:
+            left = end - monotonic()
+            if not seconds:
+                raise
+            if left <= 0:
+                raise BusyError(f"{error}; waited {seconds:g} seconds for it") from error
+        on_busy()
+        sleep(min(left, SECONDS_BETWEEN_LOCKINGS))
 
 
 @contextmanager
@@ -78,6 +102,13 @@ def finish_stopped(out: Path) -> None:
     if (out / PARTIAL / COMPLETE).exists():
         with _locking(out) as partial:
             _finish_move(partial, out)
+
+
+def require_free(out: Path) -> None:
+    """Raise BusyError if another process writes into `out`."""
+    if (out / PARTIAL / LOCK_FILE).exists():
+        with locking(out / PARTIAL / LOCK_FILE, out):
+            pass
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from semsearch.indexing.models.placing import ModelChoice, PlacedModels, Reranke
 from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.options import recorded_options
 from semsearch.indexing.progress import OnProgress, chosen_progress
-from semsearch.indexing.replacing import FINISHED, replacing
+from semsearch.indexing.replacing import FINISHED, BusyError, replacing
 from semsearch.indexing.texts import (
     ReadTexts,
     TextOptions,
@@ -121,9 +121,9 @@ class IndexOptions:
     argument_names: Names  # what messages for Python have in place of the command's options
 
     def require_unchanged(self) -> None:
-        """Raise BundleError if another command has changed the index in `out` since the options were read."""
+        """Raise BusyError if another command has changed the index in `out` since the options were read."""
         if recorded_options(self.out) != self.recorded_before:
-            raise BundleError(f"{self.out}: was changed by another command at the same time; run the command again")
+            raise BusyError(f"{self.out}: was changed by another command at the same time; run the command again")
 
 
 def make_index(data: Any, options: IndexOptions) -> IndexSummary:

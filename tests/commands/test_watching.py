@@ -332,7 +332,7 @@ def test_a_command_that_waited_for_another_process_finds_the_index_current(
             update(documents, bundle, found, no_progress)
             other.close()
 
-        monkeypatch.setattr("semsearch.commands.places.sleep", finish)
+        monkeypatch.setattr("semsearch.indexing.replacing.sleep", finish)
         assert texts_of(bundle_at(documents)) == {"An angry goose."}
     said = capsys.readouterr().err
     assert "another process makes the index; waiting for it" in said
@@ -636,7 +636,7 @@ def test_a_command_that_waits_says_so_once_and_looks_again_until_the_lock_is_fre
             if len(pauses) == 2:
                 other.close()
 
-        monkeypatch.setattr("semsearch.commands.places.sleep", pause)
+        monkeypatch.setattr("semsearch.indexing.replacing.sleep", pause)
         assert texts_of(bundle_at(documents)) == {"The ferry.", "The night nurse."}
     assert pauses == [0.2, 0.2]
     assert seen[:3] == [("wait for the index", 0), ("wait for the index", 0), ("wait for the index", 1)]

@@ -71,7 +71,8 @@ def test_a_step_names_options_that_exist_and_each_option_is_used() -> None:
     used, options = names_in(IndexOptions), options_of(index).keys()
     of_others = {"has_ids", "text_option"}  # for calibration texts
     assert used - options == {"recorded", "recorded_before", "argument_names", *of_others}
-    assert options - used == {"data", "title", "description", "boost"}  # the last three are read from the recorded ones
+    read_from_recorded = {"title", "description", "boost"}
+    assert options - used == {"data", "wait", *read_from_recorded}
 
 
 def stated(*arguments: Any, **options: Any) -> dict[str, Any]:
