@@ -1,5 +1,6 @@
 """The wheels: built and installed on their own, they hold the package with its types and the default model."""
 
+import json
 import os
 import re
 import shutil
@@ -15,12 +16,15 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from semsearch.engine.bundle import MANIFEST, MODEL, TOKENIZER, read_manifest
+from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import write_model
 from semsearch.indexing.models.source import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, RECIPE
 from semsearch.version import VERSION
+from tests.command_line import Run
 from tests.deploy.tools.conftest import TOOLS
 from tests.project import ROOT
 from tests.stand_ins.http import Quiet, listening
@@ -175,6 +179,39 @@ def test_the_extra_index_makes_an_index_without_pytorch(by_name: Path, tmp_path:
     query = (by_name / "bin" / "semsearch", "query", "docs", "An angry goose", "--num-results", "1")
     assert "geese.md#geese" in run(*query, folder=tmp_path, environment=ALONE | cache)
     assert not (tmp_path / "cache" / "semsearch" / "models").exists()  # the model was in its package
+
+
+IN_NOTEBOOK = """
+import sys
+from semsearch import Search, index
+
+rows = [{"id": "g", "text": "An angry goose"}, {"id": "n", "text": "The night nurse"}]
+index(rows, out="bundle", progress=False)
+index(rows[:1], out="bundle", mode="upsert", progress=False)
+index(rows, out="another", model="tiny-bert", progress=False)
+for name in ("bundle", "another"):
+    search = Search(name)
+    print([hit.id for hit in search.search("An angry goose", mode="semantic")])
+    print(search.embed("An angry goose", role="query").tolist())
+print({"torch", "transformers", "optimum"} & sys.modules.keys())
+"""
+
+
+def test_a_model_that_another_environment_has_converted_needs_no_pytorch(
+    by_name: Path, model_alone: tuple[Path, Run], tmp_path: Path
+) -> None:
+    converted, _ = model_alone
+    shutil.copytree(converted, tmp_path / "bundle")
+    shutil.copytree(converted, tmp_path / "cache" / "semsearch" / "models" / "tiny-bert-1")
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    printed = run(by_name / "bin" / "python", "-c", IN_NOTEBOOK, folder=tmp_path, environment=ALONE | cache)
+    *found, modules = printed.splitlines()
+    embedder = Embedder.open(converted, read_manifest(converted).model)
+    (expected,) = embedder.embed(embedder.tokenize(["An angry goose"], role="query"))
+    for ids, embedding in (found[:2], found[2:]):
+        assert ids == "['g', 'n']"
+        np.testing.assert_allclose(json.loads(embedding), expected, atol=1e-6)
+    assert modules == "set()"
 
 
 def test_the_wheel_of_the_model_holds_its_files_and_its_license(model_wheel: Path, tmp_path: Path) -> None:
