@@ -17,6 +17,7 @@ from semsearch.indexing.documents.addresses import DOCUSAURUS, OWN_ANCHORS, Slug
 from semsearch.indexing.documents.dialects import Code, find_comments, find_edits
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, code_parts, decode, trimmed
 from semsearch.indexing.documents.front_matter import read_front_matter
+from semsearch.indexing.documents.html import INLINE
 from semsearch.indexing.documents.looks import Looks
 from semsearch.indexing.documents.markup import Edit, EditedText, Markup, PlainPiece
 from semsearch.indexing.documents.mdx import find_mdx_edits, with_partials
@@ -37,10 +38,10 @@ GAPS = {  # what is between an element and what is before it
 }
 BLOCKS = (*GAPS, "List", "BlockQuote", "DefinitionList")
 GAPS_OF_TAGS = {  # the same for a tag of HTML
-    **dict.fromkeys(
-        ("br", "p", "div", "li", "dt", "dd", "tr", "table", "summary", "center", "h1", "h2", "h3", "h4", "h5", "h6"),
-        LINE,
-    ),
+    **dict.fromkeys(("br", "hr", "p", "div", "center", "pre", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"), LINE),
+    **dict.fromkeys(("ul", "ol", "menu", "li", "dl", "dt", "dd", "table", "caption", "tr"), LINE),
+    **dict.fromkeys(("section", "article", "main", "header", "footer", "nav", "aside", "address"), LINE),
+    **dict.fromkeys(("details", "summary", "figure", "figcaption", "fieldset", "legend", "form"), LINE),
     **dict.fromkeys(("td", "th"), CELL),
 }
 
@@ -77,7 +78,7 @@ def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
     reader = _Reader(edited, anchors)
     for event in _events(edited.text):
         reader.read(event)
-    markup = Markup(edited, reader.pieces, [*comments, *reader.tags])
+    markup = Markup(edited, reader.pieces, [*(Edit(*comment) for comment in comments), *reader.tags])
     blocks = [block for block in reader.blocks if isinstance(block, Heading) or markup.plain(block.start, block.end)]
     headings = (block.text for block in blocks if isinstance(block, Heading) and block.level == 1)
     title = _plain(str(fields.pop("title", ""))) or next(filter(None, headings), path.stem)
@@ -90,7 +91,7 @@ class _Reader:
     def __init__(self, edited: EditedText, anchors: str) -> None:
         self.pieces: list[PlainPiece] = []
         self.blocks: list[Heading | Block] = []
-        self.tags: list[tuple[int, int]] = []  # ranges of the original that are tags of HTML
+        self.tags: list[Edit] = []  # ranges of the original that are tags of HTML, with a blank if they separate words
         self._edited, self._anchors, self._slugs = edited, anchors, Slugs(anchors)
         self._gap = ""  # between the pieces so far and the next one
         self._depth = 0  # elements around the current place
@@ -207,8 +208,9 @@ class _Reader:
             self._add_text_of_html(content[place : tag.start()], event.start + place)
             place = tag.end()
             start, end = event.start + tag.start(), event.start + place
-            self.tags.append((self._edited.origin(start), self._edited.origin_of_end(end)))
             name = (tag[2] or "").lower()
+            blank = "" if f"|{name}|" in INLINE else " "
+            self.tags.append(Edit(self._edited.origin(start), self._edited.origin_of_end(end), blank))
             if LINE not in self._gap:
                 self._gap = GAPS_OF_TAGS.get(name, self._gap)
         self._add_text_of_html(content[place:], event.start + place)

@@ -7,7 +7,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 BLANKS = re.compile(" {2,}")
 
@@ -74,23 +73,37 @@ class PlainPiece:
 class Markup:
     """The markup of a text: what is nobody's text, and the plain text of the rest."""
 
-    def __init__(self, edited: EditedText, pieces: Sequence[PlainPiece], hidden: Iterable[tuple[int, int]]) -> None:
-        """Take the pieces of the edited text in order, and the ranges of the original that nobody reads."""
+    def __init__(self, edited: EditedText, pieces: Sequence[PlainPiece], hidden: Iterable[Edit]) -> None:
+        """Take the pieces of the edited text in order, and the ranges of the original that nobody reads.
+
+        The text of such a range is not empty if it separates the words around it.
+        """
         self._edited = edited
         self._pieces = pieces
         self._starts = [piece.start for piece in pieces]
         self._hidden = sorted(hidden)
-        self._hidden_ends = [end for _, end in self._hidden]
+        self._hidden_ends = [edit.end for edit in self._hidden]
 
     def read_by_model(self, start: int, end: int) -> str:
-        """Return the characters start to end of the file without its comments and tags."""
-        shown = [start]
-        for hidden, stop in self._hidden[bisect_right(self._hidden_ends, start) :]:
-            if hidden >= end:
+        """Return the characters start to end of the file without its comments and tags.
+
+        A blank takes the place of tags that separate words, unless there is white space beside them.
+        """
+        read: list[str] = []
+        place, is_separated = start, False
+        first = bisect_right(self._hidden_ends, start)
+        for edit in [*self._hidden[first:], Edit(end, end)]:
+            shown = self._edited.original[place : min(edit.start, end)]
+            if shown:
+                if is_separated and read and not (read[-1][-1].isspace() or shown[0].isspace()):
+                    read.append(" ")
+                read.append(shown)
+                is_separated = False
+            if edit.start >= end:
                 break
-            shown += [max(hidden, shown[-1]), min(max(stop, shown[-1]), end)]
-        shown.append(end)
-        return "".join(self._edited.original[first:last] for first, last in list(pairwise(shown))[::2]).strip()
+            place = max(place, edit.end)
+            is_separated = is_separated or bool(edit.text)
+        return "".join(read).strip()
 
     def plain(self, start: int, end: int) -> str:
         """Return the plain text of the characters start to end of the file."""

@@ -1,5 +1,6 @@
 """Markdown: sections, titles, anchors, and what stays together."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -312,6 +313,65 @@ def test_the_model_reads_the_marks_but_no_comments_and_tags(passages: ReadPassag
     assert text[found.start : found.end] == text.partition("\n\n")[2]
     (found,) = passages("é\n\n<div>\n<p>a</p> b\n</div>")
     assert (found.source, found.text) == ("é\n\n\na b", "é\n\na\nb")
+
+
+SEPARATED: dict[str, str] = {  # what the model reads
+    "one<br>two": "one two",
+    "one<br/><br />two": "one two",
+    "one <br>two<br> three": "one two three",
+    "<p>one</p><p>two</p>": "one two",
+    "<div><h2>one</h2>two<div>three</div>four</div>": "one two three four",
+    "<table><tr><th>one</th><th>two</th></tr><tr><td>three</td><td>four</td></tr></table>": "one two three four",
+    "<ul><li>one</li><li>two</li></ul>": "one two",
+    "<dl><dt>one</dt><dd>two</dd></dl>": "one two",
+    "<section>one</section><section>two</section>": "one two",
+    "<blockquote>one</blockquote>two": "one two",
+    "<details><summary>one</summary>two</details>": "one two",
+    "one<hr>two": "one two",
+    "one<b><br></b>two": "one two",
+    "one<i>two</i>three": "onetwothree",
+    "<b>one</b><em>two</em><code>three</code><kbd>four</kbd><span class='x'>five</span>": "onetwothreefourfive",
+    "x<sup>2</sup> and y<sub>1</sub>": "x2 and y1",
+    "<a href='x'>one</a>, two": "one, two",
+}
+
+
+@pytest.mark.parametrize("suffix", [".md", ".mdx", ".ipynb"])
+@pytest.mark.parametrize("text", SEPARATED)
+def test_tags_between_words_separate_them_for_the_model_as_in_the_plain_text(
+    text: str, suffix: str, passages: ReadPassages
+) -> None:
+    content = text
+    if suffix == ".ipynb":
+        cell = {"cell_type": "markdown", "source": text, "metadata": {}}
+        content = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    (found,) = passages(f"{content}\n", 400, suffix)
+    assert " ".join((found.source or found.text).split()) == SEPARATED[text]
+    assert found.text.replace("|", " ").split() == SEPARATED[text].split()
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("| a | b |\n|---|---|\n| one<br>two | three |", "| a | b |\n|---|---|\n| one two | three |"),
+        ("- one<br>two\n- three", "- one two\n- three"),
+        ("> one<br>two", "> one two"),
+        ("one<!-- x -->two", "onetwo"),
+        ("one<!-- x --><br><!-- y -->two", "one two"),
+        ("one<br>\ntwo", "one\ntwo"),
+        ("one<BR>two", "one two"),
+        ("one<img src='x'>two", "one two"),
+        ("`one<br>two`", "`one<br>two`"),
+        ("<p>\none\n</p>\n<p>\ntwo\n</p>", "one\n\n\ntwo"),
+        ("<br>one<br>", "one"),
+    ],
+)
+def test_one_blank_takes_the_place_of_tags_without_white_space_beside_them(
+    text: str, source: str, passages: ReadPassages
+) -> None:
+    (found,) = passages(text, 400)
+    assert (found.source or found.text) == source
+    assert text[found.start : found.end] == text
 
 
 # the plain text, and the blocks as the file has them: a heading with its level, text and anchor, a block with its parts
