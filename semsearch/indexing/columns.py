@@ -117,7 +117,7 @@ def require_same_types(corpus: Corpus, older: CorpusInfo | None, requested: Coll
         is_misfit = (column != 0) & ~np.isin(column, fitting)
         if is_misfit.any():
             misfits[name] = _Misfit(_first(is_misfit), expected)
-    _refuse_first(corpus, misfits, source, "leave --strict out")
+    _refuse_first(corpus, misfits, source, "leave out --strict")
 
 
 def _can_join(facts: int, kind: str) -> bool:

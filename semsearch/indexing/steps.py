@@ -315,6 +315,11 @@ def count_losses(changes: Changes, *, has_ids: bool, texts: Texts, options: Inde
     left_out = count_left_out(before, changes.digests, has_ids=has_ids)
     if options.mode is None:
         require_mode(out, left_out, texts.place, texts.name)
+    elif options.mode != "replace" and left_out and options.update != out:
+        raise BundleError(
+            f"{out}: has {left_out:,} texts that mode {options.mode} would leave out, because it keeps those of "
+            f"{options.update}; choose another folder, or leave out --update"
+        )
     return left_out
 
 

@@ -89,6 +89,19 @@ def test_an_index_can_be_added_to_in_another_folder(coats: Path, tmp_path: Path)
     assert found(coats) == BEFORE
 
 
+@pytest.mark.parametrize("mode", ["add", "upsert"])
+def test_a_mode_that_keeps_the_texts_of_another_index_loses_none_of_the_folder(
+    coats: Path, tmp_path: Path, mode: Mode
+) -> None:
+    other = tmp_path / "other"
+    index(ROWS[:2], out=other, update=coats, id_column="sku", mode="replace")
+    with pytest.raises(BundleError, match=f"has 18 texts that mode {mode} would leave out, because it keeps those of"):
+        index(NEW, out=coats, update=other, mode=mode)
+    assert found(coats) == BEFORE
+    index(NEW, out=other, update=coats, mode=mode)
+    assert found(other) == BEFORE | {"c-20": "An angry goose"}
+
+
 def test_the_texts_of_another_index_in_the_folder_are_not_lost_either(coats: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     index(["a goose", "a ferry", ROWS[0]["text"]], out=other, update=coats, id_column=None)

@@ -116,7 +116,7 @@ def test_a_first_index_has_the_type_of_most_rows(values: list[Any], place: str, 
     with pytest.raises(CorpusError) as raised:
         index(rows, out=out, strict=True)
     assert str(raised.value).startswith(f"rows, {place} in the column 'k', expected {expected}")
-    assert str(raised.value).endswith("; correct it, or leave --strict out")
+    assert str(raised.value).endswith("; correct it, or leave out strict=True")
     (warning,) = index(rows, out=out).warnings
     assert warning.startswith("k has ")
 

@@ -252,7 +252,7 @@ class Documents:
 
     def _refuse_if_strict(self, file: _File, reason: str, error: Exception | None = None) -> None:
         if self._options.strict:
-            remedy = "repair or remove it, or leave --strict out"
+            remedy = "repair or remove it, or leave out --strict"
             raise corpus_error(Path(file.path), None, reason, "a document with text", remedy) from error
 
 
