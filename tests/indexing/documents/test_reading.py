@@ -187,7 +187,7 @@ def test_documents_that_cannot_be_read_are_listed_or_end_a_strict_export(
     before = contents(bundle_copy)
     line = error_line(export(folder, bundle_copy, "--strict"))
     assert line.startswith(f"error: {folder}/broken.pdf: found broken: ")
-    assert line.endswith("expected a document with text; repair or remove it, or leave --strict out")
+    assert line.endswith("expected a document with text; repair or remove it, or leave out --strict")
     assert contents(bundle_copy) == before
 
     done = export(folder, bundle_copy)
