@@ -8,15 +8,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semsearch.commands.terminal import visible
 from semsearch.engine.bundle import FORMAT_VERSION, find_corpus, is_bundle
-from semsearch.engine.errors import ExpectedError
+from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.cache import cache_folder
 from semsearch.indexing.file_choice import files_of_index
 from semsearch.indexing.walking import as_text
@@ -32,22 +32,35 @@ class PlaceError(ExpectedError, ValueError):
     """A place that a command cannot search."""
 
 
-def bundle_at(place: str | Path, *, can_be_older: bool = False) -> Path:
+def bundle_at(place: str | Path, exclude: Sequence[str] = (), *, can_be_older: bool = False) -> Path:
     """Return the folder of the bundle for a place: the place itself, or the kept index of the documents there.
 
-    The index is made or updated first if files have changed, which is said on standard error. If another process does
-    so, wait for it. With can_be_older, wait only if there is no index yet.
-    Raises PlaceError for an address, and what `index` raises.
+    The index leaves out paths that end in a pattern of `exclude`. It is made or updated first if files have changed,
+    which is said on standard error. If another process does so, wait for it. With can_be_older, wait only if there is
+    no index yet.
+    Raises PlaceError for an address, OptionError for patterns and a bundle, and what `index` raises.
     """
     if "://" in str(place):
         raise PlaceError(f"{place}: found an address, expected a folder; `semsearch serve {place}` serves it")
     path = Path(place)
+    refuse_for_bundle(path, exclude=exclude)
     if is_bundle(path) or not path.exists():
         return path  # opening it reports what is missing
-    bundle = kept_index(path)
-    if file_states(path, bundle) != read_states(bundle):
-        _update_showing_progress(path, bundle, can_be_older=can_be_older)
+    bundle = kept_index(path, exclude)
+    if file_states(path, bundle, exclude) != read_states(bundle):
+        _update_showing_progress(path, bundle, exclude, can_be_older=can_be_older)
     return bundle
+
+
+def refuse_for_bundle(place: Path, *, watch: bool = False, exclude: Sequence[str] = ()) -> None:
+    """Raise PlaceError or OptionError if the place is a bundle, and an option is for a folder of documents."""
+    if not is_bundle(place):
+        return
+    if watch:
+        raise PlaceError(f"{place}: expected a folder of documents; check the path")
+    if exclude:
+        expected = "expected a folder of documents; `semsearch index` has this option too"
+        raise OptionError("exclude", f"found the bundle {place}, {expected}")
 
 
 def count_changes(found: FileStates, known: FileStates | None) -> int:
@@ -63,7 +76,7 @@ def _describe_change(found: FileStates, known: FileStates | None) -> str:
     return f"{count_changes(found, known) - gone} files are new or have changed, {gone} are gone; updating the index"
 
 
-def _update_showing_progress(path: Path, bundle: Path, *, can_be_older: bool) -> None:
+def _update_showing_progress(path: Path, bundle: Path, exclude: Sequence[str], *, can_be_older: bool) -> None:
     from semsearch.commands.console import TerminalConsole  # a search of unchanged documents does not need these
     from semsearch.indexing.progress import WaitingProgress, showing_progress
     from semsearch.indexing.replacing import BusyError, when_free
@@ -76,13 +89,13 @@ def _update_showing_progress(path: Path, bundle: Path, *, can_be_older: bool) ->
 
         def make() -> "IndexSummary | None":
             try:
-                with updating(path, bundle):
-                    found, known = file_states(path, bundle), read_states(bundle)
+                with updating(bundle):
+                    found, known = file_states(path, bundle, exclude), read_states(bundle)
                     waiting.end()
                     if found == known:  # the other process has updated it
                         return None
                     tell(_describe_change(found, known))
-                    return update(path, bundle, found, on_progress)
+                    return update(path, bundle, found, on_progress, exclude)
             except BusyError:
                 if can_be_older and is_bundle(bundle):
                     tell("another process updates the index; searching the older one")
@@ -100,20 +113,32 @@ def _update_showing_progress(path: Path, bundle: Path, *, can_be_older: bool) ->
             tell(f"not read: {visible(outdated)}")
 
 
-def kept_index(path: Path) -> Path:
-    """Return the folder in the cache for the index of a folder of documents."""
+def kept_index(path: Path, exclude: Sequence[str] = ()) -> Path:
+    """Return the folder in the cache for the index of a folder of documents without those that patterns leave out.
+
+    Commands with other patterns use another index, so none of them finds what its own patterns leave out.
+    """
     whole = path.resolve()
-    digest = sha256(os.fsencode(whole)).hexdigest()[:12]
-    return cache_folder() / "indexes" / f"{whole.name}-{digest}-{FORMAT_VERSION}"
+    named = b"\0".join(os.fsencode(each) for each in (str(whole), *sorted({*exclude})))
+    return _kept_indexes() / f"{whole.name}-{sha256(named).hexdigest()[:12]}-{FORMAT_VERSION}"
+
+
+def is_kept(bundle: Path) -> bool:
+    """Return whether a bundle is a kept index, beside which the states of its files are written."""
+    return bundle.parent == _kept_indexes()
+
+
+def _kept_indexes() -> Path:
+    return cache_folder() / "indexes"
 
 
 @contextmanager
-def updating(path: Path, bundle: Path) -> Iterator[None]:
+def updating(bundle: Path) -> Iterator[None]:
     """Lock a kept index and the states beside it during the block. For other bundles do nothing: `index` locks them.
 
     Raises BusyError if another process updates the index.
     """
-    if bundle != kept_index(path):
+    if not is_kept(bundle):
         yield
         return
     from semsearch.indexing.replacing import locking  # a search of unchanged documents does not need it
@@ -123,36 +148,46 @@ def updating(path: Path, bundle: Path) -> Iterator[None]:
         yield
 
 
-def update(path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress") -> "IndexSummary":
+def update(
+    path: Path, bundle: Path, found: FileStates, on_progress: "OnProgress", exclude: Sequence[str] = ()
+) -> "IndexSummary":
     """Make or update the index of documents; found has the states of their files before.
 
-    A new index has the addresses of the files. Beside a kept index, the states are written, except of documents that
+    A new index has the addresses of the files. A new or kept one leaves out paths that end in a pattern of `exclude`;
+    any other one has patterns of its own. Beside a kept index, the states are written, except of documents that
     the system refused to read or that were written meanwhile: the next search tries again.
     Raises what `index` raises, such as BusyError if another process writes into the bundle.
     """
     from semsearch.indexing.make import index  # a search of unchanged documents does not need it
 
-    folder = path if path.is_dir() else path.parent
-    if is_bundle(bundle):
-        made = index(path, bundle, mode="replace", progress=on_progress)
+    if not is_bundle(bundle):
+        folder = path if path.is_dir() else path.parent
+        made = index(path, bundle, base_url=folder.resolve().as_uri(), exclude=exclude, progress=on_progress)
+    elif is_kept(bundle):
+        made = index(path, bundle, mode="replace", exclude=exclude, progress=on_progress)
     else:
-        made = index(path, bundle, base_url=folder.resolve().as_uri(), progress=on_progress)
-    if bundle == kept_index(path):
+        made = index(path, bundle, mode="replace", progress=on_progress)
+    if is_kept(bundle):
         read = {file: state for file, state in found.items() if as_text(file) not in made.report.refused}
         _states_file(bundle).write_text(json.dumps(read), encoding="utf-8")
     return made
 
 
-def file_states(path: Path, bundle: Path | None = None) -> FileStates:
+def file_states(path: Path, bundle: Path | None = None, exclude: Sequence[str] = ()) -> FileStates:
     """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index.
 
-    The files are those that an update of `bundle` reads, whose options are recorded there. They have the same names
-    however the folder is named.
+    The files are those that an update of `bundle` with these patterns reads; its other options are recorded there. They
+    have the same names however the folder is named.
     """
     info = None if bundle is None else find_corpus(bundle)  # an update reports what is wrong with a bundle
+    options: dict[str, Any] = {}
+    if info is not None:
+        options |= info.options
+    if bundle is None or info is None or is_kept(bundle):
+        options["exclude"] = exclude
     found: FileStates = {}
     begin = f"{path if path.is_dir() else path.parent}/"
-    for file in files_of_index(path, {} if info is None else info.options):
+    for file in files_of_index(path, options):
         with suppress(OSError):  # it is not there, or in a folder that cannot be read
             status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
             found[file.removeprefix(begin)] = [status.st_size, status.st_mtime_ns]

@@ -89,6 +89,7 @@ def run_query(
     /,
     *,
     file: Annotated[str | None, Parameter(group=FINDING, allow_leading_hyphen=True)] = None,
+    exclude: Annotated[Sequence[str], Parameter(group=FINDING)] = (),
     oneline: Annotated[bool, Parameter(group=SHOWING, negative=())] = False,
     json: Annotated[bool, Parameter(group=SHOWING, negative=())] = False,
     **options: Any,
@@ -101,6 +102,7 @@ def run_query(
         place: a bundle, or a folder of documents, whose index is kept in a cache and updated when files change.
         text: what to search for. Write -- before a text that begins with a dash.
         file: search for each line of a file; - reads standard input.
+        exclude: leave out documents of a folder whose path ends in this form, such as drafts/*; can be repeated.
         oneline: a line for each text instead of a card; so it is without a terminal.
         json: print one object of JSON for each text, for other programs.
     """
@@ -114,7 +116,7 @@ def run_query(
     options["highlights"] = options.get("highlights", False) or _is_terminal()
     asked = _query(options)
     texts = [None] if text is file is None else _texts(text, file)
-    bundle = load(bundle_at(place, can_be_older=True))
+    bundle = load(bundle_at(place, exclude, can_be_older=True))
     has_cards = _is_terminal() and not (oneline or json)
     is_listed = asked.sort is not None or texts == [None]
     if has_cards and asked.group_by is None and not is_listed and bundle.column_kinds.get(PATH) == "string":
@@ -133,8 +135,8 @@ def run_query(
 
 
 def _options() -> list[inspect.Parameter]:
-    place, text, file, oneline, json, _ = inspect.signature(run_query).parameters.values()
-    return [place, text, file, *options_of_search(), oneline, json]
+    place, text, file, exclude, oneline, json, _ = inspect.signature(run_query).parameters.values()
+    return [place, text, file, exclude, *options_of_search(), oneline, json]
 
 
 command: App = as_command(run_query, _options(), EXAMPLES, "query")

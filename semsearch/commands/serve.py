@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +68,7 @@ def serve(
     *,
     watch: bool = False,
     documents: Path | None = None,
+    exclude: Sequence[str] = (),
     verify: bool = False,
     host: Annotated[str, Parameter(env_var="HOST")] = "127.0.0.1",
     port: Port = 8000,
@@ -88,6 +89,7 @@ def serve(
             the environment variable BUNDLE_DIR, or bundle/.
         watch: update the index when files change.
         documents: with --watch and a bundle: the folder of the documents that the bundle was made of.
+        exclude: leave out documents of a folder whose path ends in this form, such as drafts/*; can be repeated.
         verify: compare each file of a bundle with its SHA-256 before it is served, which reads all of it. Files from S3
             are always compared.
         host: address to listen on; the default is for this machine alone.
@@ -121,7 +123,7 @@ def serve(
         for listener in listeners:
             stack.enter_context(listener)
         place = place or os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE)
-        bundle, watching = stack.enter_context(bundle_of(place, watch=watch, documents=documents))
+        bundle, watching = stack.enter_context(bundle_of(place, watch=watch, documents=documents, exclude=exclude))
         updates = None if watching is None else watching.updates
         given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
         if allowed_host is not None:
@@ -152,7 +154,9 @@ def _processes(asked: int | None, *, can_fork: bool) -> int:
 
 
 @contextmanager
-def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tuple[str, "IndexProcess | None"]]:
+def bundle_of(
+    place: str, *, watch: bool, documents: Path | None, exclude: Sequence[str] = ()
+) -> Iterator[tuple[str, "IndexProcess | None"]]:
     """Yield the folder or the address of the bundle for a place. The index of documents is made or updated first.
 
     Another process makes it, whose memory is free again afterwards. With watch, also yield that process, which goes on
@@ -164,14 +168,17 @@ def bundle_of(place: str, *, watch: bool, documents: Path | None) -> Iterator[tu
     folder = Path(place) if documents is None else documents
     if watch and (is_bundle(folder) or not folder.exists()):
         raise PlaceError(f"--watch: found {folder}, expected the folder of the documents; name it with --documents")
+    if is_made and exclude:
+        expected = "expected a folder of documents; `semsearch index` has this option too"
+        raise OptionError("exclude", f"found {place}, {expected}")
     if is_made and not watch:
         yield place, None
         return
     from semsearch.commands.watching import IndexProcess  # a bundle does not need it
 
-    bundle = Path(place) if is_made else kept_index(Path(place))
-    is_empty = watch and not file_states(folder, bundle)
-    with closing(IndexProcess(folder, bundle, watch=watch)) as process:
+    bundle = Path(place) if is_made else kept_index(Path(place), exclude)
+    is_empty = watch and not file_states(folder, bundle, exclude)
+    with closing(IndexProcess(folder, bundle, watch=watch, exclude=exclude)) as process:
         if error := process.error_of_first():
             if not is_empty:
                 raise PlaceError(error)

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from semsearch.commands.places import (
     FileStates,
     count_changes,
     file_states,
-    kept_index,
+    is_kept,
     read_states,
     update,
     updating,
@@ -44,6 +44,7 @@ SECONDS_BETWEEN_SCANS = 0.5  # files are read after two scans that find the same
 SECONDS_TO_BE_STILL = 2.0  # after a change; then they are read although they are still being written
 SECONDS_BEFORE_RESTART = 1.0
 SECONDS_BEFORE_RETRY = 5.0  # at least, after an update that failed
+EXCLUDE = "--exclude="  # begins an argument of this process
 WAITING, RESULT = "waiting", "result"  # the kinds of lines that are printed
 PAUSE_FACTOR = 10  # the pause is this many times as long as the update, so that tries take a tenth of a core at most
 
@@ -51,14 +52,15 @@ PAUSE_FACTOR = 10  # the pause is this many times as long as the update, so that
 class IndexProcess:
     """The process that makes the index of a folder. With `watch` it goes on, and is started again if it dies."""
 
-    def __init__(self, path: Path, bundle: Path, *, watch: bool) -> None:
-        """Start the process that makes the index of `path` in the folder `bundle`."""
+    def __init__(self, path: Path, bundle: Path, *, watch: bool, exclude: Sequence[str] = ()) -> None:
+        """Start the process that makes the index of `path` in the folder `bundle`, without what patterns leave out."""
         self.updates: SharedFailures = SharedFailures()
         self.report: Callable[[str], object] = fail  # takes the error of an update after the first one
         self._path, self._watch = path, watch
         self._command = [*python_command("semsearch.commands.watching"), str(path), str(bundle)]
         if watch:
             self._command.append("--watch")
+        self._command += (f"{EXCLUDE}{pattern}" for pattern in exclude)
         self._has_ended_first = Event()
         self._is_made = Event()
         self._is_closed = Event()
@@ -153,6 +155,7 @@ def main(
     bundle: Path,
     *,
     watch: bool,
+    exclude: Sequence[str] = (),
     pause: float = SECONDS_BEFORE_RETRY,
     interval: float = SECONDS_BETWEEN_SCANS,
     patience: float = SECONDS_TO_BE_STILL,
@@ -165,14 +168,14 @@ def main(
     counts seconds.
     """
     before: FileStates | None = None
-    indexed = read_states(bundle) if bundle == kept_index(path) else None
+    indexed = read_states(bundle) if is_kept(bundle) else None
     result = UpdateResult()  # result of the update that read the files as `indexed` has them
     changed_at, retry_at = math.inf, math.inf
     printed: dict[str, str] = {}
     while True:
         shown = None
         try:
-            found = file_states(path, bundle)
+            found = file_states(path, bundle, exclude)
         except OSError as error:
             shown = UpdateResult(f"{path}: {error}", is_made=False)
         else:
@@ -182,7 +185,7 @@ def main(
             if is_due and is_still:
                 _print_waiting(printed, found, indexed)
                 began = clock()
-                done = _update(path, bundle, found)
+                done = _update(path, bundle, found, exclude)
                 if done is not None:
                     indexed, result, changed_at, retry_at = found, done, math.inf, math.inf
                     printed.pop(RESULT, None)
@@ -213,14 +216,14 @@ def _print_new(printed: dict[str, str], kind: str, content: Mapping[str, object]
         printed[kind] = line
 
 
-def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult | None:
+def _update(path: Path, bundle: Path, found: FileStates, exclude: Sequence[str]) -> UpdateResult | None:
     """Make or update the index, and return what came of it, None if another process does so."""
     try:
-        with updating(path, bundle):
-            if bundle == kept_index(path) and found == read_states(bundle):  # another process has updated it
+        with updating(bundle):
+            if is_kept(bundle) and found == read_states(bundle):  # another process has updated it
                 return UpdateResult()
             with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-                report = update(path, bundle, found, on_progress).report
+                report = update(path, bundle, found, on_progress, exclude).report
     except BusyError:
         return None
     except ExpectedError as error:
@@ -241,4 +244,5 @@ def _update(path: Path, bundle: Path, found: FileStates) -> UpdateResult | None:
 if __name__ == "__main__":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that closes sends it to this process too
     with keeping_worker(), naming_options():
-        sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), watch="--watch" in sys.argv[3:]))
+        _patterns = [word.removeprefix(EXCLUDE) for word in sys.argv[3:] if word.startswith(EXCLUDE)]
+        sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), watch="--watch" in sys.argv[3:], exclude=_patterns))

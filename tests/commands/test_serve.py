@@ -2,6 +2,7 @@
 
 import errno
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ class Process:
     made: list["Process"] = []  # noqa: RUF012
     error: str = ""
 
-    def __init__(self, folder: Path, bundle: Path, *, watch: bool) -> None:
-        self.arguments, self.seen = (folder, bundle, watch), list[str]()
+    def __init__(self, folder: Path, bundle: Path, *, watch: bool, exclude: Sequence[str]) -> None:
+        self.arguments, self.exclude, self.seen = (folder, bundle, watch), exclude, list[str]()
         Process.made.append(self)
 
     def error_of_first(self) -> str:
@@ -69,6 +70,20 @@ def test_documents_are_indexed_first_and_watched_until_the_end(
     ]
     assert [each.seen for each in made] == [["closed"]] * 3
     assert capsys.readouterr().err == ""
+
+
+def test_excluded_documents_are_neither_indexed_nor_waited_for(
+    documents: Path, bundle: Path, made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bundle_of(str(documents), watch=False, documents=None, exclude=["b.md"]) as found:
+        assert found == (str(kept_index(documents, ["b.md"])), None)
+    assert (made[0].arguments[1], made[0].exclude) == (kept_index(documents, ["b.md"]), ["b.md"])
+    monkeypatch.setattr(Process, "error", "no files")
+    with bundle_of(str(documents), watch=True, documents=None, exclude=["a.md"]):
+        assert made[1].seen == ["waited"]
+    message = f"^exclude: found {bundle}, expected a folder of documents; `semsearch index` has this option too$"
+    with pytest.raises(OptionError, match=message):
+        bundle_of(str(bundle), watch=True, documents=documents, exclude=["a.md"]).__enter__()
 
 
 def test_an_index_that_cannot_be_made_is_an_error_unless_documents_can_still_come(

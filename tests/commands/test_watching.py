@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -140,9 +140,9 @@ def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
         return MADE
 
     monkeypatch.setattr("semsearch.indexing.make.index", index)
-    assert main(folder, folder / "b", watch=False) == 0
+    assert main(folder, folder / "b", watch=False, exclude=["c.md"]) == 0
     assert results(capsys.readouterr().out) == [{"error": "", "is_made": True}]
-    assert [options["base_url"] for options in stated] == [folder.as_uri()]
+    assert [(options["base_url"], options["exclude"]) for options in stated] == [(folder.as_uri(), ["c.md"])]
 
 
 def test_the_states_of_files_are_the_same_however_their_folder_is_named(
@@ -153,6 +153,43 @@ def test_the_states_of_files_are_the_same_however_their_folder_is_named(
     assert file_states(Path("notes")) == file_states(documents / "a.md") == expected
     monkeypatch.chdir(documents)
     assert file_states(Path()) == file_states(Path("a.md")) == expected
+
+
+def test_what_patterns_leave_out_is_found_only_by_commands_without_them(
+    documents: Path, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (documents / "secrets").mkdir()
+    write_story(documents / "secrets" / "b.md", "The ferry")
+    patterns = ["secrets/*", "c.md"]
+    shutil.copytree(bundle, kept_index(documents, patterns))  # for its model
+    for _ in range(2):
+        assert texts_of(bundle_at(documents, patterns)) == {"An angry goose."}
+        assert texts_of(bundle_at(documents)) == {"An angry goose.", "The ferry."}
+    capsys.readouterr()
+    lengthen(documents / "secrets" / "b.md")
+    assert bundle_at("notes", [*reversed(patterns), "c.md"]) == kept_index(documents, patterns)
+    assert capsys.readouterr().err == ""  # nothing was updated
+    assert kept_index(documents, ["secrets/*"]) != kept_index(documents, patterns) != kept_index(documents)
+    assert kept_index(documents, ["ab"]) != kept_index(documents, ["a", "b"])
+
+
+def test_a_query_and_an_agent_do_not_find_what_their_patterns_leave_out(documents: Path, bundle: Path) -> None:
+    write_story(documents / "b.md", "The ferry")
+    shutil.copytree(bundle, kept_index(documents, ["b.*"]))  # for its model
+    agent = Agent("notes", "--exclude", "b.*")
+    assert eventually(lambda: "a.md#story" in (found := agent.search("ferry")) and "b.md" not in found)
+    assert agent.index().endswith("; files changed since: 0")
+    assert agent.end() == 0
+    found = run("query", "notes", "ferry", "--exclude", "b.*", "--json")
+    assert [hit["text"] for hit in json.loads(found.out)["results"]] == ["An angry goose."]
+    assert found.err == ""
+
+
+@pytest.mark.parametrize("command", [["query", "{bundle}", "goose"], ["mcp", "{bundle}"]])
+def test_a_bundle_is_searched_in_whole_or_not_at_all(bundle: Path, command: list[str]) -> None:
+    done = run(*(word.format(bundle=bundle) for word in command), "--exclude", "a.md")
+    expected = "expected a folder of documents; `semsearch index` has this option too"
+    assert (done.code, done.out, done.err) == (2, "", f"error: --exclude: found the bundle {bundle}, {expected}\n")
 
 
 def test_an_update_of_a_kept_index_reads_the_changed_documents_alone(
@@ -326,7 +363,7 @@ def test_a_command_that_waited_for_another_process_finds_the_index_current(
 ) -> None:
     bundle, found = kept_index(documents), file_states(documents)
     with ExitStack() as other:
-        other.enter_context(updating(documents, bundle))
+        other.enter_context(updating(bundle))
 
         def finish(seconds: float) -> None:
             update(documents, bundle, found, no_progress)
@@ -342,7 +379,7 @@ def test_a_command_that_waited_for_another_process_finds_the_index_current(
 def test_a_query_during_an_update_answers_from_the_older_index_and_says_so(documents: Path) -> None:
     assert run("query", "notes", "goose").code == 0
     write_story(documents / "a.md", "The ferry")
-    with updating(documents, kept_index(documents)):
+    with updating(kept_index(documents)):
         done = run("query", "notes", "goose")
     assert "An angry goose." in done.out
     assert (done.code, done.err) == (0, "notes: another process updates the index; searching the older one\n")
@@ -401,7 +438,7 @@ def test_an_agent_learns_that_a_change_waits_and_of_what_an_update_could_not_rea
     bundle_at(documents)
     agent = Agent("notes", "--watch")
     assert "; " not in agent.index()
-    with updating(documents, kept_index(documents)):
+    with updating(kept_index(documents)):
         write_story(documents / "b.md", "The ferry")
         assert eventually(lambda: agent.index().endswith("Z; files changed since: 1"))
     assert eventually(lambda: "; " not in agent.index())
@@ -454,19 +491,19 @@ class Died:
 
 
 def follow(
-    monkeypatch: pytest.MonkeyPatch, processes: list[Died], *, watch: bool
+    monkeypatch: pytest.MonkeyPatch, processes: list[Died], *, watch: bool, exclude: Sequence[str] = ()
 ) -> tuple[IndexProcess, list[list[str]]]:
     """Follow processes that die one after the other; return what followed them and the commands that started them."""
     commands = []
 
     def start(command: list[str], stdin: int, stdout: int, text: bool) -> Died:
         assert (stdin, stdout, text) == (subprocess.PIPE, subprocess.PIPE, True)
-        commands.append(command[-3:])
+        commands.append(command[command.index("notes") :])
         return processes.pop(0)
 
     monkeypatch.setattr("semsearch.commands.watching.SECONDS_BEFORE_RESTART", 0)
     monkeypatch.setattr("subprocess.Popen", start)
-    followed = IndexProcess(Path("notes"), Path("bundle"), watch=watch)
+    followed = IndexProcess(Path("notes"), Path("bundle"), watch=watch, exclude=exclude)
     followed._following.join(60)
     assert not followed._following.is_alive()
     return followed, commands
@@ -495,8 +532,9 @@ def test_a_process_that_makes_an_index_once_ends_after_its_first_result(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     followed, commands = follow(monkeypatch, [Died(1, FIRST_FAILED)], watch=False)
-    assert (followed.error_of_first(), commands[0][1:]) == ("no files", ["notes", "bundle"])
-    followed, _ = follow(monkeypatch, [Died(0, IN_PART)], watch=False)
+    assert (followed.error_of_first(), commands[0]) == ("no files", ["notes", "bundle"])
+    followed, commands = follow(monkeypatch, [Died(0, IN_PART)], watch=False, exclude=["a b", "--watch"])
+    assert commands == [["notes", "bundle", "--exclude=a b", "--exclude=--watch"]]
     assert (followed.error_of_first(), followed.updates.error) == ("", "a.md: refused")
     followed, _ = follow(monkeypatch, [Died(3)], watch=False)
     ended = "notes: the process that makes its index ended with exit code 3; run the command again"
@@ -513,7 +551,7 @@ class Watched:
         self.states, self.outcomes, self.stop = states, outcomes, stop
         self.now, self.look, self.updates = -1.0, -1, list[int]()
 
-    def file_states(self, path: Path, bundle: Path) -> dict[str, list[int]]:
+    def file_states(self, path: Path, bundle: Path, exclude: Sequence[str]) -> dict[str, list[int]]:
         self.look += 1
         self.now = max(self.now, float(self.look))
         if self.look == len(self.states) - 1:
@@ -629,7 +667,7 @@ def test_a_command_that_waits_says_so_once_and_looks_again_until_the_lock_is_fre
     write_story(documents / "c.md", "The night nurse")
     (documents / "a.md").unlink()
     with ExitStack() as other:
-        other.enter_context(updating(documents, kept_index(documents)))
+        other.enter_context(updating(kept_index(documents)))
 
         def pause(seconds: float) -> None:
             pauses.append(seconds)
