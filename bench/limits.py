@@ -116,7 +116,7 @@ def _processor_time(handler: Handler, values: Values, field: str) -> tuple[float
 
 def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     """Yield the largest values of each route and tool over a bundle, searches first."""
-    from semsearch.app.mcp.tools import tool_name
+    from semsearch.app.mcp.names import tool_name
     from semsearch.app.middleware import MOST_BODY_VALUES
     from semsearch.app.settings import CHARACTERS_PER_TOKEN
     from semsearch.engine.hits import MOST_HITS

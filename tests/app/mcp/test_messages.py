@@ -12,7 +12,8 @@ import jsonschema_rs
 import pytest
 
 from semsearch.app.mcp.messages import ISSUER_VARIABLE, OAUTH_METADATA
-from semsearch.app.mcp.tools import input_schema, tool_name
+from semsearch.app.mcp.names import tool_name
+from semsearch.app.mcp.tools import input_schema
 from semsearch.app.settings import Settings
 from semsearch.engine.bundle import Manifest, RerankInfo, read_manifest
 from semsearch.engine.loading import load

@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from semsearch.app.mcp.tools import NO_INSTRUCTIONS, describe_corpus, input_schema, tool_name
+from semsearch.app.mcp.names import tool_name
+from semsearch.app.mcp.tools import NO_INSTRUCTIONS, describe_corpus, input_schema
 from semsearch.app.settings import Settings
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.loading import load
