@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import tomllib
 from pathlib import Path
@@ -14,10 +13,9 @@ import httpx
 import pytest
 
 from semsearch.app.settings import encode_filter, hash_key
-from semsearch.commands.install_mcp import AGENTS
 from semsearch.commands.main import COMMANDS
 from semsearch.commands.places import kept_index
-from tests.command_line import error_line, run
+from tests.command_line import run
 from tests.commands.running import SEMSEARCH, Agent, write_story
 from tests.project import ROOT
 from tests.server.running import RUNNING
@@ -180,63 +178,6 @@ def test_a_server_waits_for_the_first_document_of_an_empty_folder_that_is_watche
         finally:
             server.kill()
     assert server.returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("agent", "file", "key"),
-    [
-        ("cursor", ".cursor/mcp.json", "mcpServers"),
-        ("vscode", ".vscode/mcp.json", "servers"),
-    ],
-)
-def test_an_agents_configuration_is_shown_and_then_written_beside_what_is_there(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, agent: str, file: str, key: str
-) -> None:
-    monkeypatch.setenv("HOME", str(folder))
-    (folder / file).parent.mkdir(exist_ok=True)
-    (folder / file).write_text(json.dumps({key: {"other": {}}}))
-    shown = run("install-mcp", agent, ".", "--watch")
-    assert shown.code == 0
-    assert '+      "command":' in shown.out
-    assert json.loads((folder / file).read_text()) == {key: {"other": {}}}
-    assert run("install-mcp", agent, ".", "--watch", "--write").code == 0
-    servers = json.loads((folder / file).read_text())[key]
-    assert servers.keys() == {"other", folder.name}
-    assert servers[folder.name]["args"][-3:] == ["mcp", str(folder.resolve()), "--watch"]
-
-
-def test_a_new_configuration_is_shown_in_whole_and_written_with_its_folders(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(folder))
-    (folder / "Bücher").mkdir()
-    file = folder / ".config" / "Claude" / "claude_desktop_config.json"
-    added = [
-        "{",
-        '  "mcpServers": {',
-        '    "Bücher": {',
-        '      "type": "stdio",',
-        f'      "command": "{sys.executable}",',
-        '      "args": [',
-        *(f'        "{word}",' for word in ("-P", "-m", "semsearch", "mcp")),
-        f'        "{folder.resolve()}/Bücher"',
-        "      ]",
-        "    }",
-        "  }",
-        "}",
-    ]
-    monkeypatch.setitem(AGENTS, "claude-desktop", ("~/.config/Claude/claude_desktop_config.json", "mcpServers"))
-    changes = [f"--- {file}", f"+++ {file}", "@@ -0,0 +1,15 @@", *(f"+{line}" for line in added)]
-    shown = run("install-mcp", "claude-desktop", "Bücher")
-    assert shown.out.splitlines() == [*changes, "", "Nothing is written yet: add --write."]
-    assert not file.exists()
-    assert run("install-mcp", "claude-desktop", "Bücher", "--write").out.splitlines() == changes
-    assert file.read_text(encoding="utf-8").splitlines() == added
-    assert run("install-mcp", "claude-desktop", "Bücher").out == ""  # it is there already
-    file.write_text("{ // a comment")
-    refused = error_line(run("install-mcp", "claude-desktop", "Bücher", "--write"))
-    assert f"{file}: Expecting property name" in refused
-    assert file.read_text(encoding="utf-8") == "{ // a comment"
 
 
 def test_a_key_is_printed_once_and_its_entry_beside_it(bundle: Path) -> None:
