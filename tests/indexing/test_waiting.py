@@ -140,7 +140,7 @@ def test_the_error_says_how_long_it_waited_and_without_wait_it_comes_at_once(out
             lambda: remove("c-1", out),
         ]
         for work in works:
-            with pytest.raises(BusyError, match="name another out=$"):
+            with pytest.raises(BusyError, match=r"name another out=$"):
                 work()
         line = error_line(run("index", ROOT / "README.md", "--out", out, "--replace", "--wait", "0.1"))
         assert "waited 0.1 seconds for it" in line
