@@ -109,6 +109,7 @@ archive.use_archive(sys.argv[1])
 import concurrent.futures.thread
 from types import SimpleNamespace
 from semsearch.engine.loading import LoadedBundle
+import tokenizers.models
 from semsearch.app.app import create_app
 from function.events import make_handler
 from semsearch.app.settings import Settings

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeVar
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # official builds since 1.29 have telemetry; they read this when imported
 
 import numpy as np
-from tokenizers import Encoding, Tokenizer
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from semsearch.engine.quantization import Codes, Embeddings
@@ -26,6 +25,7 @@ from semsearch.engine.tokenizer import read_tokenizer, split_word
 
 if TYPE_CHECKING:
     import onnxruntime as ort
+    from tokenizers import Encoding, Tokenizer
 
 VECTORS = "vectors"  # name of the tensor in queries.safetensors
 SHORT_TEXT = 4_000  # maximum characters of a text that is tokenized in about a millisecond
@@ -83,7 +83,7 @@ class UnreadModel(FileIO):
 class Embedder:
     """An open model: `tokenize`, then `embed`."""
 
-    def __init__(self, tokenizer: Tokenizer, session: "ort.InferenceSession | UnreadModel", model: ModelInfo) -> None:
+    def __init__(self, tokenizer: "Tokenizer", session: "ort.InferenceSession | UnreadModel", model: ModelInfo) -> None:
         """Take an open tokenizer and session, and let the tokenizer truncate at the model's max_tokens.
 
         The first text that is embedded opens the session of an UnreadModel.
@@ -142,13 +142,13 @@ class Embedder:
         """Return what the function `split_word` returns for this model's tokenizer."""
         return split_word(self._tokenizer, word)
 
-    def encode(self, text: str, role: str = "") -> tuple[str, list[Encoding]]:
+    def encode(self, text: str, role: str = "") -> "tuple[str, list[Encoding]]":
         """Return a text with its prompt, and the encoding of all of it, in pieces of at most max_tokens."""
         prompted = self.model.prompts.get(role, "") + text
         (encoding,) = self._encode([prompted])
         return prompted, [encoding, *encoding.overflowing]
 
-    def _encode(self, texts: list[str]) -> list[Encoding]:
+    def _encode(self, texts: list[str]) -> "list[Encoding]":
         """Return the encodings of texts.
 
         One short text is encoded in this thread alone, since `encode_batch` starts a thread on each core. A long one

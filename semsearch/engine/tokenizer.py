@@ -8,14 +8,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tokenizers import Encoding, Tokenizer
-from tokenizers.models import WordPiece
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
+def read_tokenizer(path: Path) -> "Tokenizer":
     """Return the tokenizer that save_tokenizer wrote. Raises the library's bare Exception if the file is damaged."""
+    from tokenizers import Tokenizer  # a bundle without a model does not need it
+    from tokenizers.models import WordPiece
+
     described, *tokens = path.read_text(encoding="utf-8").split("\n")
     tokenizer = Tokenizer.from_str(described)
     if tokens:
@@ -29,7 +32,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
+def save_tokenizer(tokenizer: "Tokenizer", path: Path) -> None:
     """Write a tokenizer so that read_tokenizer returns the same one."""
     described = json.loads(tokenizer.to_str())
     tokens: list[str] = []
@@ -56,7 +59,7 @@ def _take_vocabulary(described: dict[str, Any]) -> list[str]:
     return tokens
 
 
-def split_word(tokenizer: Tokenizer, word: str) -> Sequence[str]:
+def split_word(tokenizer: "Tokenizer", word: str) -> Sequence[str]:
     """Return the parts of a word that are tokens, in lower case or capitalized, whichever has fewer.
 
     A word with a part that the tokenizer does not know has its letters as parts.
@@ -86,7 +89,7 @@ class SpelledToken:
     stop: int | None
 
 
-def spell(text: str, pieces: Sequence[Encoding], with_special: bool) -> list[SpelledToken]:
+def spell(text: str, pieces: "Sequence[Encoding]", with_special: bool) -> list[SpelledToken]:
     """Return all tokens of a text that `Embedder.encode` encoded.
 
     with_special includes the special tokens before the first piece and after the last, but never those between pieces.
@@ -102,7 +105,7 @@ def spell(text: str, pieces: Sequence[Encoding], with_special: bool) -> list[Spe
     return [*_special(pieces[0], before=True), *plain, *_special(pieces[-1], before=False)]
 
 
-def _special(piece: Encoding, before: bool) -> list[SpelledToken]:
+def _special(piece: "Encoding", before: bool) -> list[SpelledToken]:
     is_special = piece.special_tokens_mask
     first = 1  # a text without tokens has [CLS] before and [SEP] after
     if 0 in is_special:
