@@ -22,7 +22,7 @@ from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.analyzer import names_in
 from semsearch.engine.keyword.keywords import Keywords
 from semsearch.engine.keyword.rewritings import REWRITINGS
-from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.loading import LoadedBundle, load_bundle, require_embedder
 from semsearch.engine.quantization import Embeddings, quantize
 from semsearch.engine.semantic.index import Index
 from semsearch.evaluation.measures import measure
@@ -126,7 +126,7 @@ def names_set(bundle: LoadedBundle) -> Judged:
 def over(bundle: LoadedBundle, questions: Mapping[str, str], relevant: Mapping[str, set[str]]) -> Judged:
     """Return questions over a bundle with keywords."""
     assert bundle.keywords is not None
-    embedder = bundle.embedder
+    embedder = require_embedder(bundle)
     embeddings = embedder.embed(embedder.tokenize(list(questions.values())))
     return Judged(section_ids(bundle), bundle.index, bundle.keywords, questions, relevant, embeddings)
 

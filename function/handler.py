@@ -17,7 +17,7 @@ use_archive()
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from function.startup import warm_up, warm_up_after_restore  # noqa: E402
+from function.startup import warm_up, warm_up_after_restore, warm_up_body  # noqa: E402
 from semsearch.app.cold_start import ColdStart, no_garbage_collection  # noqa: E402
 from semsearch.app.telemetry import Stopwatch, cold_start_report, make_logger  # noqa: E402
 
@@ -59,11 +59,12 @@ with no_garbage_collection():
 
     image = Path(__file__).parents[1] / "image.json"  # written by function/image/describe.py
     app = create_app(bundle, settings, logger, cold_start, reloader=reloader, image=image)
+    body = warm_up_body(bundle)
     del bundle, opening  # otherwise they would keep a bundle that the reloader has replaced
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
-    warm_up(handler, is_closed=settings.is_closed)
+    warm_up(handler, body, is_closed=settings.is_closed)
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
@@ -75,5 +76,5 @@ with no_garbage_collection():
             if reloader is not None:
                 reloader.make_poll_due()
 
-        warm_up_after_restore(handler, cold_start, refresh, is_closed=settings.is_closed)
+        warm_up_after_restore(handler, cold_start, refresh, body, is_closed=settings.is_closed)
     cold_start.end(stopwatch.phases)

@@ -3,13 +3,17 @@
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semsearch.app.cold_start import ColdStart
 from semsearch.app.telemetry import Stopwatch
 
+if TYPE_CHECKING:
+    from semsearch.engine.loading import AnyBundle
+
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
+BODY: dict[str, Any] = {"text": "a", "num_results": 1}  # an unknown longer word would load the corrections
 WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the fields that are read
     "version": "2.0",
     "routeKey": "POST /similar",
@@ -17,18 +21,28 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "rawQueryString": "",
     "headers": {"content-type": "application/json"},
     "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}},
-    "body": json.dumps({"text": "a", "num_results": 1}),  # an unknown longer word would load the corrections
+    "body": json.dumps(BODY),
     "isBase64Encoded": False,
 }
 
 
-def warm_up(handler: Handler, *, is_closed: bool = False) -> None:
-    """Send one request through the handler, so that all work that is done once is done during the start.
+def warm_up_body(bundle: "AnyBundle") -> dict[str, Any]:
+    """Return the body of the warm-up request. Without a model it has a vector, so that it searches by meaning too."""
+    if bundle.embedder is not None:
+        return BODY
+    vector = {"vector": [1] * bundle.manifest.model.dim}
+    if bundle.manifest.corpus.keywords is None:
+        return vector | {"num_results": 1}
+    return BODY | vector
+
+
+def warm_up(handler: Handler, body: dict[str, Any] = BODY, *, is_closed: bool = False) -> None:
+    """Send one request with this body through the handler, so that all work that is done once is done during the start.
 
     is_closed: callers need a key or a token, so the request is a direct invocation, which needs none. Raises
     RuntimeError if the reply is an error.
     """
-    event = json.loads(WARM_UP["body"]) if is_closed else WARM_UP
+    event = body if is_closed else WARM_UP | {"body": json.dumps(body)}
     reply = handler(event, SimpleNamespace(aws_request_id=None))
     # a 413 is acceptable if the search ran: the text that it found is too long for a reply
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]
@@ -39,7 +53,12 @@ def warm_up(handler: Handler, *, is_closed: bool = False) -> None:
 
 
 def warm_up_after_restore(
-    handler: Handler, cold_start: ColdStart, refresh: Callable[[], None], *, is_closed: bool = False
+    handler: Handler,
+    cold_start: ColdStart,
+    refresh: Callable[[], None],
+    body: dict[str, Any] = BODY,
+    *,
+    is_closed: bool = False,
 ) -> None:
     """Register a warm-up with Lambda SnapStart, which restores this process instead of starting another.
 
@@ -52,7 +71,7 @@ def warm_up_after_restore(
     def after_restore() -> None:
         stopwatch = Stopwatch()
         cold_start.begin()
-        warm_up(handler, is_closed=is_closed)
+        warm_up(handler, body, is_closed=is_closed)
         refresh()
         stopwatch.lap("restore-warm-up")
         cold_start.end(stopwatch.phases)

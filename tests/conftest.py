@@ -25,6 +25,7 @@ from tests.export_fixtures import (
     tiny_tokens,
     whole,
 )
+from tests.no_model import no_model, no_model_no_words
 from tests.promises.geese import geese, reranked
 from tests.world import bundle, bundle_copy, client, connect, corpus, embedder, make_app, manifest
 

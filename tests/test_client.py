@@ -772,7 +772,7 @@ def test_pages_begin_where_they_are_asked_to_and_end_after_one_that_is_not_full(
 )
 def test_the_model_embeds_what_neither_words_nor_the_table_answer(table: object, query: Query, is_needed: bool) -> None:
     opened = object.__new__(LocalBundle)
-    opened._bundle = SimpleNamespace(table=table)  # type: ignore[assignment]
+    opened._bundle = SimpleNamespace(table=table, embedder="there")  # type: ignore[assignment]
     assert opened._needs_model(query) == is_needed
 
 

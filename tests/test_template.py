@@ -64,7 +64,7 @@ def of_type(kind: str) -> dict[str, dict[str, Any]]:
 
 def test_the_api_has_the_routes_of_the_app_and_no_other(make_app: Callable[..., App]) -> None:
     app = make_app().fastapi
-    paths = describe_app(app, {}, dim=1, has_reranker=True, floor={})["paths"]
+    paths = describe_app(app, {}, dim=1, has_model=True, has_keywords=True, has_reranker=True, floor={})["paths"]
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     routes.add(("GET", "/openapi.json"))
     routes |= {("HEAD", path) for method, path in routes if method == "GET"}

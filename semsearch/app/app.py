@@ -83,10 +83,13 @@ def create_app(
     cannot be read or JWT_FILTER does not fit the bundle.
     """
     executor = executor or Executor(bundle.embedder)
-    most = bundle.embedder.model.max_tokens
-    if settings.max_tokens < most:
-        found = f"{settings.max_tokens}, expected {most} or more, since the model reads {most} tokens of one text"
-        raise SettingsError(f"MAX_TOKENS: {found}; set MAX_TOKENS={most}")
+    embedding = None
+    if bundle.embedder is not None:
+        embedding = TextEmbedding(bundle.embedder, executor, settings)
+        most = bundle.embedder.model.max_tokens
+        if settings.max_tokens < most:
+            found = f"{settings.max_tokens}, expected {most} or more, since the model reads {most} tokens of one text"
+            raise SettingsError(f"MAX_TOKENS: {found}; set MAX_TOKENS={most}")
     layers: list[Layer] = [partial(RequestLimits, max_body_bytes=settings.max_body_bytes)]
     if admission is not None:
         layers.append(admission)
@@ -134,14 +137,15 @@ def create_app(
         current, search = views.current, views.search  # from here on, nothing has the whole bundle
     if settings.log_queries:
         search = log_queries(search, logger)
-    embedding = TextEmbedding(bundle.embedder, executor, settings)
     since = None if reloader is None else reloader.since
     note: Callable[[], str] | None = None
     if since is not None:
         from semsearch.app.freshness import describe_behind  # only a server that watches documents needs it
 
         note = partial(describe_behind, current, since)
-    routes = [similar_route(search, settings, note), predict_route(embedding), health_route(executor, logger)]
+    routes = [similar_route(search, settings, note), health_route(executor, logger)]
+    if embedding is not None:
+        routes.insert(1, predict_route(embedding))
 
     def operation() -> dict[str, object]:
         """Return the fields of GET /info for operators."""
@@ -160,6 +164,6 @@ def create_app(
     def make_fastapi() -> "FastAPI":
         from semsearch.app.fastapi_app import make_fastapi  # a start does not import FastAPI
 
-        return make_fastapi(routes, embedding, search, current, cold_start, operation, since)
+        return make_fastapi(routes, embedding, search, current, executor, settings, cold_start, operation, since)
 
     return App(routes, make_fastapi, layers, keys, stored_keys, filters)

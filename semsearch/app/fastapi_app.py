@@ -34,8 +34,10 @@ from semsearch.app.routes.direct import DirectRoute, add_direct_route
 from semsearch.app.routes.documents import add_documents
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.status import add_info
+from semsearch.app.routes.without_model import add_without_model
 from semsearch.app.settings import Settings
 from semsearch.engine.loading import AnyBundle
+from semsearch.search.executor import Executor
 from semsearch.search.query import SearchFunction
 from semsearch.search.request import describe_errors, echo, truncate
 from semsearch.version import VERSION
@@ -50,18 +52,20 @@ TAGS = {  # groups of routes; generators make a module of each
 
 def make_fastapi(
     direct: Sequence[DirectRoute],
-    embedding: TextEmbedding,
+    embedding: TextEmbedding | None,
     search: SearchFunction,
     current: Callable[[], AnyBundle],
+    executor: Executor,
+    settings: Settings,
     cold_start: ColdStart,
     operation: Callable[[], Mapping[str, object]],
     since: Callable[[], Since] | None,
 ) -> FastAPI:
     """Return the app with all routes. `current` returns the bundle of the request, and `since` what its index lacks.
 
+    `embedding` is None for a bundle without a model, which every later one then is.
     Exceptions that no handler answers are raised; semsearch/app/middleware.py logs them and replies.
     """
-    settings, executor = embedding.settings, embedding.executor
     # FastAPI's pages of documentation are off, because they load scripts from another host
     app = FastAPI(
         title="semantic search",
@@ -80,8 +84,11 @@ def make_fastapi(
         add_direct_route(app, route)
     add_info(app, current, settings, cold_start, operation)
     _add_page(app)
-    add_openai(app, embedding)
-    add_tei(app, embedding)
+    if embedding is None:
+        add_without_model(app, current().manifest.model)
+    else:
+        add_openai(app, embedding)
+        add_tei(app, embedding)
     add_rerank(app, Reranking(current, executor, settings))
     add_mcp(app, Tools(current, search, executor, settings, since), settings)
     add_documents(app, current, executor, settings)
@@ -110,6 +117,8 @@ def _openapi_document(app: FastAPI, bundle: AnyBundle, settings: Settings) -> di
         app,
         bundle.column_kinds,
         dim=manifest.model.dim,
+        has_model=manifest.has_model,
+        has_keywords=manifest.corpus.keywords is not None,
         has_reranker=manifest.rerank is not None,
         floor=manifest.corpus.floor,
         max_texts=settings.max_texts,

@@ -22,7 +22,7 @@ from semsearch.client.requests import Body, Contents, Role, as_written
 from semsearch.engine.bundle import MANIFEST, check_files
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.hits import Rows
-from semsearch.engine.loading import AnyBundle, LoadedBundle, load, require_texts
+from semsearch.engine.loading import AnyBundle, LoadedBundle, load, require_embedder, require_texts
 from semsearch.engine.passages import PassageColumns
 from semsearch.engine.quantization import Embeddings, dequantize
 from semsearch.search.documents import show_around
@@ -70,19 +70,23 @@ class LocalBundle:
         """
         queries = [_query(body) for body in bodies]
         texts = [query.text for query in queries if query.text is not None and self._needs_model(query)]
-        with _threads() as pool:
-            executor = BatchedExecutor(self._bundle.embedder, texts, pool.map)
-        search = make_search(self._bundle, executor)
+        search = self._search
+        if texts:
+            with _threads() as pool:
+                executor = BatchedExecutor(require_embedder(self._bundle), texts, pool.map)
+            search = make_search(self._bundle, executor)
         # one after the other: most of what is left holds the GIL, and two threads take longer
         return [_answer(search, query) for query in queries]
 
     def _needs_model(self, query: Query) -> bool:
+        if self._bundle.embedder is None:
+            return False
         has_table = self._bundle.table is not None and query.queries is None
         return query.mode != "keyword" and query.vector is None and not has_table
 
     def embed(self, texts: Sequence[str], role: Role | None) -> Embeddings:
         """Return the embeddings of texts, (texts, dim) float32; several texts are embedded on all cores."""
-        embedder = self._bundle.embedder
+        embedder = require_embedder(self._bundle)
         if role == "document" and embedder.model.documents:
             raise ValueError("role: found document, expected query: the model for documents is not in this bundle")
         tokens = embedder.tokenize(texts, role=role or "")

@@ -93,6 +93,8 @@ class RemoteServer:
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the texts in batches within the limits of embeddings, characters and bytes that GET /info shows."""
         limits = self.info()["limits"]
+        if "embeddings" not in limits:  # there is no model, and the server says so
+            return [[*texts]]
         batches: list[list[str]] = []
         characters = size = 0
         for text in texts:

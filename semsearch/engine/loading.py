@@ -16,6 +16,7 @@ from semsearch.engine.bundle import (
     QUERY_TABLE,
     BundleError,
     Manifest,
+    ModelInfo,
     check_bundle,
     read_manifest,
 )
@@ -34,12 +35,20 @@ class RemoteTextsError(BundleError):
     """A use of texts that are in S3 Vectors, where they can only be searched."""
 
 
+class NoModelError(BundleError):
+    """A use of the model of a bundle that has none."""
+
+    def __init__(self, model: ModelInfo) -> None:
+        """Take what the bundle says of the model elsewhere."""
+        super().__init__(f"model: this bundle has none, its embeddings are made by {model.name}; make them there")
+
+
 @dataclass(frozen=True)
 class AnyBundle:
-    """What every open bundle has: its model and its manifest."""
+    """What every open bundle has: its manifest, and its model if it has one."""
 
     manifest: Manifest
-    embedder: Embedder
+    embedder: Embedder | None  # None if all embeddings are made elsewhere: see `require_embedder`
     folder: Path
     table: QueryTable | None = field(default=None, kw_only=True)  # embeds queries; None if the embedder does
     made: str = field(default="", kw_only=True)  # when the index was made, such as 2026-11-27T10:00:00Z: see `load`
@@ -158,6 +167,8 @@ class LoadedBundle(AnyBundle):
             return keywords.among(self.allowed, self.passages.text)
         self._check_place()
         info, rows = self.manifest.corpus.keywords, self.manifest.corpus.rows
+        if self.embedder is None:  # nothing tells correct words from misspelled ones
+            return Keywords(self.folder / KEYWORDS, replace(info, known_words=0.0), rows)
         return Keywords(self.folder / KEYWORDS, info, rows, self.embedder.split_word)
 
     @cached_property
@@ -179,7 +190,9 @@ class LoadedBundle(AnyBundle):
 
     def open_all(self) -> None:
         """Open the columns, the keywords, the reranker and the model."""
-        _ = self.columns, self.keywords, self.reranker, self.embedder.open_session()
+        _ = self.columns, self.keywords, self.reranker
+        if self.embedder is not None:
+            self.embedder.open_session()
 
     def _check_place(self) -> None:
         if read_manifest(self.folder) != self.manifest:
@@ -189,20 +202,23 @@ class LoadedBundle(AnyBundle):
 def load(bundle: Path, embedder: Embedder | None = None) -> AnyBundle:
     """Open a bundle and warm it up: a LoadedBundle, or a RemoteBundle if its texts are in S3 Vectors.
 
-    The model of a bundle with a query table is opened by the first request that needs it.
+    The model of a bundle with a query table is opened by the first request that needs it. A bundle without a model is
+    warmed up with a stored embedding.
     `embedder` is the bundle's own, if it is open already. `made` is the time of manifest.json. A bundle holds no
     time, so that the same texts make the same bytes.
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = check_bundle(bundle)
     made = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime((bundle / MANIFEST).stat().st_mtime))
-    table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE, manifest.model.dim)
-    embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
-    tokens = embedder.tokenize(["warm up"], role="query")
-    if table is None:
-        (embedding,) = embedder.embed(tokens)
-    else:
-        (embedding,) = table.embed(tokens)
+    table = embedding = None
+    if manifest.has_model:
+        table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE, manifest.model.dim)
+        embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
+        tokens = embedder.tokenize(["warm up"], role="query")
+        if table is None:
+            (embedding,) = embedder.embed(tokens)
+        else:
+            (embedding,) = table.embed(tokens)
     if manifest.corpus.vectors is not None:
         return RemoteBundle(manifest, embedder, bundle, table=table, made=made)
     passages = Passages(bundle / PASSAGES)
@@ -211,6 +227,8 @@ def load(bundle: Path, embedder: Embedder | None = None) -> AnyBundle:
     if found != expected:
         where = f"{bundle}: rows of the index, rows of the passages and dim"
         raise BundleError(f"{where} are {found}, the manifest says {expected}; run `semsearch index` again")
+    if embedding is None:
+        embedding = index.embedding(0)
     for hit in index.search(embedding, top_k=1):
         passages.text(hit.row)
     return LoadedBundle(manifest, embedder, bundle, passages, index, table=table, made=made)
@@ -219,7 +237,8 @@ def load(bundle: Path, embedder: Embedder | None = None) -> AnyBundle:
 def load_bundle(bundle: Path | str) -> LoadedBundle:
     """Open the bundle in a folder, for a program that uses its parts: `embedder`, `index`, `keywords`, `columns`.
 
-    It has embedded and searched once, so that the first search is not slower.
+    It has embedded and searched once, so that the first search is not slower. `embedder` is None in a bundle without a
+    model, whose embeddings are made elsewhere.
 
     Example:
         >>> from semsearch import load_bundle
@@ -231,6 +250,13 @@ def load_bundle(bundle: Path | str) -> LoadedBundle:
     Raises BundleError or TensorsError if it cannot be used, or if its texts are in S3 Vectors.
     """
     return require_texts(load(Path(bundle)))
+
+
+def require_embedder(bundle: AnyBundle) -> Embedder:
+    """Return the open model. Raises NoModelError if the bundle has none."""
+    if bundle.embedder is None:
+        raise NoModelError(bundle.manifest.model)
+    return bundle.embedder
 
 
 def require_texts(bundle: AnyBundle) -> LoadedBundle:

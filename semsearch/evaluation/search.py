@@ -22,6 +22,7 @@ from semsearch.evaluation.advice import Advice, advise, weights_with
 from semsearch.evaluation.measures import (
     DEPTH,
     HYBRID,
+    KEYWORD,
     MEASURED_MODES,
     MODELED,
     RERANKED,
@@ -55,6 +56,8 @@ class OpenBundle:
     @property
     def default_mode(self) -> str:
         """Return the mode of a request that names none."""
+        if self.loaded.embedder is None:
+            return KEYWORD
         if self.loaded.keywords is None:
             return SEMANTIC
         return HYBRID
@@ -144,6 +147,8 @@ def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
     plain: tuple[str, ...] = (SEMANTIC,)
     if opened.loaded.keywords is not None:
         plain = SEARCHES
+    if opened.loaded.embedder is None:
+        plain = _modes_without_model(opened, named)
     has = plain
     if opened.reranked is not None:
         has += tuple(RERANKED[mode] for mode in plain)
@@ -154,6 +159,16 @@ def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
             expected = f"one of its modes {', '.join(has)}; name one, or make the bundle with what {mode} needs"
             raise BundleError(f"{opened.folder}: found the mode {mode!r}, expected {expected}")
     return [mode for mode in MEASURED_MODES if mode in (named or has)]
+
+
+def _modes_without_model(opened: OpenBundle, named: Sequence[str]) -> tuple[str, ...]:
+    """Return the modes of a bundle without a model. Raises BundleError for a mode by meaning."""
+    by_meaning = [mode for mode in named if not mode.startswith(KEYWORD)]
+    if opened.loaded.keywords is None or by_meaning:
+        found = f"the mode {by_meaning[0]!r}" if by_meaning else "no keywords"
+        reason = "the bundle has no model to embed the questions"
+        raise BundleError(f"{opened.folder}: found {found}, expected the mode {KEYWORD!r}, because {reason}")
+    return (KEYWORD,)
 
 
 def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) -> None:
@@ -279,7 +294,7 @@ def _measured(opened: OpenBundle, question: Question, search: SearchFunction, qu
 class _OnceExecutor(Executor):
     """Embeds the text of a question and scores its pairs once for all of its searches."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder | None) -> None:
         super().__init__(embedder)
         self._embeddings: dict[tuple[int, ...], Embeddings] = {}
         self._logits: dict[tuple[int, ...], float] = {}

@@ -22,18 +22,32 @@ class Executor:
     That is enough in Lambda, where a process has one request at a time.
     """
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder | None) -> None:
+        """Take the open model of a bundle, None if it has none: then nothing may be embedded."""
         self._embedder = embedder
         # when texts were last embedded without an error: load has just done so, unless the model is not open yet
-        self.embedded_at: float = monotonic() if embedder.is_open else math.inf
+        self.embedded_at: float = math.inf
+        if embedder is not None and embedder.is_open:
+            self.embedded_at = monotonic()
+
+    @property
+    def has_model(self) -> bool:
+        """Whether texts can be embedded."""
+        return self._embedder is not None
+
+    @property
+    def embedder(self) -> Embedder:
+        """The open model."""
+        assert self._embedder is not None  # searches and routes refuse what needs it
+        return self._embedder
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
-        return self._embedder.tokenize(texts, role)
+        return self.embedder.tokenize(texts, role)
 
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32. A check is not refused by a full queue."""
-        embeddings = self._embedder.embed(tokens)
+        embeddings = self.embedder.embed(tokens)
         self.embedded_at = monotonic()
         return embeddings
 

@@ -15,7 +15,7 @@ from semsearch.engine.passages import Passage
 from semsearch.search.executor import Executor
 from semsearch.search.query import FLOOR, LONGEST_FOUND, NEED_TEXTS, Lap, Query, SearchError, filter_error
 from semsearch.search.results import Found, show_hit
-from semsearch.search.search import Embedded, embed_text, floor_of
+from semsearch.search.search import Embedded, check_without_model, embed_text, floor_of
 
 if TYPE_CHECKING:
     from semsearch.search.reply_types import GroupResult
@@ -86,6 +86,8 @@ class RemoteSearch:
             check_fields(query)
         elif query.text is None:
             raise SearchError(f"text: missing; expected a text or a vector; {THERE}")
+        if self._bundle.embedder is None:
+            check_without_model(query, False, self._bundle.manifest.model)
         if query.exact:
             raise SearchError(f"exact: found True, expected False; {THERE}")
         if (last := query.offset + query.num_results) > MOST_HITS:

@@ -10,7 +10,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CorpusInfo, EmbeddedBy, KeywordsInfo
+from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CorpusInfo, EmbeddedBy, KeywordsInfo, ModelInfo
 from semsearch.engine.hits import Mask
 from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.quantization import Embeddings
@@ -38,6 +38,7 @@ Returned = TypeVar("Returned")
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or index the texts again with --keywords"
 NO_RERANKER = "this bundle has no reranker; leave it out, or index the texts again with --rerank MODEL"
 NO_FLOOR = "this index has no measured floor; use a number, or index the texts again"
+NO_FLOOR_BY_MEANING = "an index without a model has no floor by meaning; use a number, or the mode keyword"
 LONG_QUERY = 200  # characters of texts, from which finding their words takes more than about a millisecond
 
 
@@ -101,10 +102,15 @@ class BundleSearch:
             from semsearch.search.vector import check_fields  # most queries have none
 
             check_fields(query)
+        has_model = self._bundle.embedder is not None
+        if not has_model:
+            check_without_model(query, keywords is not None, self._bundle.manifest.model)
         if query.mode is None:
+            mode = "semantic"
             # with an id the query is a stored text, which shares words with nearly every other
-            is_hybrid = keywords is not None and query.id is None and (query.text is not None or query.vector is None)
-            query = replace(query, mode="hybrid" if is_hybrid else "semantic")
+            if keywords is not None and query.id is None and (query.text is not None or query.vector is None):
+                mode = "hybrid" if has_model or query.vector is not None else "keyword"
+            query = replace(query, mode=mode)
         if query.without and (query.mode == "semantic" or (query.text is None and query.id is None)):
             found = f"{[*query.without]!r:.{LONGEST_FOUND}}"
             raise SearchError(f"without: found {found}, expected it with a text, in the modes keyword and hybrid")
@@ -269,6 +275,20 @@ async def embed_text(text: str, query: Query, bundle: AnyBundle, executor: Execu
     return Embedded(embedding, tokens.is_truncated, by)
 
 
+def check_without_model(query: Query, has_keywords: bool, model: ModelInfo) -> None:
+    """Raise SearchError for a query that needs the model, over a bundle that has none; model is the one elsewhere."""
+    if query.queries is not None:
+        raise SearchError(f"queries: found {query.queries!r}, but this bundle has no model; leave it out")
+    if query.text is None or query.vector is not None or query.mode == "keyword":
+        return
+    advice = f"send its embedding by {model.name} as the vector"
+    if query.mode is not None:
+        found = f"found {query.mode!r} with a text and no vector"
+        raise SearchError(f"mode: {found}, but this bundle has no model to embed the text; {advice}")
+    if not has_keywords:
+        raise SearchError(f"text: found without a vector, but this bundle has neither a model nor keywords; {advice}")
+
+
 def floor_of(query: Query, mode: str, corpus: CorpusInfo) -> float:
     """Return the floor of a mode. Raises SearchError if the index has none for this query."""
     if query.fusion_weight is not None:
@@ -276,7 +296,8 @@ def floor_of(query: Query, mode: str, corpus: CorpusInfo) -> float:
         raise SearchError(f"min_score: found {found}, expected a number; leave one of them out")
     measured = corpus.floor.get(mode)
     if measured is None:
-        raise SearchError(f"min_score: found {FLOOR!r}, but {NO_FLOOR}")
+        reason = NO_FLOOR if corpus.model_sha256 or mode == "keyword" else NO_FLOOR_BY_MEANING
+        raise SearchError(f"min_score: found {FLOOR!r}, but {reason}")
     if measured.score is None:
         raise SearchError(
             f"min_score: found {FLOOR!r}, but in the mode {mode} no score of this index says that nothing "

@@ -70,7 +70,7 @@ class BatchingExecutor(Executor):
     """Embeds the texts of many requests together, in `threads` threads, and searches large corpora in threads too."""
 
     def __init__(
-        self, embedder: Embedder, threads: int, max_queued_tokens: int, tokens_per_batch: int, metrics: "Metrics"
+        self, embedder: Embedder | None, threads: int, max_queued_tokens: int, tokens_per_batch: int, metrics: "Metrics"
     ) -> None:
         """Take an open model, the number of threads that run it, and the maximum tokens of the queue and of a batch.
 
@@ -90,8 +90,8 @@ class BatchingExecutor(Executor):
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
         if sum(map(len, texts)) <= FEW_CHARACTERS:
-            return self._embedder.tokenize(texts, role)
-        return await self._in_thread(lambda: self._embedder.tokenize(texts, role))
+            return self.embedder.tokenize(texts, role)
+        return await self._in_thread(lambda: self.embedder.tokenize(texts, role))
 
     async def run(self, work: Callable[[], Returned], *, rows: int | None = None) -> Returned:
         """Return what `work` returns, done in a thread unless it takes less than about a millisecond."""
@@ -110,7 +110,7 @@ class BatchingExecutor(Executor):
         """
         if not is_check:
             self.check_room(sum(len(text.ids) for text in tokens))
-        results = np.empty((len(tokens), self._embedder.model.dim), np.float32)
+        results = np.empty((len(tokens), self.embedder.model.dim), np.float32)
         return await self._run_queued(tokens, self._embed_batch, results)
 
     async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
@@ -130,7 +130,7 @@ class BatchingExecutor(Executor):
             raise HttpError(429, f"queue: {found}; {advice}", {"retry-after": str(RETRY_AFTER)})
 
     def _embed_batch(self, texts: Sequence[TokenIds]) -> Embeddings:
-        embeddings = self._embedder.embed_batch([text.ids for text in texts])
+        embeddings = self.embedder.embed_batch([text.ids for text in texts])
         self.embedded_at: float = monotonic()
         return embeddings
 

@@ -169,6 +169,9 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
     index = manifest.corpus
     if index.vectors is not None:
         raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected in the bundle; serve it with the function")
+    if not manifest.has_model:
+        found = "has no model, expected one that embeds what visitors type"
+        raise BundleError(f"{bundle}: {found}; serve it with the function or `semsearch serve`")
     stemming = _stemming(index)
     if stemming not in (None, "english"):
         raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; index the texts with --stem none")

@@ -19,7 +19,7 @@ from semsearch.engine.bundle import BundleError
 from semsearch.engine.hits import Hit
 from semsearch.engine.hybrid import fuse
 from semsearch.engine.keyword.matches import Matches
-from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.loading import LoadedBundle, load_bundle, require_embedder
 from semsearch.engine.quantization import Embeddings
 from semsearch.evaluation.evaluation import find_failures
 from semsearch.evaluation.measures import MEASURED_MODES, measure, rank
@@ -114,7 +114,7 @@ def test_trec_eval_reads_the_run_and_agrees(bundle: Path, questions: Path, tmp_p
 
 def _of(loaded: LoadedBundle, text: str) -> tuple[Embeddings, Matches]:
     """Return the embedding and the matches of a query."""
-    (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([text], role="query"))
+    (embedding,) = require_embedder(loaded).embed(require_embedder(loaded).tokenize([text], role="query"))
     assert loaded.keywords is not None
     return embedding, loaded.keywords.match(text)
 
@@ -125,7 +125,7 @@ def test_documents_are_measured_by_a_column_of_their_passages(bundle: Path, tmp_
     figures = report["subsets"][0]["modes"]["semantic"]
     loaded, places = load_bundle(bundle), []
     for who in WHO:
-        (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([who]))
+        (embedding,) = require_embedder(loaded).embed(require_embedder(loaded).tokenize([who]))
         found = [loaded.passages[hit.row] for hit in loaded.index.search(embedding, 200)]
         names = list(dict.fromkeys(passage.metadata.get("who", passage.id) for passage in found))
         places.append(names.index(who) + 1)
@@ -163,7 +163,7 @@ def test_a_filter_measures_requests_that_have_it(bundle: Path, questions: Path) 
     allowed = np.array([0 < row < 50 and row % 10 > 0 for row in range(200)])
     reciprocal = []
     for question in QUESTIONS[1:5]:
-        (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([str(question["query"])]))
+        (embedding,) = require_embedder(loaded).embed(require_embedder(loaded).tokenize([str(question["query"])]))
         ids = [loaded.passages.id(hit.row) for hit in loaded.index.search(embedding, 10, allowed)]
         reciprocal += [1 / (ids.index(id) + 1) if id in ids else 0 for id in question["relevant"]]
     assert within["modes"]["semantic"]["mrr@10"]["value"] == pytest.approx(np.mean(reciprocal))

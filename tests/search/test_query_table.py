@@ -18,7 +18,7 @@ from semsearch.app.settings import Settings
 from semsearch.engine import embedder as embedding
 from semsearch.engine.bundle import MODEL, BundleError, read_manifest
 from semsearch.engine.embedder import Embedder, QueryTable, TokenIds
-from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.loading import LoadedBundle, load_bundle, require_embedder
 from semsearch.engine.quantization import Embeddings
 from semsearch.engine.tensors import TensorsError
 from tests.world import InProcess, add_table
@@ -70,10 +70,10 @@ def scores(loaded: LoadedBundle, embedding: Embeddings) -> list[float]:
 
 def test_the_table_embeds_queries_and_the_model_those_that_ask(client: httpx.Client, loaded: LoadedBundle) -> None:
     assert loaded.table is not None
-    tokens = loaded.embedder.tokenize([QUESTION], role="query")
+    tokens = require_embedder(loaded).tokenize([QUESTION], role="query")
     asked: list[tuple[dict[str, object], str, Callable[..., Embeddings]]] = [
         ({}, "table", loaded.table.embed),
-        ({"queries": "model"}, "model", loaded.embedder.embed),
+        ({"queries": "model"}, "model", require_embedder(loaded).embed),
     ]
     for fields, name, embed in asked:
         for more in dict[str, object](), {"highlights": True}:  # plain, and a refined query
@@ -99,9 +99,9 @@ def test_a_search_and_a_check_of_health_leave_the_model_closed_and_predict_opens
     semantic(client)
     assert client.get("/health").status_code == 200
     assert client.get("/info").json()["queries"]["spans"] == 0
-    assert not loaded.embedder.is_open
+    assert not require_embedder(loaded).is_open
     found = client.post("/predict", json={"text": QUESTION}).json()["embeddings"]
-    assert loaded.embedder.is_open
+    assert require_embedder(loaded).is_open
     own = Embedder.open(table_bundle, loaded.manifest.model)
     np.testing.assert_array_equal(np.array(found, np.float32), own.embed(own.tokenize([QUESTION])))
 
@@ -127,7 +127,7 @@ def test_the_model_of_a_bundle_that_was_replaced_is_the_one_that_was_there(
     replace(folder / MODEL)
     own = Embedder.open(table_bundle, loaded.manifest.model)
     tokens = own.tokenize([QUESTION])
-    np.testing.assert_array_equal(loaded.embedder.embed(tokens), own.embed(tokens))
+    np.testing.assert_array_equal(require_embedder(loaded).embed(tokens), own.embed(tokens))
 
 
 def test_a_model_is_not_the_one_that_takes_its_place_while_it_is_opened(
@@ -144,7 +144,7 @@ def test_a_model_is_not_the_one_that_takes_its_place_while_it_is_opened(
         return object()
 
     monkeypatch.setattr(embedding, "open_session", replace_and_open)
-    loaded.embedder.open_session()
+    require_embedder(loaded).open_session()
     assert opened == [folder / MODEL, (table_bundle / MODEL).read_bytes()]
 
 

@@ -54,6 +54,7 @@ FILTER = (
     'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
     "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
 )
+BY_WORDS = "Texts with these words; words between quotation marks must occur."
 MIN_SCORE = "floor: only texts whose score does not say that nothing relevant was found."
 READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
@@ -165,7 +166,7 @@ class Tools:
         hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
         hits.sort(key=lambda hit: -(hit["score"] or 0.0))
         results = [_section(bundle, hit) for hit in hits[:RESULTS]]
-        least = floor_score(bundle.manifest.corpus)
+        least = floor_score(bundle)
         if least is None:
             return {"results": results}
         if query.rerank is not None or bundle.manifest.corpus.boost:
@@ -185,9 +186,12 @@ class Tools:
         return {"total": len(paths), "documents": documents}
 
 
-def floor_score(info: CorpusInfo) -> float | None:
-    """Return the floor of the default mode, None if the index has none."""
+def floor_score(bundle: AnyBundle) -> float | None:
+    """Return the floor of the default mode of a text, None if the index has none."""
+    info = bundle.manifest.corpus
     mode = "semantic" if info.keywords is None else "hybrid"
+    if bundle.embedder is None:
+        mode = "keyword"
     measured = info.floor.get(mode)
     if measured is None:
         return None
@@ -202,6 +206,8 @@ def describe_corpus(bundle: AnyBundle) -> str:
     """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
     info = bundle.manifest.corpus
     about = f"Search the {bundle.rows:,} texts of {info.title or info.source} and return those closest to a text."
+    if bundle.embedder is None:
+        about = f"Search the {bundle.rows:,} texts of {info.title or info.source}, and return those {_found_by(info)}."
     about += f" {NO_INSTRUCTIONS}"
     if info.description:
         about += f" {info.description}"
@@ -214,6 +220,15 @@ def describe_corpus(bundle: AnyBundle) -> str:
     if columns:
         about += f" Each text has these columns, by which a filter can choose: {'; '.join(columns)}."
     return about
+
+
+def _found_by(info: CorpusInfo) -> str:
+    """Return which texts a corpus without a model returns to a caller without vectors."""
+    if info.vectors is not None:
+        return "closest to a vector"
+    if info.keywords is None:
+        return "that a filter chooses, or those most like one of them"
+    return "with the words of a text"
 
 
 def _frequent_values(bundle: LoadedBundle, name: str, kind: str) -> str:
@@ -241,12 +256,16 @@ def input_schema(bundle: AnyBundle) -> Object:
     stated = SimilarRequest.model_json_schema()["properties"]
     is_there = {
         "rerank": bundle.manifest.rerank is not None,
-        "min_score": floor_score(bundle.manifest.corpus) is not None,
+        "min_score": floor_score(bundle) is not None,
     }
     properties = {name: _brief(stated[name]) for name in OFFERED if is_there.get(name, True)}
     properties["filter"] = {"type": "object", "description": FILTER}
     if bundle.manifest.corpus.keywords is None:
         properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
+    elif bundle.embedder is None:
+        properties["mode"] = {"enum": ["keyword"], "description": BY_WORDS}
+    if bundle.embedder is None and bundle.manifest.corpus.keywords is None:
+        del properties["text"], properties["mode"]
     if "min_score" in properties:
         properties["min_score"] = {"enum": [FLOOR], "description": MIN_SCORE}
     return {"type": "object", "properties": properties, "additionalProperties": False}

@@ -28,8 +28,8 @@ function readAddress() {
   const state = new URLSearchParams(location.search);
   query.value = state.get("q") ?? "";
   like = state.get("like") && !corpus.isRemote ? { id: state.get("like"), label: state.get("like") } : null;
-  const mode = corpus.keywords && ["semantic", "keyword", "hybrid"].find((one) => one === state.get("mode"));
-  document.querySelector(`input[value=${mode ?? defaultMode()}]`).checked = true;
+  const mode = hasModes() && ["semantic", "keyword", "hybrid"].find((one) => one === state.get("mode"));
+  document.querySelector(`input[value=${mode || defaultMode()}]`).checked = true;
   for (const [name, select] of Object.entries(controls)) {
     const usual = [...select.options].find((option) => option.defaultSelected).value;
     select.value = isOption(select, state.get(name)) ? state.get(name) : usual;

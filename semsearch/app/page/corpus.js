@@ -9,6 +9,7 @@ const MOST_FACETS = 10; // columns that one request can count
 const corpus = {
   columns: new Map(), // type of each column, by name
   keywords: null, // how words are scored; null if the bundle has no keywords
+  hasModel: true, // whether a text can be searched by meaning
   hasReranker: false, // whether a slower model can score the best results again
   isDocuments: false, // whether the texts are passages of documents
   isRemote: false, // whether the texts are in S3 Vectors, which only compares embeddings
@@ -16,7 +17,7 @@ const corpus = {
   sorts: [], // columns by which results can be ordered
 };
 
-function readCorpus({ columns: types, keywords, vectors }, rerank) {
+function readCorpus({ columns: types, keywords, vectors }, rerank, hasModel = true) {
   // sorted as in the bundle: an object has names that are whole numbers before all others
   const columns = new Map(
     Object.keys(types)
@@ -30,5 +31,5 @@ function readCorpus({ columns: types, keywords, vectors }, rerank) {
   const facets = ofType("string", "list", "boolean").slice(0, MOST_FACETS);
   const sorts = ofType("number", "date");
   const hasReranker = Boolean(rerank);
-  Object.assign(corpus, { columns, keywords, hasReranker, isDocuments, isRemote, facets, sorts });
+  Object.assign(corpus, { columns, keywords, hasModel, hasReranker, isDocuments, isRemote, facets, sorts });
 }

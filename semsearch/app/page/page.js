@@ -95,7 +95,7 @@ function showCorrections(corrections) {
 function showChoices() {
   const number = filledConditions().length;
   byId("filters-toggle").textContent = number ? `Filters (${number})` : "Filters";
-  byId("modes").hidden = !corpus.keywords || Boolean(like);
+  byId("modes").hidden = !hasModes() || Boolean(like);
   byId("reranks").hidden = !corpus.hasReranker;
   byId("like").hidden = !like;
   byId("like-label").textContent = like?.label ?? "";
@@ -210,8 +210,9 @@ async function begin() {
   if (start) drawStart(start, true);
   try {
     const { content, phases } = await ask("info");
-    const { index, model, rerank } = content;
-    readCorpus(index, rerank);
+    const { index, model, rerank, has_model: hasModel } = content;
+    readCorpus(index, rerank, hasModel);
+    if (!corpus.hasModel) query.placeholder = "Words that the texts have";
     if (index.title) document.title = document.querySelector("h1").textContent = index.title;
     byId("corpus").textContent = `${index.rows.toLocaleString("en")} texts of ${index.corpus}, ${model.name}`;
     byId("filters-toggle").hidden = !corpus.columns.size;

@@ -8,7 +8,13 @@ let like = null; // {id, label} of the text to which the results are similar; nu
 
 const chosenMode = () => document.querySelector("input[name=mode]:checked").value;
 const readMode = () => availableMode(chosenMode());
-const defaultMode = () => (corpus.keywords ? "hybrid" : "semantic");
+const hasModes = () => Boolean(corpus.keywords && corpus.hasModel);
+
+function defaultMode() {
+  if (!corpus.hasModel) return "keyword";
+  return corpus.keywords ? "hybrid" : "semantic";
+}
+
 const filledConditions = () => readConditions().filter((condition) => toFilter([condition]));
 
 // Return the request for what the page's fields say, null if they ask for nothing.
@@ -21,6 +27,7 @@ function readRequest() {
   const mode = like ? "semantic" : readMode(); // a whole text shares words with nearly every other
   const request = { ...(what && { ...what, mode }), num_results, highlights: true };
   if (what && !like && mode !== "semantic") request.prefix = true; // the last word may still be typed
+  if (!corpus.hasModel && !corpus.keywords && !like) delete request.mode; // the server says what it lacks
   if (request.prefix && typed.without.length) request.without = typed.without;
   if (conditions.length) request.filter = toFilter(conditions);
   if (column) request.sort = { [column]: way };

@@ -222,7 +222,9 @@ class Reloader:
         """Raise BundleError unless the bundle embeds with the files that are open."""
         if not manifest.has_model_of(self.served.bundle.manifest):
             found = f"another model, {manifest.model.name}, or the same converted with other options"
-            raise BundleError(f"{self.status.source}: holds {found}, expected the one that is open; {advice}")
+            if not manifest.has_model:
+                found = f"embeddings of another model, {manifest.model.name} with {manifest.model.dim} dimensions"
+            raise BundleError(f"{self.status.source}: holds {found}, expected the one that is served; {advice}")
 
     def _fail(self, reason: str) -> None:
         """Count and log a failure, and show it in GET /info."""

@@ -13,7 +13,7 @@ from semsearch.engine.bundle import FileInfo, ModelInfo, QueriesInfo, RerankInfo
 
 
 class HealthReply(TypedDict):
-    """The model embeds texts."""
+    """The model, if there is one, embeds texts."""
 
     status: Literal["ok"]
 
@@ -31,19 +31,28 @@ class CorpusReply(TypedDict):
     boost: dict[str, Any]
 
 
-class InfoReply(TypedDict):
-    """The manifest of the bundle, the limits of requests, the versions of libraries and the phases of the start.
-
-    The fields that begin with `model_` and `max_` are those of text-embeddings-inference.
-    """
-
+class _AnyInfoReply(TypedDict):
     format_version: int
-    model: ModelInfo
+    has_model: Annotated[bool, Field(description="false if all embeddings are made elsewhere, by `model`")]
     index: CorpusReply
     files: NotRequired[dict[str, FileInfo]]
     rerank: RerankInfo | None
     queries: QueriesInfo | None
     made: Annotated[str, Field(description="when the index was made: the time of its manifest.json, in UTC")]
+    limits: dict[str, int]
+    versions: dict[str, str]
+    archive: str
+    cold_start_milliseconds: dict[str, float]
+    bundle: NotRequired[Annotated[dict[str, Any], Field(description="the version of a bundle that can be replaced")]]
+
+
+class InfoReply(_AnyInfoReply):
+    """The manifest of the bundle, the limits of requests, the versions of libraries and the phases of the start.
+
+    The fields that begin with `model_` and `max_` are those of text-embeddings-inference.
+    """
+
+    model: ModelInfo
     model_id: str
     model_sha: str | None
     model_dtype: str
@@ -51,11 +60,19 @@ class InfoReply(TypedDict):
     max_input_length: int
     max_client_batch_size: int
     auto_truncate: bool
-    limits: dict[str, int]
-    versions: dict[str, str]
-    archive: str
-    cold_start_milliseconds: dict[str, float]
-    bundle: NotRequired[Annotated[dict[str, Any], Field(description="the version of a bundle that can be replaced")]]
+
+
+class ModelElsewhere(TypedDict):
+    """What is known of a model that is not in the bundle: its owner's word for it, and its dimensions."""
+
+    name: str
+    dim: int
+
+
+class InfoWithoutModelReply(_AnyInfoReply):
+    """The manifest of the bundle, the limits of requests, the versions of libraries and the phases of the start."""
+
+    model: ModelElsewhere
 
 
 class PredictReply(TypedDict):

@@ -20,6 +20,7 @@ from semsearch.app.routes.reply_types import (
     EmbeddingsReply,
     HealthReply,
     InfoReply,
+    InfoWithoutModelReply,
     JinaErrorReply,
     JinaReply,
     ModelReply,
@@ -138,6 +139,11 @@ ALONE: dict[str, Any] = {
     "required": ["vector"],
     "properties": {"vector": VECTOR, "text": NULL},
 }  # a vector without a text
+MODES_WITHOUT_MODEL = (
+    "semantic: texts whose meaning is similar to that of the vector or the id. keyword: texts with the words of the "
+    "text; words between quotation marks must occur. hybrid: both, for a text and a vector. The default is what the "
+    "request has: keyword for a text alone."
+)
 LISTS = ("group_by", "min_score", "rerank")  # fields that a list of texts, without a search, cannot have
 SEVERAL = [_has("filter", {"type": "object"}), _has("sort", {"type": "object"}), _has("facets", {"minItems": 1})]
 TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
@@ -169,12 +175,26 @@ TOGETHER: dict[str, Any] = {  # which fields of SimilarRequest go together
 }
 
 
-def floor_rules(floor: Mapping[str, FloorInfo]) -> list[dict[str, Any]]:
+def model_rules(*, has_keywords: bool) -> list[dict[str, Any]]:
+    """Return the JSON Schemas of requests that need the model, for a bundle that has none."""
+    text: dict[str, Any] = {"text": {"type": "string"}, "vector": NULL}  # without a vector
+    by_meaning = {"required": ["text", "mode"], "properties": text | {"mode": {"enum": ["semantic", "hybrid"]}}}
+    if not has_keywords:
+        by_meaning = {"required": ["text"], "properties": text}
+    return [_has("queries", {"type": "string"}), by_meaning]
+
+
+def floor_rules(floor: Mapping[str, FloorInfo], *, has_model: bool) -> list[dict[str, Any]]:
     """Return the JSON Schemas of requests that name the floor where an index with these floors has none."""
     named: dict[str, Any] = {"min_score": {"const": FLOOR}}
     defaults = {"text": "hybrid" if "hybrid" in floor else "semantic", "id": "semantic"}  # by the field of the query
     rules = [{"required": [*named, "fusion_weight"], "properties": named | {"fusion_weight": {"type": "number"}}}]
-    for mode in [mode for mode, measured in floor.items() if measured.score is None]:
+    without = [mode for mode, measured in floor.items() if measured.score is None]
+    if not has_model:
+        without += ["semantic", "hybrid"]
+        defaults["text"] = "keyword"
+        rules.append({"required": [*named, "vector"], "properties": named | {"vector": VECTOR}})
+    for mode in without:
         rules.append({"required": [*named, "mode"], "properties": named | {"mode": {"const": mode}}})
         for field, default in defaults.items():
             if mode == default:
@@ -188,21 +208,23 @@ def describe_app(
     kinds: Mapping[str, str],
     *,
     dim: int,
+    has_model: bool,
+    has_keywords: bool,
     has_reranker: bool,
     floor: Mapping[str, FloorInfo],
     max_texts: int = MOST_TEXTS,
 ) -> dict[str, Any]:
     """Return the document over a corpus with columns of these types, whose model has `dim` dimensions.
 
-    Without a reranker, its routes are left out. floor has what was measured for each mode. max_texts is the number of
-    texts of a request.
+    Without a reranker, its routes are left out; the app itself leaves out those that need a model. floor has what was
+    measured for each mode. max_texts is the number of texts of a request.
     """
     document = deepcopy(FastAPI.openapi(app))  # FastAPI makes it once and keeps it; the next bundle can have a reranker
     for path in [path for path in document["paths"] if path.endswith("/rerank") and not has_reranker]:
         del document["paths"][path]
     schemas = document["components"]["schemas"]
     schemas |= filter_schemas(kinds)
-    write_reply_schemas(document)
+    write_reply_schemas(document, has_model=has_model)
     for schema in schemas.values():
         if "dimensions" in schema.get("properties", {}):
             schema["properties"]["dimensions"]["anyOf"][0]["maximum"] = dim
@@ -219,8 +241,11 @@ def describe_app(
         del properties["rerank"]["anyOf"]
         properties["rerank"] |= NULL
     rules = deepcopy(TOGETHER)
+    if not has_model:
+        properties["mode"]["description"] = MODES_WITHOUT_MODEL
+        rules["not"]["anyOf"] += model_rules(has_keywords=has_keywords)
     if floor:
-        rules["not"]["anyOf"] += floor_rules(floor)
+        rules["not"]["anyOf"] += floor_rules(floor, has_model=has_model)
     else:
         properties["min_score"]["anyOf"] = [{"type": "number"}, NULL]
     schemas["SimilarRequest"] |= rules
@@ -262,9 +287,11 @@ ERRORS: dict[str, Any] = {  # the errors of paths, the first that a path begins 
 }
 
 
-def write_reply_schemas(document: dict[str, Any]) -> None:
+def write_reply_schemas(document: dict[str, Any], *, has_model: bool) -> None:
     """Write the schemas of all replies in JSON into an OpenAPI document, also of errors in the forms of other APIs."""
     models = {**REPLIES, **ERRORS}
+    if not has_model:
+        models["info"] = InfoWithoutModelReply
     made, added = TypeAdapter.json_schemas(
         [(name, "validation", TypeAdapter(model)) for name, model in models.items()], ref_template=f"{SCHEMAS}{{model}}"
     )

@@ -15,7 +15,7 @@ from semsearch.app.routes.direct import DirectRoute
 from semsearch.app.routes.replies import bytes_per_text, json_reply
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Log, Stopwatch
-from semsearch.engine.bundle import ModelInfo
+from semsearch.engine.bundle import Manifest
 from semsearch.engine.loading import AnyBundle
 from semsearch.search.executor import Executor
 from semsearch.search.query import CHARACTERS_PER_TEXT
@@ -36,7 +36,7 @@ CHECK_TIMEOUT = 10.0  # seconds that a check may take
 
 
 def health_route(executor: Executor, logger: Log) -> DirectRoute:
-    """Return the route of GET /health. It embeds a text if no request has done so for a while."""
+    """Return the route of GET /health. If there is a model and no request has used it for a while, it embeds a text."""
     one_check = asyncio.Lock()
 
     async def health(_: None, stopwatch: Stopwatch) -> bytes:
@@ -52,9 +52,8 @@ def health_route(executor: Executor, logger: Log) -> DirectRoute:
         content: HealthReply = {"status": "ok"}
         return json_bytes(content)
 
-    return DirectRoute(
-        "GET", "/health", None, health, summary="Does the model embed texts", responses=UNHEALTHY, tag="status"
-    )
+    summary = "Does the model embed texts" if executor.has_model else "Does the process answer"
+    return DirectRoute("GET", "/health", None, health, summary=summary, responses=UNHEALTHY, tag="status")
 
 
 def add_info(
@@ -67,15 +66,6 @@ def add_info(
     """Add GET /info to the app. Callers that find all texts also see what `operation` returns."""
     from fastapi import Response  # not needed to start
 
-    limits = {
-        "texts": settings.max_texts,
-        "tokens": settings.max_tokens,
-        "characters": settings.max_characters,
-        "characters_per_text": CHARACTERS_PER_TEXT,
-        "body_bytes": settings.max_body_bytes,
-        "reply_bytes": settings.max_reply_bytes,
-    }
-
     @app.get("/info", summary="The model, the corpus, the limits and the versions behind the answers", tags=["status"])
     async def info() -> Response:
         from importlib.metadata import version  # not needed to start
@@ -85,9 +75,7 @@ def add_info(
         versions = {"semsearch": VERSION, "python": platform.python_version()}
         versions |= {name: version(name) for name in REPORTED}
         bundle = current()
-        model = bundle.manifest.model
-        embeddings = min(settings.max_texts, settings.max_reply_bytes // bytes_per_text(model.dim))
-        content = cast("InfoReply", bundle.manifest.as_json() | _as_tei_says(model, embeddings))
+        content = cast("InfoReply", _describe(bundle.manifest, settings))
         if bundle.is_view:  # a view: no figure of the whole corpus
             index: Mapping[str, Any] = content["index"]
             shown = {name: index[name] for name in SHOWN_OF_VIEWS}
@@ -97,7 +85,6 @@ def add_info(
             del content["files"]
         content |= {
             "made": bundle.made,
-            "limits": limits | {"embeddings": embeddings},
             "versions": versions,
             "archive": cold_start.archive,
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
@@ -107,16 +94,29 @@ def add_info(
         return json_reply({**content, **operation()})
 
 
-def _as_tei_says(model: ModelInfo, max_texts: int) -> dict[str, Any]:
-    return {
+def _describe(manifest: Manifest, settings: Settings) -> dict[str, Any]:
+    """Return the content of the manifest, the limits, and if there is a model what text-embeddings-inference says."""
+    model, content = manifest.model, manifest.as_json() | {"has_model": manifest.has_model}
+    limits = {
+        "characters": settings.max_characters,
+        "characters_per_text": CHARACTERS_PER_TEXT,
+        "body_bytes": settings.max_body_bytes,
+        "reply_bytes": settings.max_reply_bytes,
+    }
+    if not manifest.has_model:
+        return content | {"model": {"name": model.name, "dim": model.dim}, "limits": limits}
+    embeddings = min(settings.max_texts, settings.max_reply_bytes // bytes_per_text(model.dim))
+    limits |= {"texts": settings.max_texts, "tokens": settings.max_tokens, "embeddings": embeddings}
+    as_tei_says = {
         "model_id": model.name,
         "model_sha": model.revision,
         "model_dtype": model.quantization,
         "model_type": {"embedding": {"pooling": model.pooling}},
         "max_input_length": model.max_tokens,
-        "max_client_batch_size": max_texts,
+        "max_client_batch_size": embeddings,
         "auto_truncate": True,
     }
+    return content | as_tei_says | {"limits": limits}
 
 
 async def _check_model(executor: Executor) -> None:

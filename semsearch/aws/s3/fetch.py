@@ -46,11 +46,13 @@ def fetch(
 
     `at_once` is the maximum number of simultaneous requests. If `local`, another bundle, has the same model files, they
     are linked. The model is fetched first, and opened with `open_model` while the rest is fetched; the result is what
-    that returns.
+    that returns, None for a bundle without a model.
     Raises BundleError if the version is damaged, RemoteError if S3 does not answer or the disk is full.
     """
     where = f"{objects.url}/{BUNDLES}/{version[:12]}"
     manifest = _fetch_manifest(objects, version, folder, where)
+    if not manifest.has_model:
+        open_model = None
     linked = _link_model(local, manifest, folder)
     in_order = sorted(manifest.files.items(), key=lambda file: file[0] not in MODEL_FILES)  # the model first
     missing = {name: info for name, info in in_order if name not in (TRUNCATED, *linked)}
@@ -70,6 +72,8 @@ def fetch(
             name: [pool.submit(fetch_part, name, begin) for begin in range(0, info.bytes, PART_BYTES)]
             for name, info in missing.items()
         }
+        if open_model is not None:
+            import tokenizers.models  # noqa: F401  while the files are fetched
         for name, info in missing.items():
             if name not in MODEL_FILES and opening is None and open_model is not None and manifest.queries is None:
                 opening = pool.submit(open_model, folder, manifest.model)

@@ -11,7 +11,7 @@ have the first letter, which people seldom get wrong.
 A word that no text has can be a correct one, which is not replaced. The model's tokenizer knows most of these: it has
 a frequent word, or what its ending is added to, as one token, and divides a misspelled word into many. In texts of
 another language than the tokenizer's this says nothing, so there a word is corrected only if the other words of the
-query find next to nothing.
+query find next to nothing. So it is in a bundle without a tokenizer.
 
 Left out: codes and words between quotation marks, and how frequent an error is. Imported by the first query with a term
 that the corpus does not have. `python -m bench modes` measures the constants.

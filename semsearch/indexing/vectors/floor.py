@@ -20,7 +20,7 @@ import numpy as np
 
 from semsearch.engine.bundle import PASSAGES, FloorInfo, Manifest
 from semsearch.engine.cores import usable_cores
-from semsearch.engine.loading import LoadedBundle, load_bundle
+from semsearch.engine.loading import LoadedBundle, load_bundle, require_embedder
 from semsearch.engine.tensors import Array
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.corpus.passages import stored_columns
@@ -59,7 +59,7 @@ def floors_of(bundle: LoadedBundle, on_progress: OnProgress = no_progress) -> di
     others = [question for field in fields for question in field]
     embedded = [] if bundle.table is not None else [*own, *others]
     with ThreadPoolExecutor(usable_cores()) as pool:
-        search = BundleSearch(bundle, BatchedExecutor(bundle.embedder, embedded, pool.map)).search
+        search = BundleSearch(bundle, BatchedExecutor(require_embedder(bundle), embedded, pool.map)).search
     modes = ["semantic"]
     if bundle.keywords is not None:
         modes += ["keyword", "hybrid"]

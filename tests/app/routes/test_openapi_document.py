@@ -91,7 +91,15 @@ def test_a_reply_has_no_field_that_the_document_lacks(
 def test_only_a_bundle_with_a_reranker_has_its_routes_and_no_schema_is_left_that_no_route_uses(
     make_app: Callable[..., App], has_reranker: bool
 ) -> None:
-    document = describe_app(make_app().fastapi, {"price": "number"}, dim=1, has_reranker=has_reranker, floor={})
+    document = describe_app(
+        make_app().fastapi,
+        {"price": "number"},
+        dim=1,
+        has_model=True,
+        has_keywords=True,
+        has_reranker=has_reranker,
+        floor={},
+    )
     routes = {"/rerank", "/v1/rerank", "/v2/rerank"}
     assert routes & document["paths"].keys() == (routes if has_reranker else set())
     used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
@@ -118,7 +126,9 @@ def test_without_documents_no_passages_around_another_one_are_allowed(make_app: 
 def test_passages_around_another_one_need_paths_and_numbers(
     make_app: Callable[..., App], kinds: dict[str, str], most: int
 ) -> None:
-    document = describe_app(make_app().fastapi, kinds, dim=1, has_reranker=False, floor={})
+    document = describe_app(
+        make_app().fastapi, kinds, dim=1, has_model=True, has_keywords=True, has_reranker=False, floor={}
+    )
     parameters = document["paths"]["/passages/{id}"]["get"]["parameters"]
     assert [each["schema"].get("maximum") for each in parameters if each["in"] == "query"] == [most, most]
 

@@ -1,0 +1,22 @@
+"""The routes that need a model, over a bundle that has none: each answers 404, whatever it is sent."""
+
+from fastapi import FastAPI, Response
+
+from semsearch.app.http import HttpError
+from semsearch.engine.bundle import ModelInfo
+from semsearch.engine.loading import NoModelError
+
+POSTED = ("/predict", "/v1/embeddings", "/embed", "/similarity", "/", "/tokenize")
+READ = ("/v1/models", "/v1/models/{name:path}")
+
+
+def add_without_model(app: FastAPI, model: ModelInfo) -> None:
+    """Add the routes to the app, which its OpenAPI document leaves out. `model` is the one elsewhere."""
+    message = str(NoModelError(model))
+
+    async def refuse() -> Response:
+        raise HttpError(404, message)
+
+    for method, paths in (("POST", POSTED), ("GET", READ)):
+        for path in paths:
+            app.add_api_route(path, refuse, methods=[method], name=path, include_in_schema=False)
