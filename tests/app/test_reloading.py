@@ -13,13 +13,14 @@ import pytest
 from semsearch.app.reloading import reloader as reloader_module
 from semsearch.app.reloading.reloader import ActiveBundle, FolderReloader, bundle_of_request, reason_of
 from semsearch.app.shared_memory import Handover
-from semsearch.engine.bundle import KEYWORDS, MANIFEST, PASSAGES, BundleError, read_manifest
+from semsearch.engine.bundle import KEYWORDS, MANIFEST, PASSAGES, BundleError, ModelInfo, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.executor import Executor, finish
 from semsearch.search.query import Query
 from tests.bundle_files import damage
+from tests.no_model import ELSEWHERE, without_model
 from tests.server.running import WAIT, eventually
 from tests.world import write_bundle
 
@@ -84,6 +85,42 @@ def test_a_bundle_with_another_model_is_refused_once(reloader: FolderReloader, b
     assert found_by(reloader) != "new"
     assert (reloader.status.switches, reloader.status.failures) == (0, 1)
     assert "another model, other" in str(reloader.status.error)
+
+
+def test_a_bundle_without_a_model_is_replaced_by_embeddings_of_the_same_model_alone(
+    bundle: Path, bundle_copy: Path, newer: Path, tmp_path: Path
+) -> None:
+    with_model = Path(shutil.copytree(newer, tmp_path / "with-model"))
+    other = without_model(Path(shutil.copytree(newer, tmp_path / "other")), "another-model")
+    fewer = without_model(Path(shutil.copytree(newer, tmp_path / "fewer")))
+    manifest = read_manifest(fewer)
+    (fewer / MANIFEST).write_text(
+        replace(manifest, model=ModelInfo.elsewhere(ELSEWHERE, 2)).to_json(), encoding="utf-8"
+    )
+    reloader = FolderReloader(without_model(bundle_copy))
+    reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
+    for refused, message in (
+        (other, "embeddings of another model, another-model with 48 dimensions, expected the one that is served"),
+        (fewer, f"embeddings of another model, {ELSEWHERE} with 2 dimensions, expected the one that is served"),
+        (with_model, "another model, tests/mean-of-words, or the same converted with other options"),
+    ):
+        replace_files(bundle_copy, refused)
+        look(reloader)
+        assert message in str(reloader.status.error)
+        assert found_by(reloader) != "new"
+    replace_files(bundle_copy, without_model(newer))
+    look(reloader)
+    assert reloader.status.error is None
+    assert found_by(reloader) == "new"
+
+
+def test_a_bundle_with_a_model_is_not_replaced_by_one_without(
+    reloader: FolderReloader, bundle_copy: Path, newer: Path
+) -> None:
+    replace_files(bundle_copy, without_model(newer))
+    look(reloader)
+    assert f"embeddings of another model, {ELSEWHERE}" in str(reloader.status.error)
+    assert found_by(reloader) != "new"
 
 
 def test_the_thread_polls_on_when_the_folder_was_a_file_for_a_moment(bundle_copy: Path, newer: Path) -> None:

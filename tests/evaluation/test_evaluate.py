@@ -24,10 +24,11 @@ from semsearch.engine.quantization import Embeddings
 from semsearch.evaluation.evaluation import find_failures
 from semsearch.evaluation.measures import MEASURED_MODES, measure, rank
 from semsearch.evaluation.report import JudgedText, Subset
-from semsearch.evaluation.search import ModeResults, OpenBundle, _in_mode, _rank, check_ids, choose_modes
+from semsearch.evaluation.search import ModeResults, OpenBundle, _in_mode, _rank, check_ids, choose_modes, open_named
 from semsearch.evaluation.statistics import Figure
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
+from semsearch.indexing.progress import no_progress
 from semsearch.indexing.questions import Question
 from semsearch.search.query import Query
 from tests.command_line import Run, run
@@ -471,7 +472,12 @@ def test_questions_are_drawn_from_a_log_once_each(bundle: Path, tmp_path: Path) 
 
 def modes_of(named: list[str], **parts: Any) -> list[str]:
     """Return the chosen modes of a bundle that has some parts."""
-    has = {"keywords": None, "table": None, "manifest": SimpleNamespace(rerank=parts.pop("rerank", None))} | parts
+    has = {
+        "keywords": None,
+        "table": None,
+        "embedder": 1,
+        "manifest": SimpleNamespace(rerank=parts.pop("rerank", None)),
+    } | parts
     return choose_modes(OpenBundle(Path("bundle"), SimpleNamespace(**has), [], {}), named)  # type: ignore[arg-type]
 
 
@@ -485,6 +491,22 @@ def test_the_modes_of_a_bundle_are_those_that_its_parts_make() -> None:
     message = r"^bundle: found the mode 'hybrid', expected one of its modes semantic; name one, or make the bundle with"
     with pytest.raises(BundleError, match=message):
         modes_of(["semantic", "hybrid"])
+
+
+def test_without_a_model_only_words_are_measured(no_model: Path, no_model_no_words: Path, tmp_path: Path) -> None:
+    path = write_questions(
+        tmp_path, [{"query": "angry goose", "relevant": [f"story-{row}" for row in range(150, 160)]}]
+    )
+    report = evaluate_json(no_model, "--questions", path)
+    assert {mode: measured["recall@10"]["value"] for mode, measured in report["subsets"][0]["modes"].items()} == {
+        "keyword": 1
+    }
+    reason = "expected the mode 'keyword', because the bundle has no model to embed the questions$"
+    for mode in ("semantic", "hybrid"):
+        with pytest.raises(BundleError, match=f"^{no_model}: found the mode {mode!r}, {reason}"):
+            choose_modes(open_named(no_model, None, no_progress), ["keyword", mode])
+    with pytest.raises(BundleError, match=f"found no keywords, {reason}"):
+        choose_modes(open_named(no_model_no_words, None, no_progress), [])
 
 
 def test_a_mode_is_a_query_with_its_fields() -> None:

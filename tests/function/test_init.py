@@ -140,6 +140,17 @@ def test_the_telemetry_of_onnxruntime_is_off_before_it_is_imported(seen: Seen, w
     assert seen["telemetry"] == with_telemetry["telemetry"] == ["1"]
 
 
+def test_a_start_without_a_model_imports_neither_onnxruntime_nor_tokenizers(
+    start: Callable[..., Seen], no_model: Path
+) -> None:
+    seen = start(BUNDLE_DIR=str(no_model))
+    assert not [name for name in seen["init"] if name.startswith((*LATE, "onnxruntime", "tokenizers"))]
+    assert seen["later"] == []
+    of_the_bundle = [path.name for path in map(Path, seen["opened_by_init"]) if path.parent == no_model]
+    names = ["index.safetensors", "keywords.safetensors", "manifest.json", "manifest.json", "passages.safetensors"]
+    assert sorted(of_the_bundle) == names
+
+
 def test_a_search_with_a_query_table_imports_no_onnxruntime_and_reads_no_byte_of_the_model(
     start: Callable[..., Seen], bundle_copy: Path
 ) -> None:

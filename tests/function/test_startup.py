@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
+import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,13 +14,15 @@ import pytest
 from mangum import Mangum
 from snapshot_restore_py import get_after_restore
 
-from function.startup import WARM_UP, warm_up, warm_up_after_restore
-from semsearch.app.app import App
+from function.startup import WARM_UP, warm_up, warm_up_after_restore, warm_up_body
+from semsearch.app.app import App, create_app
 from semsearch.app.cold_start import ColdStart, no_garbage_collection
 from semsearch.app.settings import Settings
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import load_bundle
 from tests.app_fixtures import BrokenEmbedder
 from tests.function.events.event_makers import http_api
+from tests.world import DIM
 
 
 def test_no_garbage_is_collected_in_the_block_and_nothing_that_it_made_afterwards() -> None:
@@ -57,6 +61,28 @@ def test_it_goes_through_everything_and_leaves_no_line(
 
 def test_a_text_larger_than_a_reply_may_be_is_no_failure(starting: Callable[..., Mangum]) -> None:
     warm_up(starting(settings=Settings(max_reply_bytes=100)))
+
+
+@pytest.mark.parametrize("has_words", [True, False])
+def test_without_a_model_it_searches_by_a_vector_too(no_model: Path, no_model_no_words: Path, has_words: bool) -> None:
+    bundle = load_bundle(no_model if has_words else no_model_no_words)
+    body = warm_up_body(bundle)
+    assert body == {"num_results": 1, "vector": [1] * DIM} | ({"text": "a"} if has_words else {})
+    replies: list[dict[str, Any]] = []
+    app = Mangum(create_app(bundle, Settings(), logging.getLogger("tests"), ColdStart(print)), lifespan="off")
+
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        replies.append(app(event, context))
+        return replies[-1]
+
+    warm_up(handler, body)
+    (reply,) = replies
+    assert len(json.loads(reply["body"])["results"]) == 1
+    assert ("keyword;dur=" in reply["headers"]["server-timing"]) == has_words
+
+
+def test_with_a_model_it_sends_a_text_alone(bundle: Path) -> None:
+    assert warm_up_body(load_bundle(bundle)) == {"text": "a", "num_results": 1} == json.loads(WARM_UP["body"])
 
 
 def test_a_limit_too_small_for_any_request_is_one(starting: Callable[..., Mangum]) -> None:

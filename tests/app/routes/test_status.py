@@ -34,7 +34,8 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
         "auto_truncate": True,
     }
     assert {key: info[key] for key in as_tei_says} == as_tei_says
-    assert info.keys() == {*stated, *as_tei_says, "made", "limits", "versions", "archive", "cold_start_milliseconds"}
+    others = {"has_model", "made", "limits", "versions", "archive", "cold_start_milliseconds"}
+    assert info.keys() == {*stated, *as_tei_says, *others}
     assert "x-bundle" not in client.get("/health").headers  # only bundles in S3 have versions
 
 

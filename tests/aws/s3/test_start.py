@@ -4,6 +4,7 @@ import errno
 import fcntl
 import gc
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,7 @@ from semsearch.publishing.store import Store
 from tests.aws.s3.asking import Start, ask, fetched, left
 from tests.command_line import contents
 from tests.function.events.event_makers import http_api
+from tests.no_model import ELSEWHERE, without_model
 from tests.project import ROOT
 from tests.server.running import WAIT
 from tests.stand_ins.faults import Proxy
@@ -56,6 +58,25 @@ def test_a_function_serves_the_bundle_that_the_pointer_names_and_each_reply_name
         assert reply.headers["x-bundle"] == version[:12]
     shown = client.get("/info").json()["bundle"]
     assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
+
+
+def test_a_bundle_without_a_model_is_fetched_opened_and_replaced_by_its_equal_alone(
+    start: Start, publish: Publish, bundles: list[Path], tmp_path: Path
+) -> None:
+    first, second = (without_model(Path(shutil.copytree(bundle, tmp_path / bundle.name))) for bundle in bundles[:2])
+    other = without_model(Path(shutil.copytree(bundles[1], tmp_path / "other")), "another-model")
+    published = publish(first)
+    switch, client = start()
+    assert switch.served.bundle.embedder is None
+    assert ask(client)[0] == published[:12]
+    assert client.get("/info").json()["model"]["name"] == ELSEWHERE
+    newer = publish(second)
+    switch.poll()
+    assert ask(client)[0] == newer[:12]
+    publish(other)
+    switch.poll()
+    assert "embeddings of another model, another-model" in str(switch.status.error)
+    assert ask(client)[0] == newer[:12]
 
 
 HANDLER = f"""

@@ -1,7 +1,9 @@
 """A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,11 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from function.startup import warm_up_body
 from semsearch.aws.s3vectors.filters import translate
+from semsearch.engine.embedder import Embedder
+from semsearch.engine.loading import load
 from semsearch.engine.metadata.filters import FilterError
 from semsearch.publishing.s3vectors import filterable_metadata
 from semsearch.search.query import Query
+from tests.app_fixtures import connect_app
 from tests.engine.metadata.test_filters import COMPARED, FLOATS, INTS, holds
+from tests.no_model import ELSEWHERE, without_model
 from tests.stand_ins.s3vectors import StandIn, passes
 from tests.world import WHAT, WHO
 
@@ -68,6 +75,30 @@ def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] 
         assert clear.items() <= found.items()
         assert len(found) == len(scores)
     assert bool(scores) != (condition in NONE)
+
+
+def test_without_a_model_a_vector_is_searched_and_a_text_alone_refused(
+    published: Path, bundle: Path, tmp_path: Path, embedder: Embedder
+) -> None:
+    folder = without_model(Path(shutil.copytree(published, tmp_path / "bundle")))
+    loaded = load(folder)
+    client, own = connect_app(loaded), connect_app(load(bundle))
+    (embedding,) = embedder.embed(embedder.tokenize(["an angry goose"], role="query"))
+    by_vector = {"vector": embedding.tolist(), "include": []}
+    for more in ({}, {"text": "goose", "mode": "semantic"}, {"filter": {"chapter": 5}}, {"group_by": "who"}):
+        there = client.post("/similar", json=by_vector | more).json()["results"]
+        here = own.post("/similar", json=by_vector | more).json()["results"]
+        assert [hit["score"] for hit in there] == pytest.approx([hit["score"] for hit in here], abs=2e-6)
+        assert there
+    for body in ({"text": "goose"}, {"text": "goose", "mode": "semantic"}):
+        reply = client.post("/similar", json=body)
+        assert (reply.status_code, "has n" in reply.json()["error"], ELSEWHERE in reply.json()["error"]) == (
+            422,
+            True,
+            True,
+        )
+    assert client.post("/similar", json={}).json()["error"].startswith("text: missing; expected a text or a vector")
+    assert warm_up_body(loaded).keys() == {"vector", "num_results"}
 
 
 MOST = "filter: expected at most 100 constraints"
