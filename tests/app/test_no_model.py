@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from semsearch.app.cold_start import ColdStart
 from semsearch.app.settings import Settings, SettingsError
 from semsearch.engine.loading import load
 from tests.app_fixtures import connect_app
+from tests.function.events.event_makers import http_api
 from tests.no_model import ELSEWHERE
 from tests.world import DIM
 
@@ -207,3 +209,31 @@ def test_max_tokens_is_not_compared_with_a_model_that_is_not_there(no_model: Pat
     assert app_over(no_model, Settings(max_tokens=1))
     with pytest.raises(SettingsError, match="MAX_TOKENS"):
         app_over(bundle, Settings(max_tokens=1))
+
+
+ALL_REQUESTS = """
+import json, logging, sys
+from types import SimpleNamespace
+from semsearch.app.app import create_app
+from semsearch.app.cold_start import ColdStart
+from semsearch.app.settings import read_settings
+from semsearch.engine.loading import load
+from function.events import make_handler
+bundle = load(read_settings().bundle_dir)
+bundle.open_all()
+app = create_app(bundle, read_settings(), logging.getLogger("tests"), ColdStart(lambda phases: None))
+handler, context = make_handler(app, "/"), SimpleNamespace(aws_request_id=None)
+statuses = [handler(event, context)["statusCode"] for event in json.loads(sys.argv[1])]
+print(json.dumps([statuses, [name for name in sys.modules if name.startswith(("onnxruntime", "tokenizers"))]]))
+"""
+
+
+def test_no_request_imports_onnxruntime_or_tokenizers(in_a_new_process: Callable[..., Any], no_model: Path) -> None:
+    events = [
+        http_api(method, PATHS.get(path, path), None if body is None else json.dumps(body))
+        for (method, path), (body, _, _) in ANSWERS.items()
+    ]
+    script = ALL_REQUESTS.replace("sys.argv[1]", repr(json.dumps(events)))
+    statuses, imported = in_a_new_process(script, BUNDLE_DIR=str(no_model))
+    assert statuses == [status for _, status, _ in ANSWERS.values()]
+    assert imported == []

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tokenizers import Encoding, Tokenizer
 
 from semsearch.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, Manifest, RerankInfo
 from semsearch.engine.embedder import RunBatches, TokenIds, open_part, open_session, plan_batches
@@ -23,6 +22,7 @@ from semsearch.engine.tokenizer import read_tokenizer
 
 if TYPE_CHECKING:
     import onnxruntime as ort
+    from tokenizers import Encoding, Tokenizer
 
 Logits = Array[np.float32]  # (n,)
 
@@ -30,7 +30,7 @@ Logits = Array[np.float32]  # (n,)
 class Reranker:
     """An open cross-encoder: `tokenize_pairs`, then `score`."""
 
-    def __init__(self, tokenizer: Tokenizer, session: "ort.InferenceSession", info: RerankInfo) -> None:
+    def __init__(self, tokenizer: "Tokenizer", session: "ort.InferenceSession", info: RerankInfo) -> None:
         """Take an open tokenizer and session, and let the tokenizer truncate pairs at the model's max_tokens."""
         tokenizer.no_padding()
         tokenizer.enable_truncation(info.max_tokens, strategy="longest_first")
@@ -66,7 +66,7 @@ class Reranker:
             pairs.append(self._token_ids(self._tokenizer.post_process(first, other), is_truncated))
         return pairs
 
-    def _token_ids(self, encoding: Encoding, is_truncated: bool = False) -> TokenIds:
+    def _token_ids(self, encoding: "Encoding", is_truncated: bool = False) -> TokenIds:
         is_full = len(encoding.ids) == self.info.max_tokens
         return TokenIds(encoding.ids, is_truncated or (is_full and bool(encoding.overflowing)), encoding.type_ids)
 
