@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
-BODY: dict[str, Any] = {"text": "a", "num_results": 1}  # an unknown longer word would load the corrections
+WARM_UP_BODY: dict[str, Any] = {"text": "a", "num_results": 1}  # an unknown longer word would load the corrections
 WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the fields that are read
     "version": "2.0",
     "routeKey": "POST /similar",
@@ -21,7 +21,7 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "rawQueryString": "",
     "headers": {"content-type": "application/json"},
     "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}},
-    "body": json.dumps(BODY),
+    "body": json.dumps(WARM_UP_BODY),
     "isBase64Encoded": False,
 }
 
@@ -29,14 +29,14 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
 def warm_up_body(bundle: "AnyBundle") -> dict[str, Any]:
     """Return the body of the warm-up request. Without a model it has a vector, so that it searches by meaning too."""
     if bundle.embedder is not None:
-        return BODY
+        return WARM_UP_BODY
     vector = {"vector": [1] * bundle.manifest.model.dim}
     if bundle.manifest.corpus.keywords is None:
         return vector | {"num_results": 1}
-    return BODY | vector
+    return WARM_UP_BODY | vector
 
 
-def warm_up(handler: Handler, body: dict[str, Any] = BODY, *, is_closed: bool = False) -> None:
+def warm_up(handler: Handler, body: dict[str, Any] = WARM_UP_BODY, *, is_closed: bool = False) -> None:
     """Send one request with this body through the handler, so that all work that is done once is done during the start.
 
     is_closed: callers need a key or a token, so the request is a direct invocation, which needs none. Raises
@@ -56,7 +56,7 @@ def warm_up_after_restore(
     handler: Handler,
     cold_start: ColdStart,
     refresh: Callable[[], None],
-    body: dict[str, Any] = BODY,
+    body: dict[str, Any] = WARM_UP_BODY,
     *,
     is_closed: bool = False,
 ) -> None:

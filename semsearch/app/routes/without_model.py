@@ -6,8 +6,10 @@ from semsearch.app.http import HttpError
 from semsearch.engine.bundle import ModelInfo
 from semsearch.engine.loading import NoModelError
 
-POSTED = ("/predict", "/v1/embeddings", "/embed", "/similarity", "/", "/tokenize")
-READ = ("/v1/models", "/v1/models/{name:path}")
+NEED_MODEL = {  # paths by their method
+    "POST": ("/predict", "/v1/embeddings", "/embed", "/similarity", "/", "/tokenize"),
+    "GET": ("/v1/models", "/v1/models/{name:path}"),
+}
 
 
 def add_without_model(app: FastAPI, model: ModelInfo) -> None:
@@ -17,6 +19,6 @@ def add_without_model(app: FastAPI, model: ModelInfo) -> None:
     async def refuse() -> Response:
         raise HttpError(404, message)
 
-    for method, paths in (("POST", POSTED), ("GET", READ)):
+    for method, paths in NEED_MODEL.items():
         for path in paths:
             app.add_api_route(path, refuse, methods=[method], name=path, include_in_schema=False)
