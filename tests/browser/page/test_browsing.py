@@ -1,9 +1,11 @@
 """Beyond the first results: more of them, texts like one of them, an order, and lists without a query."""
 
 import json
+from pathlib import Path
 
+from tests.app.test_no_model import app_over
 from tests.browser.page.browser import Page, Route
-from tests.browser.page.conftest import requested, search, texts, wait_for_text
+from tests.browser.page.conftest import Open, Serve, requested, search, texts, wait_for_text
 from tests.world import WHO
 
 
@@ -84,3 +86,21 @@ def test_a_corpus_in_s3_vectors_is_asked_only_for_what_it_can_answer(page: Page)
     page.get_by_role("button", name="More results").click()
     wait_for_text(page, "#status", "100 results")
     assert page.locator("#more").is_hidden()  # as many as S3 Vectors finds
+
+
+def test_without_a_model_the_page_searches_by_words_and_offers_no_other_mode(
+    open_page: Open, serve: Serve, no_model: Path, no_model_no_words: Path
+) -> None:
+    page = open_page("/?mode=semantic", server=serve(app_over(no_model)))
+    assert page.locator("#modes").is_hidden()
+    assert page.locator("#query").get_attribute("placeholder") == "Words that the texts have"
+    sent = search(page, "silver key")
+    assert (sent["mode"], sent["prefix"]) == ("keyword", True)
+    assert all("silver key" in text for text in texts(page))
+    with page.expect_response("**/similar") as seen:
+        page.locator("li.hit").first.get_by_role("button", name="More like this").click()
+    assert (requested(seen.value)["mode"], seen.value.status) == ("semantic", 200)
+    page = open_page(server=serve(app_over(no_model_no_words)))
+    page.locator("#query").fill("silver key")
+    page.locator("#problem:visible").wait_for()
+    assert (page.locator("#problem").text_content() or "").startswith("text: found without a vector, but this bundle has")
