@@ -38,8 +38,11 @@ def without_model(bundle: Path, name: str = ELSEWHERE) -> Path:
     """Remove the model from a bundle, and return its folder. `name` is the word for what embeds."""
     manifest = read_manifest(bundle)
     write_manifest(bundle, replace(manifest, model=ModelInfo.elsewhere(name, manifest.model.dim)))
+    keywords = manifest.corpus.keywords
+    if keywords is not None:
+        keywords = replace(keywords, known_words=0.0)
     files = (MODEL, TOKENIZER, QUERY_TABLE, RERANK, RERANK_TOKENIZER)
-    return without(bundle, *files, model_sha256="", tokenizer_sha256="", floor={})
+    return without(bundle, *files, model_sha256="", tokenizer_sha256="", floor={}, keywords=keywords)
 
 
 def without(bundle: Path, *files: str, **corpus: object) -> Path:

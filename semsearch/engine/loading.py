@@ -167,8 +167,8 @@ class LoadedBundle(AnyBundle):
             return keywords.among(self.allowed, self.passages.text)
         self._check_place()
         info, rows = self.manifest.corpus.keywords, self.manifest.corpus.rows
-        if self.embedder is None:  # nothing tells correct words from misspelled ones
-            return Keywords(self.folder / KEYWORDS, replace(info, known_words=0.0), rows)
+        if self.embedder is None:
+            return Keywords(self.folder / KEYWORDS, info, rows)
         return Keywords(self.folder / KEYWORDS, info, rows, self.embedder.split_word)
 
     @cached_property

@@ -38,7 +38,7 @@ Returned = TypeVar("Returned")
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or index the texts again with --keywords"
 NO_RERANKER = "this bundle has no reranker; leave it out, or index the texts again with --rerank MODEL"
 NO_FLOOR = "this index has no measured floor; use a number, or index the texts again"
-NO_FLOOR_BY_MEANING = "an index without a model has no floor by meaning; use a number, or the mode keyword"
+NO_FLOOR_WITHOUT_MODEL = "an index without a model has no measured floor; use a number"
 LONG_QUERY = 200  # characters of texts, from which finding their words takes more than about a millisecond
 
 
@@ -296,7 +296,7 @@ def floor_of(query: Query, mode: str, corpus: CorpusInfo) -> float:
         raise SearchError(f"min_score: found {found}, expected a number; leave one of them out")
     measured = corpus.floor.get(mode)
     if measured is None:
-        reason = NO_FLOOR if corpus.model_sha256 or mode == "keyword" else NO_FLOOR_BY_MEANING
+        reason = NO_FLOOR if corpus.model_sha256 else NO_FLOOR_WITHOUT_MODEL
         raise SearchError(f"min_score: found {FLOOR!r}, but {reason}")
     if measured.score is None:
         raise SearchError(

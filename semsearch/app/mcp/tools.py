@@ -166,7 +166,7 @@ class Tools:
         hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
         hits.sort(key=lambda hit: -(hit["score"] or 0.0))
         results = [_section(bundle, hit) for hit in hits[:RESULTS]]
-        least = floor_score(bundle)
+        least = floor_score(bundle.manifest.corpus)
         if least is None:
             return {"results": results}
         if query.rerank is not None or bundle.manifest.corpus.boost:
@@ -186,12 +186,9 @@ class Tools:
         return {"total": len(paths), "documents": documents}
 
 
-def floor_score(bundle: AnyBundle) -> float | None:
-    """Return the floor of the default mode of a text, None if the index has none."""
-    info = bundle.manifest.corpus
+def floor_score(info: CorpusInfo) -> float | None:
+    """Return the floor of the default mode, None if the index has none."""
     mode = "semantic" if info.keywords is None else "hybrid"
-    if bundle.embedder is None:
-        mode = "keyword"
     measured = info.floor.get(mode)
     if measured is None:
         return None
@@ -256,7 +253,7 @@ def input_schema(bundle: AnyBundle) -> Object:
     stated = SimilarRequest.model_json_schema()["properties"]
     is_there = {
         "rerank": bundle.manifest.rerank is not None,
-        "min_score": floor_score(bundle) is not None,
+        "min_score": floor_score(bundle.manifest.corpus) is not None,
     }
     properties = {name: _brief(stated[name]) for name in OFFERED if is_there.get(name, True)}
     properties["filter"] = {"type": "object", "description": FILTER}

@@ -184,17 +184,12 @@ def model_rules(*, has_keywords: bool) -> list[dict[str, Any]]:
     return [_has("queries", {"type": "string"}), by_meaning]
 
 
-def floor_rules(floor: Mapping[str, FloorInfo], *, has_model: bool) -> list[dict[str, Any]]:
+def floor_rules(floor: Mapping[str, FloorInfo]) -> list[dict[str, Any]]:
     """Return the JSON Schemas of requests that name the floor where an index with these floors has none."""
     named: dict[str, Any] = {"min_score": {"const": FLOOR}}
     defaults = {"text": "hybrid" if "hybrid" in floor else "semantic", "id": "semantic"}  # by the field of the query
     rules = [{"required": [*named, "fusion_weight"], "properties": named | {"fusion_weight": {"type": "number"}}}]
-    without = [mode for mode, measured in floor.items() if measured.score is None]
-    if not has_model:
-        without += ["semantic", "hybrid"]
-        defaults["text"] = "keyword"
-        rules.append({"required": [*named, "vector"], "properties": named | {"vector": VECTOR}})
-    for mode in without:
+    for mode in [mode for mode, measured in floor.items() if measured.score is None]:
         rules.append({"required": [*named, "mode"], "properties": named | {"mode": {"const": mode}}})
         for field, default in defaults.items():
             if mode == default:
@@ -245,7 +240,7 @@ def describe_app(
         properties["mode"]["description"] = MODES_WITHOUT_MODEL
         rules["not"]["anyOf"] += model_rules(has_keywords=has_keywords)
     if floor:
-        rules["not"]["anyOf"] += floor_rules(floor, has_model=has_model)
+        rules["not"]["anyOf"] += floor_rules(floor)
     else:
         properties["min_score"]["anyOf"] = [{"type": "number"}, NULL]
     schemas["SimilarRequest"] |= rules

@@ -103,4 +103,6 @@ def test_without_a_model_the_page_searches_by_words_and_offers_no_other_mode(
     page = open_page(server=serve(app_over(no_model_no_words)))
     page.locator("#query").fill("silver key")
     page.locator("#problem:visible").wait_for()
-    assert (page.locator("#problem").text_content() or "").startswith("text: found without a vector, but this bundle has")
+    assert (page.locator("#problem").text_content() or "").startswith(
+        "text: found without a vector, but this bundle has"
+    )
