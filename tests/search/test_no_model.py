@@ -71,9 +71,10 @@ def test_more_like_this_works_in_each_mode(stories: Search, with_model: Search, 
 
 
 def test_texts_are_listed_and_words_left_out(stories: Search, with_model: Search, vector: Any) -> None:
-    listed = {"filter": {"chapter": 5}, "sort": {"told": "desc"}}
+    listed: dict[str, Any] = {"filter": {"chapter": 5}, "sort": {"told": "desc"}}
     assert stories.search(**listed) == with_model.search(**listed)
-    for arguments in ({}, {"vector": vector}):
+    either: list[dict[str, Any]] = [{}, {"vector": vector}]
+    for arguments in either:
         hits = stories.search(GOOSE, without=["goose"], **arguments)
         assert hits
         assert not [hit for hit in hits if "goose" in hit.text]
