@@ -108,8 +108,8 @@ archive.run_snippet = run_snippet
 archive.use_archive(sys.argv[1])
 import concurrent.futures.thread
 from types import SimpleNamespace
-from semsearch.engine.loading import LoadedBundle
 import tokenizers.models
+from semsearch.engine.loading import LoadedBundle
 from semsearch.app.app import create_app
 from function.events import make_handler
 from semsearch.app.settings import Settings

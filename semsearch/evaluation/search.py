@@ -56,8 +56,6 @@ class OpenBundle:
     @property
     def default_mode(self) -> str:
         """Return the mode of a request that names none."""
-        if self.loaded.embedder is None:
-            return KEYWORD
         if self.loaded.keywords is None:
             return SEMANTIC
         return HYBRID
