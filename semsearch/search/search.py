@@ -37,6 +37,7 @@ Returned = TypeVar("Returned")
 
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or index the texts again with --keywords"
 NO_RERANKER = "this bundle has no reranker; leave it out, or index the texts again with --rerank MODEL"
+NO_RERANKER_EVER = "an index without a model has no reranker; leave it out"
 NO_FLOOR = "this index has no measured floor; use a number, or index the texts again"
 NO_FLOOR_WITHOUT_MODEL = "an index without a model has no measured floor; use a number"
 LONG_QUERY = 200  # characters of texts, from which finding their words takes more than about a millisecond
@@ -97,7 +98,8 @@ class BundleSearch:
         if query.mode in ("keyword", "hybrid") and keywords is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         if query.rerank is not None and self._bundle.manifest.rerank is None:
-            raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
+            reason = NO_RERANKER if self._bundle.embedder is not None else NO_RERANKER_EVER
+            raise SearchError(f"rerank: found {query.rerank} candidates, but {reason}")
         if query.vector is not None:
             from semsearch.search.vector import check_fields  # most queries have none
 

@@ -90,7 +90,10 @@ def test_texts_are_listed_and_words_left_out(stories: Search, with_model: Search
         (Query(GOOSE, mode="hybrid"), "mode: found 'hybrid' with a text and no vector, but this bundle has no model"),
         (Query(GOOSE, queries="model"), "queries: found 'model', but this bundle has no model; leave it out"),
         (Query(filter={"chapter": 1}, queries="model"), "queries: found 'model', but this bundle has no model"),
-        (Query(GOOSE, rerank=1), "rerank: found 1 candidates, but this bundle has no reranker"),
+        (
+            Query(GOOSE, rerank=1),
+            "rerank: found 1 candidates, but an index without a model has no reranker; leave it out",
+        ),
         (
             Query(GOOSE, min_score="floor"),
             "min_score: found 'floor', but an index without a model has no measured floor",

@@ -135,6 +135,8 @@ class Reranking:
         """Return the scores of the texts. Raises HttpError with 424 without a reranker, 413 beyond a limit."""
         current, texts = self.current(), body.texts
         if current.manifest.rerank is None:  # nor has a bundle whose texts are in S3 Vectors
+            if current.embedder is None:
+                raise HttpError(424, "rerank: an index without a model has no reranker; use another server")
             raise HttpError(424, "rerank: this bundle has no reranker; index the texts again with --rerank MODEL")
         bundle = require_texts(current)
         refuse_texts(texts, self.settings, body.field, body.query)
