@@ -264,7 +264,7 @@ class Search(Framed):
             >>> bool(-1 <= warm @ light <= 1)  # their cosine similarity
             True
 
-        Raises ValueError for a blank text, another type, a role that the model does not have, or an index without a model.
+        Raises ValueError for a blank text, another type, a role that the model does not have, or if the index has none.
         """
         check_role(role)
         if isinstance(texts, str):
