@@ -9,6 +9,7 @@ import pytest
 
 from semsearch import Hits, Search, load_bundle
 from semsearch.app.app import App
+from semsearch.engine.loading import require_embedder
 from semsearch.engine.quantization import dequantize
 from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS
 from semsearch.indexing.corpus import Corpus
@@ -32,7 +33,8 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def cosines(bundle: Path, text: str) -> Any:
     """Return the cosine of a text to each row, (rows,), to six decimals."""
     opened = load_bundle(bundle)
-    (query,) = opened.embedder.embed(opened.embedder.tokenize([text], role="query"))
+    embedder = require_embedder(opened)
+    (query,) = embedder.embed(embedder.tokenize([text], role="query"))
     embeddings = dequantize(*opened.index.codes_of(np.arange(len(opened.index))))
     return np.round(embeddings.astype(np.float64) @ query, 6)
 
