@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from semsearch.indexing.replacing import replacing
 from semsearch.indexing.steps import IndexOptions, IndexSummary, make_bundle
 from semsearch.indexing.texts import make_splitter, opening_texts, read_texts, texts_of_plan
 from semsearch.indexing.update_file import recipe_of
+from semsearch.indexing.vectors.shards import KnownRows
 
 
 class Changing:
@@ -29,17 +31,21 @@ class Changing:
         self.summary: IndexSummary | None = None  # what was made, after the block
         self._plan, self._fresh, self._options, self._on_progress = plan, fresh, options, on_progress
         self._new: list[Path] = []
+        self._given: list[KnownRows] = []
         self._is_changed = False
 
-    def add(self, data: Any) -> None:
-        """Add texts, whose ids must be new: rows in memory or the path of a table, as `index` takes them."""
-        with naming_arguments(self._options.argument_names):
-            self._merge(data, "add")
+    def add(self, data: Any, *, embeddings: Any = None) -> None:
+        """Add texts, whose ids must be new: rows in memory or the path of a table, as `index` takes them.
 
-    def upsert(self, data: Any) -> None:
-        """Put texts in the place of those with their ids, and new ones at the end."""
+        embeddings are those of the texts, as `index` takes them, for an index without a model, which needs them.
+        """
         with naming_arguments(self._options.argument_names):
-            self._merge(data, "upsert")
+            self._merge(data, "add", embeddings)
+
+    def upsert(self, data: Any, *, embeddings: Any = None) -> None:
+        """Put texts in the place of those with their ids, and new ones at the end. embeddings: see `add`."""
+        with naming_arguments(self._options.argument_names):
+            self._merge(data, "upsert", embeddings)
 
     def remove(self, ids: Id | Iterable[Id] = (), *, where: Mapping[str, Any] | None = None) -> None:
         """Remove texts by their ids, or by one id, and those that a filter finds.
@@ -56,8 +62,13 @@ class Changing:
         self._plan.remove(removed, found)
         self._is_changed = True
 
-    def _merge(self, data: Any, mode: Mode) -> None:
-        older, options = self._plan.older, self._options.texts
+    def _merge(self, data: Any, mode: Mode, embeddings: Any) -> None:
+        older, options = self._plan.older, replace(self._options.texts, embeddings=embeddings)
+        maker = options.embedded_by
+        if maker is None and embeddings is not None:
+            raise OptionError("embeddings", "is for an index without a model here; use `index`, with its option mode")
+        if maker is not None and embeddings is None:
+            raise OptionError("embeddings", f"found none, expected a row by {maker} for each row that {mode} takes")
         splitter = None
         if options.split:
             splitter = make_splitter(older.folder, older.manifest, options)
@@ -73,7 +84,9 @@ class Changing:
                 on_progress=self._on_progress,
                 merged_into=older,
             )
+            given = texts.given_rows(read.corpus, read.report, older.manifest.model, None)
         self._plan.merge(read.corpus, mode)
+        self._given += given
         self._new.append(path)
         self._is_changed = True
 
@@ -82,7 +95,7 @@ class Changing:
         if not self._is_changed:
             return
         self.summary = make_bundle(
-            texts_of_plan(self._plan),
+            texts_of_plan(self._plan, self._given),
             fresh=self._fresh,
             older=self._plan.older,
             options=self._options,

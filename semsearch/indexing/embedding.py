@@ -1,22 +1,31 @@
-"""The embeddings of a corpus: who embeds its texts, and which rows of the older index are used again."""
+"""The embeddings of a corpus: who embeds its texts, and which rows of the older index are used again.
 
+In an index without a model, nothing is embedded: `take_rows` takes what the caller of `index` gives.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from semsearch.engine.bundle import MODEL, BundleError, Manifest
+import numpy as np
+
+from semsearch.engine.bundle import GIVEN, MODEL, BundleError, Manifest
 from semsearch.engine.embedder import Embedder
+from semsearch.engine.errors import OptionError
+from semsearch.engine.quantization import Embeddings
 from semsearch.indexing.cluster import Cluster
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.passages import texts_for_model
+from semsearch.indexing.digests import Positions
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.models.placing import PlacedModels, find_float_model
 from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.vectors.device import Device
 from semsearch.indexing.vectors.embed import Cores, EmbeddedCorpus, PassageEmbedder, embed_corpus, open_rows
-from semsearch.indexing.vectors.shards import KnownRows, name_model
+from semsearch.indexing.vectors.shards import KnownRows, gather_rows, name_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,9 @@ class EmbeddedTexts:
     rows: EmbeddedCorpus
     seconds: float
     embedded_by: str  # what embedded the new texts, if it was not this machine's processor with the index's model
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    # the unit embeddings that the caller has given for some rows of an index without a model; None in one with a model
+    given: Callable[[Positions], Embeddings] | None = None
 
 
 def embed(
@@ -71,7 +82,7 @@ def embed(
     models: PlacedModels,
     embedder: Embedder,
     choice: EmbedderChoice,
-    given: KnownRows | None,
+    given: Sequence[KnownRows],
     on_progress: OnProgress,
 ) -> EmbeddedTexts:
     """Embed the texts that neither the older index, nor the caller, nor the unfinished folder `fresh` has rows of.
@@ -99,6 +110,68 @@ def embed(
         embedded_by=passage_embedder.describe(),
         warnings=tuple(filter(None, [_warn_of_mixture(known, rows)])),
     )
+
+
+def find_places(changes: Changes, corpus: Corpus, given: Sequence[KnownRows], merged: Positions | None) -> Positions:
+    """Return where the embedding of each row of an index without a model is, (rows,).
+
+    A number below the number of the older index's rows is one of them, and others continue with the rows of `given`.
+    merged are these places for the rows of a merged index; other indexes take a given embedding for each row. Without
+    any, all rows must be those of the older index.
+
+    Raises OptionError if rows have no embedding.
+    """
+    if merged is not None:
+        return merged
+    if given:
+        return np.arange(len(corpus.texts)) + changes.older_count
+    missing = np.flatnonzero(changes.same_rows < 0)
+    if len(missing):
+        first = corpus.ids[int(missing[0])]
+        raise OptionError(
+            "embeddings", f"found none, and {len(missing):,} rows are new or have changed, such as {first!r}; give them"
+        )
+    return changes.same_rows
+
+
+def take_rows(
+    places: Positions, changes: Changes, *, given: Sequence[KnownRows], fresh: Path, manifest: Manifest
+) -> EmbeddedTexts:
+    """Take the rows of an index without a model at their places: see `find_places`. manifest is that of the index.
+
+    An embedding is that of a row, not of a text: equal texts can have different ones, and a given one replaces that of
+    the older index. Raises BundleError if the older index has other embeddings.
+    """
+    started = perf_counter()
+    known, older = list(given), changes.older
+    if older is not None:
+        if older.manifest.model != manifest.model:
+            raise BundleError(f"{older.folder}: was replaced while it was read; run the command again")
+        known.insert(0, open_rows(older))
+    codes, scales = gather_rows(known, places, manifest.model.dim, fresh)
+    is_older = places < changes.older_count
+    rows = EmbeddedCorpus(
+        codes=codes,
+        scales=scales,
+        embedded_by=[GIVEN],
+        embedded=0,
+        given=int(np.count_nonzero(~is_older)),
+        is_truncated=np.zeros(len(places), bool),
+        resumed=0,
+        older_rows=np.where(is_older, places, -1),
+    )
+
+    def given_at(wanted: Positions) -> Embeddings:
+        found = np.empty((len(wanted), manifest.model.dim), np.float32)
+        begin = changes.older_count
+        for each in given:
+            here = (places[wanted] >= begin) & (places[wanted] < begin + len(each.digests))
+            assert each.unit is not None  # the caller has given it
+            found[here] = each.unit(places[wanted][here] - begin)
+            begin += len(each.digests)
+        return found
+
+    return EmbeddedTexts(rows, perf_counter() - started, manifest.model.name, given=given_at)
 
 
 def known_rows(older: OlderIndex | None, out: Path, manifest: Manifest) -> KnownRows | None:

@@ -51,9 +51,11 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     follow_symlinks: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
     drafts: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
     strict: Annotated[bool, Option(Topic.TEXTS, recorded=False)] = False,
-    split: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
-    passage_tokens: Annotated[int, Option(Topic.DOCUMENTS, recorded=True), values.at_least(1)] = PASSAGE_TOKENS,
-    overlap: Annotated[int, Option(Topic.DOCUMENTS, recorded=True), values.at_least(0)] = 0,
+    split: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True, embeds=True)] = False,
+    passage_tokens: Annotated[
+        int, Option(Topic.DOCUMENTS, recorded=True, embeds=True), values.at_least(1)
+    ] = PASSAGE_TOKENS,
+    overlap: Annotated[int, Option(Topic.DOCUMENTS, recorded=True, embeds=True), values.at_least(0)] = 0,
     keywords: Annotated[bool, Option(Topic.KEYWORDS, recorded=True)] = True,
     stem: Annotated[str | None, Option(Topic.KEYWORDS, recorded=True, without="keywords"), values.stem_language] = None,
     title_column: Annotated[str | None, Option(Topic.KEYWORDS, recorded=True, without="keywords"), values.name] = None,
@@ -85,6 +87,9 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     calibration: Annotated[Path | None, Option(Topic.MODEL, recorded=False, converts=("model", "rerank"))] = None,
     calibration_column: Annotated[str | None, Option(Topic.MODEL, recorded=False, needs="calibration")] = None,
     cache: Annotated[bool, Option(Topic.MODEL, recorded=False)] = True,
+    embedded_by: Annotated[
+        str | None, Option(Topic.MODEL, recorded=False, needs="embeddings", can_be_older=True), values.one_name
+    ] = None,
     rerank: Annotated[str | Path | None, Option(Topic.RERANKER, recorded=False)] = None,
     rerank_revision: Annotated[str | None, Option(Topic.RERANKER, recorded=False, needs="rerank")] = None,
     rerank_weight: Annotated[
@@ -96,9 +101,11 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     update: Annotated[str | Path | None, Option(Topic.RUN, recorded=False), values.path] = None,
     wait: Annotated[float, Option(Topic.RUN, recorded=False, form="SECONDS"), values.seconds] = 0,
     mode: Annotated[Mode | None, Option(Topic.RUN, recorded=False, in_python_alone=True, flags=MODES)] = None,
-    ray: Annotated[str | None, Option(Topic.RUN, recorded=False)] = None,
-    device: Annotated[str, Option(Topic.RUN, recorded=False), values.device] = "cpu",
-    dtype: Annotated[Literal["int8", "float16", "float32"] | None, Option(Topic.RUN, recorded=False)] = None,
+    ray: Annotated[str | None, Option(Topic.RUN, recorded=False, embeds=True)] = None,
+    device: Annotated[str, Option(Topic.RUN, recorded=False, embeds=True), values.device] = "cpu",
+    dtype: Annotated[
+        Literal["int8", "float16", "float32"] | None, Option(Topic.RUN, recorded=False, embeds=True)
+    ] = None,
     embeddings: Annotated[Any, Option(Topic.RUN, recorded=False, form="FILE")] = None,
     progress: Annotated[bool | OnProgress, Option(Topic.RUN, recorded=False, in_python_alone=True)] = True,
 ) -> IndexSummary:
@@ -166,6 +173,8 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         calibration: file of typical texts, which choose the 8-bit steps. Without it, texts of Python's documentation.
         calibration_column: column of these texts. Without it, the column `text` or the only one.
         cache: take a converted model from the package semsearch-model or the cache, and keep others in the cache.
+        embedded_by: what has made the embeddings, in your words, such as openai/text-embedding-3-small: the index has
+            no model then. It is for tables, and needs `embeddings`, also for each row that an update adds or changes.
         rerank: a cross-encoder, a folder or a name on the hub; a search with `rerank` scores its best texts with it.
         rerank_revision: branch, tag or commit of this model on the hub.
         rerank_weight: share of the reranker's score in the order of results, from 0 to 1. Without it, the one of the
@@ -186,8 +195,9 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
             all GPUs (cuda), one of them (cuda:1) or Apple's (mps). auto takes a GPU if there is one.
         dtype: numbers that the model embeds the texts with. Without it, int8 on the processor and float16 on a GPU;
             float32 works on both.
-        embeddings: embeddings of the texts by this model, which you have already: a row for each row of the table, also
-            for blank texts. A file (.npy, .safetensors, or .parquet with one column of lists), or from Python an array.
+        embeddings: embeddings of the texts, which you have already, by this model or by what `embedded_by` says: a row
+            for each row of the table, also for blank texts. A file (.npy, .safetensors, or .parquet with one column of
+            lists), or from Python an array.
         progress: display it on a terminal and in a notebook; or a function that is called with the step, its share
             and the number of embedded texts.
 

@@ -120,6 +120,14 @@ class RowPlan:
         self._text_ids = self._digest_text_ids(older.corpus(), self._ids)
 
     @property
+    def places(self) -> Positions:
+        """Return the row of the older index that each row is, (rows,).
+
+        The numbers of the rows of all corpora that were added, joined, follow those of the older index.
+        """
+        return self._places
+
+    @property
     def has_added(self) -> bool:
         """Whether rows of other corpora were added."""
         return bool(self._added)

@@ -99,6 +99,7 @@ class Changes:
     older: OlderIndex | None
     same_rows: Positions  # (rows,): the row of the older index with the same text, id, metadata and source, or -1
     digests: RowDigests  # digests of the rows of the index
+    given_again: int = 0  # rows of the older index with another embedding, which is given, in an index without a model
 
     @property
     def older_rows(self) -> Positions:
@@ -134,14 +135,14 @@ class Changes:
         if self.older is None or self.kept is None:
             return True
         older, rows = self.older.manifest, len(self.older_rows)
-        is_other = any(older.files[name] != model.files[name] for name in (MODEL, TOKENIZER))
+        is_other = any(older.files.get(name) != model.files.get(name) for name in (MODEL, TOKENIZER))
         is_crossed = (rows > EXHAUSTIVE_ROWS) != (self.older_count > EXHAUSTIVE_ROWS)
         return is_other or older.model != model.model or is_crossed or self.count_since_measured() > MOST_CHANGED * rows
 
     def count_since_measured(self) -> int:
-        """Return how many rows were added or removed since the recall was measured."""
+        """Return how many rows were added or removed since the recall was measured. Another embedding is both."""
         before = 0 if self.kept is None else int(self.kept[MEASURED][0])
-        return before + len(self.new) + len(self.gone)
+        return before + len(self.new) + len(self.gone) + 2 * self.given_again
 
     @property
     def kept(self) -> Tensors | None:

@@ -52,6 +52,15 @@ def one_line(value: str) -> str:
     return value
 
 
+def one_name(value: str | None) -> str | None:
+    """Remove blanks around a name; refuse an empty one, several lines and a long one."""
+    if value is None:
+        return None
+    if not value.strip():
+        raise ValueError(f"found {value!r}, expected a name, such as openai/text-embedding-3-small")
+    return one_line(value)
+
+
 def one_character(value: str | None) -> str | None:
     """Refuse what cannot separate the fields of a CSV."""
     if value is not None and (len(value) != 1 or value in '"\r\n'):

@@ -52,9 +52,17 @@ class Option:
     needs: str = ""  # the option without which this one has no effect
     can_be_older: bool = False  # whether what it needs can also be in the older bundle
     converts: tuple[str, ...] = ()  # options of which an update needs one too: it names the model to convert
+    # Whether it is about what a model reads or embeds, so that it has no effect in an index without one. All options of
+    # the topics MODEL and RERANKER are.
+    embeds: bool = False
     form: Form | None = None  # how a command line has the value, if not as Python has it
     in_python_alone: bool = False
     flags: Mapping[str, str] = field(default_factory=dict)  # a flag of the command for each value, and its sentence
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether it has no effect without a model."""
+        return self.embeds or self.topic in (Topic.MODEL, Topic.RERANKER)
 
 
 def options_of(index: Callable[..., object]) -> dict[str, Option]:
@@ -129,17 +137,22 @@ def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwar
         finish_stopped(out)
         stated["update"] = out if is_bundle(out) else None
     options = options_of(index)
-    _check_effects(stated, options)
     try:
         recorded = _recalled(stated, options)
         recorded_before = recorded_options(out)
+        _check_model(index, stated)
     except BundleError:
         require_free(out)  # another process can be moving its files
         raise
+    _check_effects(stated, options)
     for name, option in options.items():
         if option.adds and name in stated:
             stated[name] = {**recorded.get(name, {}), **(stated[name] or {})}
-    return {**_with_defaults(index, recorded | stated), "recorded_before": recorded_before}
+    found = {**_with_defaults(index, recorded | stated), "recorded_before": recorded_before}
+    if found["embedded_by"] is None:
+        found["embedded_by"] = _older_maker(stated["update"])
+    _check_rows(found)
+    return found
 
 
 def new_options(index: Callable[..., object], stated: Arguments) -> dict[str, Any]:
@@ -228,6 +241,46 @@ def _choices(index: Callable[..., object]) -> dict[str, tuple[object, ...]]:
         values = [value for each in kinds if get_origin(each) is Literal for value in get_args(each)]
         choices[name] = (*values, None) if values and NoneType in kinds else tuple(values)
     return choices
+
+
+def _older_maker(update: Path | str | None) -> str | None:
+    """Return what made the embeddings of the older bundle, None if its own model did, or if there is no bundle."""
+    if update is None:
+        return None
+    manifest = read_manifest(Path(update))
+    return None if manifest.has_model else manifest.model.name
+
+
+def _check_model(index: Callable[..., object], stated: Arguments) -> None:
+    """Raise OptionError for options of a model if the new index has none, and if the older one differs in that."""
+    update, remedy = stated["update"], "make a new index in another folder"
+    maker = _passed(index, "embedded_by", stated.get("embedded_by"))
+    if update is not None:
+        older, name = _older_maker(update), read_manifest(Path(update)).model.name
+        if maker is not None and older is None:
+            raise OptionError("embedded_by", f"found {maker!r}, and {update} has the model {name}; {remedy}")
+        if maker not in (None, older):
+            raise OptionError(
+                "embedded_by", f"found {maker!r}, expected {older!r}, which made the embeddings in {update}; {remedy}"
+            )
+        if older is not None and stated.get("model") is not None:
+            raise OptionError("model", f"{update} has no model, and embeddings by {older}; {remedy}")
+        maker = older
+    if maker is None:
+        return
+    parameters = inspect.signature(index).parameters
+    for name, option in options_of(index).items():
+        if not option.is_of_model or name == "embedded_by":
+            continue
+        if stated.get(name, parameters[name].default) != parameters[name].default:
+            raise OptionError(name, f"is for a model, and an index of embeddings by {maker} has none; leave it out")
+
+
+def _check_rows(arguments: Arguments) -> None:
+    """Raise OptionError if rows are added to an index without a model, and their embeddings are missing."""
+    mode, maker = arguments["mode"], arguments["embedded_by"]
+    if maker is not None and mode in ("add", "upsert") and arguments["embeddings"] is None:
+        raise OptionError("embeddings", f"found none, expected a row by {maker} for each row that mode {mode} takes")
 
 
 def _check_effects(stated: Arguments, options: Mapping[str, Option]) -> None:

@@ -168,8 +168,9 @@ def _check_is_bundle(out: Path) -> None:
     names = {path.name for path in out.iterdir()} - {PARTIAL, LOST_AND_FOUND}
     if others := sorted(names - BUNDLE_FILES):
         raise BundleError(f"{out}: holds {others[0]}, so it is not a bundle; choose an empty or new folder")
-    if names and layout.MODEL not in names and not (out / PARTIAL / COMPLETE).exists():
-        raise BundleError(f"{out}: holds {min(names)} and no {layout.MODEL}, so it is not a bundle; empty it yourself")
+    if names and not names & {layout.MODEL, layout.INDEX} and not (out / PARTIAL / COMPLETE).exists():
+        found = f"holds {min(names)}, and neither {layout.MODEL} nor {layout.INDEX}"
+        raise BundleError(f"{out}: {found}, so it is not a bundle; empty it yourself")
 
 
 @contextmanager

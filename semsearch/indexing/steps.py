@@ -18,7 +18,8 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.language import warn_of_language
 from semsearch.indexing.corpus.passages import stored_rows
 from semsearch.indexing.corpus.report import ReadReport
-from semsearch.indexing.embedding import EmbedderChoice, embed
+from semsearch.indexing.digests import Positions
+from semsearch.indexing.embedding import EmbeddedTexts, EmbedderChoice, embed, find_places, take_rows
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
@@ -44,7 +45,14 @@ from semsearch.indexing.vectors.floor import measure_floor
 from semsearch.indexing.vectors.indexer import WrittenIndex, write_index, write_truncated
 from semsearch.indexing.vectors.query_table import QueryOptions, learn_queries
 from semsearch.indexing.vectors.recall import sample_spans
-from semsearch.indexing.verification import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, Check, verify_new
+from semsearch.indexing.verification import (
+    LEAST_VERIFIED,
+    VERIFIED_PASSAGES,
+    VERIFIED_SHARE,
+    Check,
+    verify_given,
+    verify_new,
+)
 
 
 class FailedChecksError(BundleError):
@@ -155,16 +163,20 @@ def make_bundle(
     models, read = place_and_read(texts, fresh=fresh, options=options, older=older, on_progress=on_progress)
     corpus, report, changes = read.corpus, read.report, read.changes
     embedder = models.open_embedder()
-    given = texts.given_rows(corpus, report, embedder)
+    given = texts.given_rows(corpus, report, models.manifest.model, embedder)
+    merged = None if texts.plan is None else texts.plan.places
     mode, place = options.mode, texts.place
     if older is not None and mode in ("add", "upsert"):
         new_texts = len(corpus.texts)
-        corpus, changes = merge_older(
+        corpus, changes, merged = merge_older(
             corpus, texts=texts, passages=fresh / PASSAGES, options=options.texts, older=older, mode=mode
         )
         if len(corpus.texts) > new_texts:
             place = ""  # no place has all texts
     write_place(fresh, place)
+    if embedder is None:
+        places = find_places(changes, corpus, given, merged)
+        changes = with_given(changes, places)
     left_out = count_losses(changes, has_ids=corpus.has_ids, texts=texts, options=options)
     is_measured = changes.need_measurement(models.manifest)
     warning = None
@@ -175,17 +187,20 @@ def make_bundle(
             is_default_model=models.is_default,
             has_default_stems=options.keywords.has_default_stems(corpus, report),
         )
-    embedding = embed(
-        corpus,
-        changes,
-        fresh=fresh,
-        out=options.out,
-        models=models,
-        embedder=embedder,
-        choice=options.embedder,
-        given=given,
-        on_progress=on_progress,
-    )
+    if embedder is None:
+        embedding = take_rows(places, changes, given=given, fresh=fresh, manifest=models.manifest)
+    else:
+        embedding = embed(
+            corpus,
+            changes,
+            fresh=fresh,
+            out=options.out,
+            models=models,
+            embedder=embedder,
+            choice=options.embedder,
+            given=given,
+            on_progress=on_progress,
+        )
     recorded = with_title_column(options, corpus)
     written = write_parts(
         corpus,
@@ -210,7 +225,7 @@ def make_bundle(
         new_rows=len(corpus.texts) - embedding.rows.updated,
         on_progress=on_progress,
     )
-    if is_measured:
+    if is_measured and embedder is not None:
         manifest = measure_floor(fresh, manifest, on_progress)
     write_update(
         fresh,
@@ -222,7 +237,7 @@ def make_bundle(
     checks = require_checks(
         fresh,
         embedder=embedder,
-        rows=embedding.rows,
+        embedding=embedding,
         is_measured=is_measured,
         out=options.out,
         on_progress=on_progress,
@@ -295,9 +310,28 @@ def place_and_read(
         on_progress=on_progress,
         merged_into=merged_into,
     )
-    if models is None:
+    if options.texts.embedded_by is not None:
+        models = PlacedModels.none(fresh, options.texts.embedded_by, _dim_of(texts, options))
+    elif models is None:
         models = place_models(fresh, options.update, options.models, options.reranker, on_progress)
     return models, read
+
+
+def _dim_of(texts: Texts, options: IndexOptions) -> int:
+    """Return the number of values of an embedding in an index without a model."""
+    if options.update is not None:
+        return read_manifest(options.update).model.dim
+    assert texts.embeddings is not None  # a new index has them: see `Option.needs`
+    return int(texts.embeddings.shape[1])
+
+
+def with_given(changes: Changes, places: Positions) -> Changes:
+    """Return the changes of an index without a model with the number of unchanged rows that have another embedding.
+
+    places are those of `find_places`.
+    """
+    is_given = (places >= changes.older_count) & (changes.older_rows >= 0)
+    return replace(changes, given_again=int(np.count_nonzero(is_given)))
 
 
 def count_losses(changes: Changes, *, has_ids: bool, texts: Texts, options: IndexOptions) -> int:
@@ -339,7 +373,7 @@ def write_parts(
     is_measured: bool,
     fresh: Path,
     models: PlacedModels,
-    embedder: Embedder,
+    embedder: Embedder | None,
     rows: EmbeddedCorpus,
     name: str,
     keywords: KeywordOptions | None,
@@ -350,7 +384,7 @@ def write_parts(
     on_progress("write the index", 0)
     write_truncated(fresh, corpus.ids, rows.is_truncated)
     spans = None
-    if is_measured:
+    if is_measured and embedder is not None:
         if models.documents_folder != fresh:  # another model embeds queries
             embedder = Embedder.open(fresh, models.manifest.model)
         spans = embed_texts(embedder, sample_spans(corpus.texts), role="query")
@@ -365,18 +399,30 @@ def write_parts(
         embedded_by=rows.embedded_by,
         options=recorded,
         changes=changes,
+        is_measured=is_measured,
     )
     on_progress("write the index", 1)
     return written
 
 
 def require_checks(
-    fresh: Path, *, embedder: Embedder, rows: EmbeddedCorpus, is_measured: bool, out: Path, on_progress: OnProgress
+    fresh: Path,
+    *,
+    embedder: Embedder | None,
+    embedding: EmbeddedTexts,
+    is_measured: bool,
+    out: Path,
+    on_progress: OnProgress,
 ) -> tuple[Check, ...]:
     """Verify the unfinished bundle, and return its checks. Raises FailedChecksError if one failed."""
+    rows = embedding.rows
     new = np.flatnonzero(rows.older_rows < 0)
-    most = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
-    checks = tuple(verify_new(fresh, embedder, new, min(most, VERIFIED_PASSAGES), is_measured, on_progress))
+    if embedding.given is not None:
+        checks = tuple(verify_given(fresh, embedding.given, new, is_measured, on_progress))
+    else:
+        assert embedder is not None  # it has embedded the rows
+        most = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
+        checks = tuple(verify_new(fresh, embedder, new, min(most, VERIFIED_PASSAGES), is_measured, on_progress))
     if not all(check.passed for check in checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next call makes all again
         raise FailedChecksError(f"{out}: the new bundle failed a check; what was there before stays as it was", checks)

@@ -1,12 +1,12 @@
 """The texts of an index: where they are, and `write_corpus`, through which all of them pass on their way into it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from semsearch.engine.bundle import PASSAGES, SOURCE, TOKENIZER, Manifest
+from semsearch.engine.bundle import PASSAGES, SOURCE, TOKENIZER, Manifest, ModelInfo
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.errors import OptionError
 from semsearch.engine.tensors import AnyArray
@@ -20,6 +20,7 @@ from semsearch.indexing.corpus.formats import parquet_reader
 from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
+from semsearch.indexing.digests import Positions
 from semsearch.indexing.documents.folder import Documents, is_documents
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import DocumentOptions, Reading
@@ -51,6 +52,7 @@ class TextOptions:
     passage_tokens: int
     overlap: int
     embeddings: Any
+    embedded_by: str | None
     table: TableOptions
     documents: DocumentOptions
     columns: ColumnOptions
@@ -110,16 +112,22 @@ class Texts:
     plan: RowPlan | None = None  # rows of the older index and new ones
     are_documents: bool = False
     embeddings: AnyArray | None = None  # those that the caller has of a table
+    given: Sequence[KnownRows] = ()  # those that the caller has of the rows that a plan adds
 
     def need_splitter(self, options: TextOptions) -> bool:
         """Return whether the texts become passages, which the tokenizer of the model measures."""
         return self.are_documents or options.split
 
-    def given_rows(self, corpus: Corpus, report: ReadReport, embedder: Embedder) -> KnownRows | None:
-        """Return the rows of the texts whose embeddings the caller has; embedder has the model of the index."""
+    def given_rows(
+        self, corpus: Corpus, report: ReadReport, model: ModelInfo, embedder: Embedder | None
+    ) -> Sequence[KnownRows]:
+        """Return the rows of the texts whose embeddings the caller has.
+
+        embedder has the model of the index, None if it is elsewhere.
+        """
         if self.embeddings is None:
-            return None
-        return known_embeddings(self.embeddings, corpus, report.empty_texts, embedder)
+            return self.given
+        return [known_embeddings(self.embeddings, corpus, report.empty_texts, model, embedder)]
 
     def source(self, options: TextOptions, splitter: Splitter | None, older: OlderIndex | None) -> TextSource:
         """Return what the texts are read from.
@@ -139,13 +147,14 @@ class Texts:
         return Documents(self.path, reading, older.folder, kept_records(older.kept, key_of_reading(self.path, reading)))
 
 
-def texts_of_plan(plan: RowPlan) -> Texts:
+def texts_of_plan(plan: RowPlan, given: Sequence[KnownRows]) -> Texts:
     """Return the rows of the next index as its texts, with the name and the place of those of the older one.
 
+    given are the embeddings of the rows that were added, in an index without a model.
     The place is "" if texts from elsewhere were added: a later run must then state a mode.
     """
     name, place = plan.older.manifest.corpus.source, read_place(plan.older.folder) or ""
-    return Texts(Path(name), name, "" if plan.has_added else place, plan=plan)
+    return Texts(Path(name), name, "" if plan.has_added else place, plan=plan, given=given)
 
 
 @contextmanager
@@ -159,6 +168,8 @@ def opening_texts(data: Any, options: TextOptions) -> Iterator[Texts]:
         path = corpus_place(str(data))
         with fetching_corpus(path) as here:
             texts = Texts(here, as_text(path.name), resolve_place(data), are_documents=_are_documents(here, options))
+            if texts.are_documents and options.embedded_by is not None:
+                raise OptionError("embedded_by", "is for the rows of a table; these texts are documents")
             yield _with_embeddings(texts, options.embeddings)
     else:
         rows = read_rows(data, options.table.id_column)
@@ -258,8 +269,8 @@ def _with_columns(
 
 def merge_older(
     corpus: Corpus, *, texts: Texts, passages: Path, options: TextOptions, older: OlderIndex, mode: Mode
-) -> tuple[Corpus, Changes]:
-    """Return the corpus with the texts of the older index that the mode keeps, and what has changed.
+) -> tuple[Corpus, Changes, Positions]:
+    """Return the corpus with the texts of the older index that the mode keeps, what has changed, and `RowPlan.places`.
 
     Raises BundleError if they cannot be merged.
     """
@@ -268,7 +279,9 @@ def merge_older(
     plan.merge(in_file(corpus, new), mode)
     merged, _ = write_corpus(plan, passages, older=older.folder)
     new.unlink()
-    return _with_columns(replace(merged, has_ids=corpus.has_ids), texts, options.columns, older, keep_types=True)
+    merged = replace(merged, has_ids=corpus.has_ids)
+    merged, changes = _with_columns(merged, texts, options.columns, older, keep_types=True)
+    return merged, changes, plan.places
 
 
 def write_place(folder: Path, place: str) -> None:

@@ -1,6 +1,6 @@
 """Check a bundle: its checksums, its embeddings against their texts, and its search against exact search."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from semsearch.engine import bundle as layout
 from semsearch.engine.bundle import BY_CORES, CorpusInfo, ModelInfo, check_bundle, describe_file
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.passages import Passages
-from semsearch.engine.quantization import dequantize
+from semsearch.engine.quantization import LARGEST_CODE, Embeddings, dequantize
 from semsearch.engine.rerank.reranker import Reranker
 from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import map_tensors
@@ -30,6 +30,7 @@ LEAST_STORED_COSINE, LEAST_FLOAT_COSINE = 0.999, 0.99
 ACCURACY_MARGIN = 0.005  # a text can be further from the float32 model than the 1,000 that measured the accuracy
 OTHER_PROCESSOR = 0.005  # the recall differs by less if another kind of processor embeds the spans
 SEED = 7
+FLOAT_ERROR = 1e-3  # difference of numbers that would be equal without the rounding of float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def verify(bundle: Path, on_progress: OnProgress = no_progress) -> Iterator[Chec
     on_progress("check files", 1)
     if is_damaged:  # the other checks could fail anywhere
         return
-    own = Embedder.open(bundle, manifest.model)
+    own = Embedder.open(bundle, manifest.model) if manifest.has_model else None
     if manifest.rerank is not None:
         Reranker.open(bundle, manifest)
     info = manifest.corpus_or_none
@@ -69,7 +70,9 @@ def verify(bundle: Path, on_progress: OnProgress = no_progress) -> Iterator[Chec
     yield length
     if not length.passed:
         return
-    if not manifest.model.documents:
+    if own is None:
+        yield _check_lengths(bundle, info)
+    elif not manifest.model.documents:
         yield _check_rows(bundle, info, own, np.arange(info.rows), VERIFIED_PASSAGES, on_progress)
     yield from _check_recall(bundle, info, own, on_progress)
 
@@ -96,6 +99,50 @@ def verify_new(
         yield from _check_recall(bundle, info, Embedder.open(bundle, manifest.model), on_progress)
 
 
+def verify_given(
+    bundle: Path,
+    given: Callable[[Positions], Embeddings],
+    rows: Positions,
+    is_measured: bool,
+    on_progress: OnProgress,
+) -> Iterator[Check]:
+    """Check a bundle without a model that was just written, whose checksums are those of its files.
+
+    given returns the unit embeddings of some of the rows, which the caller of `index` has given; a sample of these is
+    compared. The recall is checked as in `verify_new`.
+    """
+    info = check_bundle(bundle).corpus
+    length = _check_length(bundle, info)
+    yield length
+    if not length.passed:
+        return
+    if len(rows):
+        sample = np.sort(np.random.default_rng(SEED).permutation(rows)[:VERIFIED_PASSAGES])
+        yield _check_codes(bundle, sample, given(sample))
+    if is_measured and info.stages is not None:
+        yield from _check_recall(bundle, info, None, on_progress)
+
+
+def _check_codes(bundle: Path, rows: Positions, given: Embeddings) -> Check:
+    """Compare the codes of rows with their given embeddings, (rows, dim) float32."""
+    codes = map_tensors(bundle / layout.INDEX)["codes"][rows]
+    steps = np.abs(given).max(axis=1, keepdims=True) / LARGEST_CODE
+    found = float(np.abs(given / steps - codes).max())
+    expected = 0.5 + FLOAT_ERROR
+    name = f"greatest difference of {len(rows):,} rows to their embeddings, in steps of 8 bit"
+    return Check(name, f"{found:.4f}", f"<= {expected:g}", found <= expected)
+
+
+def _check_lengths(bundle: Path, info: CorpusInfo) -> Check:
+    """Check that rows have the length 1, as nothing here can embed their texts again."""
+    sample = np.random.default_rng(SEED).permutation(info.rows)[:VERIFIED_PASSAGES]
+    written = map_tensors(bundle / layout.INDEX)
+    lengths = np.linalg.norm(dequantize(written["codes"][sample], written["scales"][sample]), axis=1)
+    found = float(np.abs(lengths - 1).max())
+    name = f"greatest difference of the lengths of {len(sample):,} rows to 1"
+    return Check(name, f"{found:.5f}", f"<= {FLOAT_ERROR:g}", found <= FLOAT_ERROR)
+
+
 def _check_length(bundle: Path, info: CorpusInfo) -> Check:
     lengths = len(Index.open(bundle / layout.INDEX, info.stages)), len(Passages(bundle / layout.PASSAGES)), info.rows
     return Check("rows in index, texts, manifest", ", ".join(map(str, lengths)), "the same", len(set(lengths)) == 1)
@@ -120,10 +167,14 @@ def _check_rows(
     return Check(name, f"{cosine:.5f}", f">= {expected:g}", cosine >= expected)
 
 
-def _check_recall(bundle: Path, info: CorpusInfo, embedder: Embedder, on_progress: OnProgress) -> Iterator[Check]:
-    """Compare the search with exact search. embedder has the model for queries."""
+def _check_recall(
+    bundle: Path, info: CorpusInfo, embedder: Embedder | None, on_progress: OnProgress
+) -> Iterator[Check]:
+    """Compare the search with exact search. embedder has the model for queries, None in a bundle without one."""
     on_progress("measure recall", 0)
-    spans = embed_texts(embedder, sample_spans(stored_columns(bundle / layout.PASSAGES)[0]), role="query")
+    spans = None
+    if embedder is not None:
+        spans = embed_texts(embedder, sample_spans(stored_columns(bundle / layout.PASSAGES)[0]), role="query")
     written, index = map_tensors(bundle / layout.INDEX), Index.open(bundle / layout.INDEX, info.stages)
     exact = search_samples(spans, written["codes"], written["scales"])
     recalls = {kind: each.recall_of(index) for kind, each in exact.items()}

@@ -5,7 +5,16 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
 
-from semsearch.engine.bundle import MODEL, RERANK, RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
+from semsearch.engine.bundle import (
+    MODEL,
+    RERANK,
+    RERANK_TOKENIZER,
+    TOKENIZER,
+    BundleError,
+    Manifest,
+    ModelInfo,
+    RerankInfo,
+)
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.bundles import take_model, take_reranker, write_model
 from semsearch.indexing.errors import PackagesError, install_command
@@ -85,12 +94,20 @@ class PlacedModels:
         """The prompts by role, also the one of another model for passages."""
         return self.manifest.model.prompts | self.documents.model.prompts
 
-    def open_embedder(self) -> Embedder:
-        """Return the model that embeds passages.
+    @classmethod
+    def none(cls, fresh: Path, name: str, dim: int) -> "PlacedModels":
+        """Return what an index without a model has: the name of what has made its embeddings, of `dim` values."""
+        manifest = Manifest(ModelInfo.elsewhere(name, dim), corpus_or_none=None, files={})
+        return cls(manifest, fresh, manifest)
+
+    def open_embedder(self) -> Embedder | None:
+        """Return the model that embeds passages, None in an index without a model.
 
         Its file is read when the first text is embedded. The last model stays open: a program can update its index
         often.
         """
+        if not self.manifest.has_model:
+            return None
         files = [self.documents.files[name].sha256 for name in (MODEL, TOKENIZER)]
         content = repr((files, self.documents.model))
         if content not in LAST_OPENED:

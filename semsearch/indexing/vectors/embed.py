@@ -157,7 +157,7 @@ def embed_corpus(
     model: str,
     dim: int,
     older: KnownRows | None = None,
-    given: KnownRows | None = None,
+    given: Sequence[KnownRows] = (),
     on_progress: OnProgress = no_progress,
     *,
     digests: Digests | None = None,
@@ -176,7 +176,7 @@ def embed_corpus(
         digests = digest_texts(texts)
     if older is None or older_rows is None:
         older_rows = np.full(len(digests), -1, np.intp)
-    before = [rows for rows in (older, given) if rows is not None]
+    before = [*([] if older is None else [older]), *given]
     known = [*before, *read_shards(fresh, model)]
     places = _find_rows(digests, known, older_rows)
     from_older = 0 if older is None else len(older.digests)

@@ -36,7 +36,7 @@ from semsearch.indexing.sections import digest_sections, section_tensor
 from semsearch.indexing.tensor_files import release, save_tensors
 from semsearch.indexing.term_counts import TermCounts, update_counts
 from semsearch.indexing.update_file import digests_tensor, facts_tensors, read_digests, update_digests
-from semsearch.indexing.vectors.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
+from semsearch.indexing.vectors.recall import ExactSearches, Recall, choose_stages, search_samples
 from semsearch.indexing.vectors.shards import Truncated
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
@@ -65,43 +65,49 @@ def write_index(
     embedded_by: Sequence[str] = (BY_CORES,),
     options: Mapping[str, Any] = NO_OPTIONS,
     changes: Changes | None = None,
+    *,
+    is_measured: bool = True,
 ) -> WrittenIndex:
     """Write the index, columns and keywords beside the model and the passages, then the manifest.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     rows are codes (rows, dim) int8 and scales (rows,) float32 in the corpus's order, and can be memory-mapped. spans,
-    (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured; without them, what was
-    measured of the older index is taken. keywords is None for a bundle without them. embedded_by says what has embedded
-    the rows, and options are those of `index` that an update uses again; both are as in the manifest. changes says
-    which rows are older ones; without it, all are new.
+    (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured; a bundle without a model
+    has none. Unless is_measured, what was measured of the older index is taken. keywords is None for a bundle without
+    them. embedded_by says what has embedded the rows, and options are those of `index` that an update uses again; both
+    are as in the manifest. changes says which rows are older ones; without it, all are new.
     """
     if changes is None:
         changes = find_changes(corpus, None)
     before = None
-    if spans is None and changes.older is not None:
-        before = changes.older.manifest.corpus
-    if spans is not None:
+    if is_measured:
         exact = search_samples(spans, *rows)
         stages, recalls = write_index_file(folder / layout.INDEX, *rows, exact)
-        recall = {"queries": len(exact[SPANS].queries)} | _shares(recalls)
+        recall = _shares(recalls)
+        if exact:
+            recall = {"queries": len(next(iter(exact.values())).queries)} | recall
     else:
-        assert before is not None
+        assert changes.older is not None  # what was measured is of the older index
+        before = changes.older.manifest.corpus
         stages, recall = before.stages, before.recall
         save_rows(folder / layout.INDEX, *rows, has_bits=stages is not None)
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     read_boosts(options.get("boost", {}), columns)  # refuses wrong ones
     kept = changes.digests.tensors()
     kept |= _write_columns(folder, corpus, columns, changes)
-    described, terms = _write_keywords(folder, corpus, keywords, changes, before)
+    described, terms = _write_keywords(folder, manifest, corpus, keywords, changes, before)
     kept |= terms
     files = (layout.INDEX, layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED)
     written = [file for file in files if (folder / file).exists()]
+    model_files = [
+        manifest.files[name].sha256 if manifest.has_model else "" for name in (layout.MODEL, layout.TOKENIZER)
+    ]
     index = CorpusInfo(
         rows=len(corpus.texts),
         stages=stages,
         recall=recall,
-        model_sha256=manifest.files[layout.MODEL].sha256,
-        tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
+        model_sha256=model_files[0],
+        tokenizer_sha256=model_files[1],
         source=name,
         columns=columns,
         keywords=described,
@@ -158,7 +164,12 @@ def _update_sections(corpus: Corpus, changes: Changes) -> dict[str, Digests]:
 
 
 def _write_keywords(
-    folder: Path, corpus: Corpus, options: KeywordOptions | None, changes: Changes, before: CorpusInfo | None
+    folder: Path,
+    manifest: Manifest,
+    corpus: Corpus,
+    options: KeywordOptions | None,
+    changes: Changes,
+    before: CorpusInfo | None,
 ) -> tuple[KeywordsInfo | None, dict[str, AnyArray]]:
     """Write the keywords, if there are any; return their description, and what an update of them needs.
 
@@ -173,6 +184,8 @@ def _write_keywords(
         return None, kept
     if before is not None and before.keywords is not None:
         known = before.keywords.known_words
+    elif not manifest.has_model:
+        known = 0.0  # without a tokenizer, a word is corrected as in a language that a tokenizer does not know
     else:
         known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
     save_tensors(folder / layout.KEYWORDS, postings)

@@ -3,6 +3,9 @@
 The recall of an index is measured with two kinds of queries: rows of the corpus, which are the easiest because each is
 its own best result, and spans of a few words of its texts, which are like the queries of people. A query is much
 shorter than a text and often not like any of them, so the rows of its results differ less from all other rows.
+
+In an index without a model, nothing embeds spans. Its recall is measured with the neighbours of rows alone: a row is
+the query, and itself no result, so that no result is as easy to find.
 """
 
 import re
@@ -20,7 +23,7 @@ from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import Array
 from semsearch.indexing.tensor_files import release
 
-SPANS, ROWS = "spans", "rows"  # the kinds of queries
+SPANS, ROWS, NEIGHBOURS = "spans", "rows", "neighbours"  # the kinds of queries
 QUERIES = 250  # queries of each kind: choosing the stages for 200,000 rows takes some seconds
 SPAN_WORDS = (3, 8)  # words of the shortest and of the longest span; a character is a word in Chinese, Japanese, Thai
 SEED = 7
@@ -56,17 +59,22 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class ExactSearch:
-    """What exact search finds: the scores (m, top_k) float32 of its hits, best first, for queries (m, dim) float32."""
+    """What exact search finds: the scores (m, top_k) float32 of its hits, best first, for queries (m, dim) float32.
+
+    The best `left_out` hits are not among them: the query itself, if it is a row.
+    """
 
     queries: Embeddings
     scores: SampleScores
+    left_out: int = 0
 
     def recall_of(self, index: Index) -> Recall:
         """Return the share of the hits that the index finds too, over all queries."""
         top_k = self.scores.shape[1]
         hits = np.empty_like(self.scores)
         for number, query in enumerate(self.queries):
-            hits[number] = [hit.score for hit in index.search(query, top_k)]
+            found = index.search(query, top_k + self.left_out)
+            hits[number] = [hit.score for hit in found[self.left_out :]]
             if number % SEARCHES_AT_ONCE == 0:
                 release(index.codes)  # or the searches would bring nearly the whole index into memory
         least = np.minimum(self.scores, 1) - np.float32(ROUNDING)  # an index rounds no score above 1
@@ -84,23 +92,33 @@ LEAST = Recall(at_10=0.995, first=0.995)
 SLACK = 0.0005  # recall that the first stage leaves for the second
 
 
-def search_exactly(queries: Embeddings, codes: Codes, scales: Scales, top_k: int = TOP_K) -> ExactSearch:
-    """Compare queries (m, dim) float32 with all rows: codes (rows, dim) int8 and scales (rows,) float32."""
-    top_k = min(top_k, len(codes))
+def search_exactly(
+    queries: Embeddings, codes: Codes, scales: Scales, top_k: int = TOP_K, left_out: int = 0
+) -> ExactSearch:
+    """Compare queries (m, dim) float32 with all rows: codes (rows, dim) int8 and scales (rows,) float32.
+
+    The best `left_out` hits of each query are left out.
+    """
+    top_k = min(top_k + left_out, len(codes))
     best = np.full((len(queries), top_k), -np.inf, np.float32)
     for begin in range(0, len(codes), SEARCHED_AT_ONCE):
         rows = slice(begin, begin + SEARCHED_AT_ONCE)
         scores = queries @ dequantize(codes[rows], scales[rows]).T
         best = np.partition(np.hstack([best, scores]), -top_k, axis=1)[:, -top_k:]
         release(codes)
-    return ExactSearch(queries, -np.sort(-best, axis=1))
+    return ExactSearch(queries, -np.sort(-best, axis=1)[:, left_out:], left_out)
 
 
-def search_samples(spans: Embeddings, codes: Codes, scales: Scales) -> ExactSearches:
+def search_samples(spans: Embeddings | None, codes: Codes, scales: Scales) -> ExactSearches:
     """Return what exact search finds for the embeddings of `sample_spans`, (m, dim) float32, and for `sample_rows`.
 
-    codes is (rows, dim) int8 and scales (rows,) float32.
+    codes is (rows, dim) int8 and scales (rows,) float32. spans is None in an index without a model: then it returns
+    the neighbours of `sample_rows`, and nothing if there is one row.
     """
+    if spans is None:
+        if len(codes) == 1:
+            return {}
+        return {NEIGHBOURS: search_exactly(sample_rows(codes, scales), codes, scales, left_out=1)}
     queries = {SPANS: spans, ROWS: sample_rows(codes, scales)}
     return {kind: search_exactly(each, codes, scales) for kind, each in queries.items()}
 

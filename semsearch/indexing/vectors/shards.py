@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
-from semsearch.engine.quantization import Codes, Scales
+from semsearch.engine.quantization import Codes, Embeddings, Scales
 from semsearch.engine.tensors import AnyArray, Array, TensorsError, map_tensors
 from semsearch.indexing.digests import BYTES, Digests, Positions
 from semsearch.indexing.replacing import FINISHED, finishing
@@ -46,6 +46,7 @@ class KnownRows:
     is_truncated: Truncated
     read: Callable[[Positions], tuple[Codes, Scales]]
     embedded_by: Sequence[str]  # what embedded them, as in the manifest
+    unit: Callable[[Positions], Embeddings] | None = None  # the unit embeddings of those that the caller has given
 
 
 def name_model(manifest: Manifest) -> str:

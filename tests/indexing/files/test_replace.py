@@ -95,7 +95,7 @@ def test_a_new_folder_can_be_read_by_everyone(new: Path, tmp_path: Path) -> None
     ("name", "message"),
     [
         ("holiday.jpg", "holds holiday.jpg, so it is not a bundle"),
-        ("manifest.json", "holds manifest.json and no model.ort, so it is not a bundle"),
+        ("manifest.json", "holds manifest.json, and neither model.ort nor index.safetensors, so it is not a bundle"),
     ],
 )
 def test_a_folder_that_is_not_a_bundle_is_not_touched(name: str, message: str, tmp_path: Path) -> None:

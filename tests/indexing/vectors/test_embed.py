@@ -89,7 +89,7 @@ def test_rows_are_taken_from_the_older_index_then_from_the_caller_then_from_a_st
     texts = ["3", "9", "1", "8", "7", "4", "6", "9", "10", "11", "2", "1"]
     told: list[tuple[float, int]] = []
     found = embed_corpus(
-        *(Numbers(), texts, tmp_path, "model", 3, older, given),
+        *(Numbers(), texts, tmp_path, "model", 3, older, [given]),
         on_progress=lambda step, share, texts=0: told.append((share, texts)),
         older_rows=np.array([-1, -1, 3, *[-1] * 9]),
     )
@@ -103,7 +103,7 @@ def test_rows_are_taken_from_the_older_index_then_from_the_caller_then_from_a_st
     assert [texts for _, texts in told] == [0, 2, 5]
     assert [share for share, _ in told] == pytest.approx([7 / 12, 9 / 12, 1])
     assert not found.codes.flags.writeable
-    again = embed_corpus(Numbers(), ["1"], tmp_path, "model", 3, older, given)
+    again = embed_corpus(Numbers(), ["1"], tmp_path, "model", 3, older, [given])
     assert (again.embedded_by, again.embedded, again.older_rows.tolist()) == (["older"], 0, [0])
 
 
