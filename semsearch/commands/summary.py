@@ -45,6 +45,8 @@ def print_summary(console: Console, made: IndexSummary, *, is_verbose: bool) -> 
     rows = [*_texts(made), *_counts(made)]
     if is_verbose:
         rows += _details(made)
+    elif not made.manifest.has_model:
+        rows += model_rows(made.manifest, made.prompts)
     else:
         rows += _training(made.manifest, made.prompts)
     rows += [*_accuracy(made), *_costs(made)]
@@ -118,7 +120,8 @@ def _accuracy(made: IndexSummary) -> SummaryRows:
     shares = [f"recall@10 {recall[kind]:g} for {kind}" for kind in recall if f"{kind}_first" in recall]
     if "cosine_mean" in model.accuracy:
         shares.insert(0, f"cosine {model.accuracy['cosine_mean']:g} to float32")
-    yield "accuracy", ", ".join(shares)
+    if shares:
+        yield "accuracy", ", ".join(shares)
     if (info := made.manifest.queries) is not None:
         cosine, found = info.accuracy["cosine_mean"], info.accuracy["recall_at_10"]
         table = (
@@ -133,6 +136,9 @@ def _accuracy(made: IndexSummary) -> SummaryRows:
 def _costs(made: IndexSummary) -> SummaryRows:
     total = sum(info.bytes for info in made.manifest.files.values())
     yield "size", f"{total / 1e6:.1f} MB"
+    if not made.manifest.has_model:
+        yield "took", f"{made.seconds:.0f} s"
+        return
     speed = made.rows.embedded / made.embedding_seconds
     yield "took", f"{made.seconds:.0f} s, {made.rows.embedded:,} texts embedded, {speed:,.0f} a second"
     if made.embedded_by:
@@ -150,7 +156,10 @@ def _details(made: IndexSummary) -> SummaryRows:
     looks = "every row"
     if index.stages is not None:
         looks = f"{index.stages.candidates:,} rows by signs, {index.stages.rescored:,} by codes"
-    yield "index", f"a search looks at {looks}; recall is measured with {index.recall['queries']} queries of each kind"
+    measured = "recall is not measured"
+    if index.recall:
+        measured = f"recall is measured with {index.recall['queries']} queries of each kind"
+    yield "index", f"a search looks at {looks}; {measured}"
     yield "keywords", _describe_keywords(index.keywords)
     yield "sizes", ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in made.manifest.files.items())
 
@@ -158,6 +167,9 @@ def _details(made: IndexSummary) -> SummaryRows:
 def model_rows(manifest: Manifest, prompts: Mapping[str, str]) -> SummaryRows:
     """Yield the rows of the summary about the model and the reranker; prompts are those of the roles."""
     model = manifest.model
+    if not manifest.has_model:
+        yield "embeddings", f"by {model.name}, {model.dim:,} dimensions; the index has no model"
+        return
     full = ""
     if model.full_dim:
         full = f" of {model.full_dim}"

@@ -8,7 +8,7 @@ from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.commands.places import bundle_at
 from semsearch.commands.summary import print_checks
 from semsearch.engine.bundle import read_manifest
-from semsearch.engine.errors import ExpectedError
+from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.models.calibration import read_calibration
 from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.source import find_model, read_source
@@ -39,14 +39,16 @@ def verify(place: str, /, *, model: str | None = None) -> None:
             8 bit is to float32.
     """
     bundle = bundle_at(place)
+    manifest = read_manifest(bundle)
+    if model is not None and not manifest.has_model:
+        raise OptionError("model", f"{bundle} has no model, and embeddings by {manifest.model.name}; leave it out")
     console = TerminalConsole()
     with showing_progress(console) as on_progress:
 
         def checks() -> Iterator[Check]:
             yield from checks_of(bundle, on_progress)
             if model is not None:
-                info = read_manifest(bundle).model
-                source = read_source(*find_model(model, None), info.pooling, info.dim)
+                source = read_source(*find_model(model, None), manifest.model.pooling, manifest.model.dim)
                 texts = read_calibration(None, None, on_progress)
                 yield convert("compare", source, texts, bundle, on_progress)
 

@@ -237,9 +237,12 @@ class Manifest:
 
 
 def is_bundle(path: str | Path) -> bool:
-    """Return whether this folder is a bundle: whether it has a manifest, and a model or an index."""
+    """Return whether this folder is a bundle: whether it has a manifest, and a model or texts."""
     folder = Path(path)
-    return (folder / MANIFEST).is_file() and ((folder / MODEL).is_file() or (folder / INDEX).is_file())
+    if not (folder / MANIFEST).is_file():
+        return False
+    # without a model, and with its texts in S3 Vectors, a bundle is a manifest alone
+    return (folder / MODEL).is_file() or (folder / INDEX).is_file() or find_corpus(folder) is not None
 
 
 def read_manifest(bundle: Path) -> Manifest:

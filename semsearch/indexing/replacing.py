@@ -168,7 +168,8 @@ def _check_is_bundle(out: Path) -> None:
     names = {path.name for path in out.iterdir()} - {PARTIAL, LOST_AND_FOUND}
     if others := sorted(names - BUNDLE_FILES):
         raise BundleError(f"{out}: holds {others[0]}, so it is not a bundle; choose an empty or new folder")
-    if names and not names & {layout.MODEL, layout.INDEX} and not (out / PARTIAL / COMPLETE).exists():
+    is_known = bool(names & {layout.MODEL, layout.INDEX}) or layout.find_corpus(out) is not None
+    if names and not is_known and not (out / PARTIAL / COMPLETE).exists():
         found = f"holds {min(names)}, and neither {layout.MODEL} nor {layout.INDEX}"
         raise BundleError(f"{out}: {found}, so it is not a bundle; empty it yourself")
 

@@ -78,19 +78,23 @@ class IndexSummary:
     checks: tuple[Check, ...]
     embedding_seconds: float
     seconds: float  # the whole run, with embedding_seconds
-    embedded_by: str = ""  # what embedded the new texts, if it was not this machine's processor with the index's model
+    # What embedded the new texts, if it was not this machine's processor with the index's model. Without a model, it is
+    # the word of the option `embedded_by`.
+    embedded_by: str = ""
     model_from: Path | None = None  # the folder of the cache, or of a package, that the model was copied from
     warnings: tuple[str, ...] = ()
 
     def _shown(self) -> dict[str, str]:
         """Return what a notebook displays."""
-        index = self.manifest.corpus
-        columns = ", ".join(f"{name} ({kind})" for name, kind in index.columns.items())
+        index, name = self.manifest.corpus, self.manifest.model.name
+        columns = ", ".join(f"{column} ({kind})" for column, kind in index.columns.items())
+        embedded = {"embedded": f"{self.rows.embedded:,}", "model": name}
+        if not self.manifest.has_model:
+            embedded = {"embedded_by": name}
         return {
             "out": str(self.out),
             "texts": f"{index.rows:,}",
-            "embedded": f"{self.rows.embedded:,}",
-            "model": self.manifest.model.name,
+            **embedded,
             "columns": columns,
             "seconds": f"{self.seconds:.1f}",
             "warnings": "; ".join(self.warnings),

@@ -133,9 +133,9 @@ class Store:
             return
         if not ours.has_model_of(theirs):
             raise PublishError(
-                f"{bundle}: has the model {ours.model.name}, expected that of the current version of {self.url}, "
-                f"{theirs.model.name} converted with the same options; publish it under another prefix, or with "
-                "--other-model if you then start all functions and servers again"
+                f"{bundle}: has {_shown_model(ours)}, expected {_shown_model(theirs)} with the same options, as the "
+                f"current version of {self.url}; publish it under another prefix, or with --other-model if you then "
+                "start all functions and servers again"
             )
 
     def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
@@ -374,6 +374,14 @@ class Store:
             if is_version(version):
                 found.setdefault(version, {})[name] = entry
         return found
+
+
+def _shown_model(manifest: Manifest) -> str:
+    """Return what embeds the queries of a bundle, for a message."""
+    model = manifest.model
+    if not manifest.has_model:
+        return f"no model, and embeddings of {model.dim} dimensions by {model.name}"
+    return f"the model {model.name}"
 
 
 def _key(version: str, name: str) -> str:

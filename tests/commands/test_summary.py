@@ -89,6 +89,7 @@ def printed(*, is_verbose: bool) -> list[str]:
     )
     manifest = SimpleNamespace(
         model=model,
+        has_model=True,
         corpus=corpus,
         rerank=SimpleNamespace(name="tests/reranker", max_tokens=64, weight=0.5, accuracy={"rank_agreement": 0.9}),
         queries=SimpleNamespace(spans=1_000, accuracy={"cosine_mean": 0.9, "recall_at_10": 0.876}, new_rows=1_001),
@@ -201,6 +202,7 @@ def test_a_summary_leaves_out_what_is_not_there() -> None:
                 unused_prompts=("title",),
                 similarity=None,
             ),
+            has_model=True,
             corpus=SimpleNamespace(rows=1, source="a.csv", recall={"queries": 1}, stages=None, keywords=None),
             rerank=None,
             queries=None,
@@ -229,7 +231,7 @@ def test_a_summary_leaves_out_what_is_not_there() -> None:
         embedded_by=None,
         model_from=None,
     )
-    first, last = ["texts  1 from a.csv"], ["accuracy", "size  0.0 MB", "took  1 s, 1 texts embedded, 1 a second"]
+    first, last = ["texts  1 from a.csv"], ["size  0.0 MB", "took  1 s, 1 texts embedded, 1 a second"]
     prompts = "prompts  none for queries, none for passages; not used: title"
     details = [
         "model  m, 48 dimensions, mean pooling, 32 tokens",

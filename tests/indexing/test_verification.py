@@ -59,7 +59,8 @@ def describe_again(bundle: Path) -> None:
     """Write the current length and checksum of each file into the manifest."""
     manifest = read_manifest(bundle)
     files = {name: describe_file(bundle / name) for name in manifest.files}
-    index = replace(manifest.corpus, model_sha256=files[MODEL].sha256, tokenizer_sha256=files[TOKENIZER].sha256)
+    model, tokenizer = (files[name].sha256 if name in files else "" for name in (MODEL, TOKENIZER))
+    index = replace(manifest.corpus, model_sha256=model, tokenizer_sha256=tokenizer)
     (bundle / MANIFEST).write_text(replace(manifest, files=files, corpus_or_none=index).to_json())
 
 

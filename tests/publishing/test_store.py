@@ -197,7 +197,7 @@ def test_a_bundle_of_another_model_is_published_only_if_that_is_said(
 ) -> None:
     other = with_other_model(bundle, tmp_path / "other")
     version, name = publish(bundle), read_manifest(bundle).model.name
-    expected = f"{other}: has the model {name}, expected that of the current version of {store.url}, {name} converted"
+    expected = f"{other}: has the model {name}, expected the model {name} with the same options, as the current version"
     assert expected in error_line(run("publish", other, *where))
     assert [version.name for version in store.versions()] == [version]
     assert run("publish", other, *where, "--other-model").code == 0

@@ -30,7 +30,7 @@ from semsearch.indexing.verification import least_cosine
 FORMS_OF_EMBEDDINGS = "an array, or a file .npy, .safetensors or .parquet"
 EMBEDDED_AGAIN = 256  # maximum texts that are embedded again
 LEAST_DIM, MOST_DIM = 2, 4_096  # values of an embedding in an index without a model
-VALUES_AT_ONCE = 1 << 22  # values of the embeddings that are copied at a time: 32 MB
+VALUES_AT_ONCE = 1 << 20  # values of the embeddings that are copied at a time: some 30 MB while they are quantized
 
 
 def read_embeddings(embeddings: Any) -> AnyArray:

@@ -22,7 +22,7 @@ from semsearch.indexing.digests import BYTES, Digests, Positions
 from semsearch.indexing.replacing import FINISHED, finishing
 from semsearch.indexing.tensor_files import save_tensors
 
-GATHERED_AT_ONCE = 65_536  # rows in memory while they are gathered: 25 MB at 384 dimensions
+GATHERED_AT_ONCE = 65_536 * 384  # bytes of codes in memory while rows are gathered: 65,536 rows of 384 dimensions
 
 Truncated = Array[np.bool_]  # (n,): whether a text was truncated
 
@@ -111,9 +111,10 @@ def gather_rows(known: Sequence[KnownRows], places: Positions, dim: int, folder:
     scales, begin = np.empty(len(places), np.float32), 0
     with TemporaryFile(dir=folder) as file:
         codes = np.memmap(file, np.int8, "w+", shape=(len(places), dim))
+    step = max(1, GATHERED_AT_ONCE // dim)
     for rows in known:
         here = np.flatnonzero((places >= begin) & (places < begin + len(rows.digests)))
-        for block in np.split(here, range(GATHERED_AT_ONCE, len(here), GATHERED_AT_ONCE)):
+        for block in np.split(here, range(step, len(here), step)):
             codes[block], scales[block] = rows.read(places[block] - begin)
         begin += len(rows.digests)
     codes.flags.writeable = False  # so that its pages can be released

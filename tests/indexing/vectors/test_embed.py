@@ -83,7 +83,7 @@ class Numbers(PassageEmbedder):
 def test_rows_are_taken_from_the_older_index_then_from_the_caller_then_from_a_stopped_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "GATHERED_AT_ONCE", 2)
+    monkeypatch.setattr(shards, "GATHERED_AT_ONCE", 6)  # two rows
     save(tmp_path, ["4", "5"], embedded_by="shard")
     older, given = known(["1", "2", "7", "1"], "older"), known(["2", "3"], "given")
     texts = ["3", "9", "1", "8", "7", "4", "6", "9", "10", "11", "2", "1"]
