@@ -140,19 +140,18 @@ def all_options(index: Callable[P, object], *positional: P.args, **named: P.kwar
     try:
         recorded = _recalled(stated, options)
         recorded_before = recorded_options(out)
-        _check_model(index, stated)
+        maker = _find_maker(index, stated)
     except BundleError:
         require_free(out)  # another process can be moving its files
         raise
+    if maker is not None:
+        _refuse_model(index, stated, maker)
+        stated["embedded_by"] = maker
     _check_effects(stated, options)
     for name, option in options.items():
         if option.adds and name in stated:
             stated[name] = {**recorded.get(name, {}), **(stated[name] or {})}
-    found = {**_with_defaults(index, recorded | stated), "recorded_before": recorded_before}
-    if found["embedded_by"] is None:
-        found["embedded_by"] = _older_maker(stated["update"])
-    _check_rows(found)
-    return found
+    return {**_with_defaults(index, recorded | stated), "recorded_before": recorded_before}
 
 
 def new_options(index: Callable[..., object], stated: Arguments) -> dict[str, Any]:
@@ -243,44 +242,36 @@ def _choices(index: Callable[..., object]) -> dict[str, tuple[object, ...]]:
     return choices
 
 
-def _older_maker(update: Path | str | None) -> str | None:
-    """Return what made the embeddings of the older bundle, None if its own model did, or if there is no bundle."""
+def _find_maker(index: Callable[..., object], stated: Arguments) -> str | None:
+    """Return what makes the embeddings of an index without a model: the stated word, or that of the older bundle.
+
+    Return None for an index with a model. Raises OptionError if the older bundle has embeddings of something else.
+    """
+    maker, update = _passed(index, "embedded_by", stated.get("embedded_by")), stated["update"]
     if update is None:
-        return None
+        return None if maker is None else str(maker)
     manifest = read_manifest(Path(update))
-    return None if manifest.has_model else manifest.model.name
+    older, remedy = manifest.model.name, "make a new index in another folder"
+    if manifest.has_model:
+        if maker is not None:
+            raise OptionError("embedded_by", f"found {maker!r}, and {update} has the model {older}; {remedy}")
+        return None
+    if stated.get("model") is not None:
+        raise OptionError("model", f"{update} has no model, and embeddings by {older}; {remedy}")
+    if maker not in (None, older):
+        expected = f"{older!r}, which made the embeddings in {update}"
+        raise OptionError("embedded_by", f"found {maker!r}, expected {expected}; {remedy}")
+    return older
 
 
-def _check_model(index: Callable[..., object], stated: Arguments) -> None:
-    """Raise OptionError for options of a model if the new index has none, and if the older one differs in that."""
-    update, remedy = stated["update"], "make a new index in another folder"
-    maker = _passed(index, "embedded_by", stated.get("embedded_by"))
-    if update is not None:
-        older, name = _older_maker(update), read_manifest(Path(update)).model.name
-        if maker is not None and older is None:
-            raise OptionError("embedded_by", f"found {maker!r}, and {update} has the model {name}; {remedy}")
-        if maker not in (None, older):
-            raise OptionError(
-                "embedded_by", f"found {maker!r}, expected {older!r}, which made the embeddings in {update}; {remedy}"
-            )
-        if older is not None and stated.get("model") is not None:
-            raise OptionError("model", f"{update} has no model, and embeddings by {older}; {remedy}")
-        maker = older
-    if maker is None:
-        return
+def _refuse_model(index: Callable[..., object], stated: Arguments, maker: str) -> None:
+    """Raise OptionError for a stated option of a model, which an index of embeddings by `maker` does not have."""
     parameters = inspect.signature(index).parameters
     for name, option in options_of(index).items():
         if not option.is_of_model or name == "embedded_by":
             continue
         if stated.get(name, parameters[name].default) != parameters[name].default:
             raise OptionError(name, f"is for a model, and an index of embeddings by {maker} has none; leave it out")
-
-
-def _check_rows(arguments: Arguments) -> None:
-    """Raise OptionError if rows are added to an index without a model, and their embeddings are missing."""
-    mode, maker = arguments["mode"], arguments["embedded_by"]
-    if maker is not None and mode in ("add", "upsert") and arguments["embeddings"] is None:
-        raise OptionError("embeddings", f"found none, expected a row by {maker} for each row that mode {mode} takes")
 
 
 def _check_effects(stated: Arguments, options: Mapping[str, Option]) -> None:
@@ -309,6 +300,9 @@ def _check_together(arguments: Arguments) -> None:
         raise OptionError("dtype", "float16 is for a GPU; choose float32, or add --device cuda")
     if device != "cpu" and dtype == "int8":
         raise OptionError("dtype", "int8 is for the processor; choose float16 or float32, or leave the device out")
+    maker, mode = arguments["embedded_by"], arguments["mode"]
+    if maker is not None and mode in ("add", "upsert") and arguments["embeddings"] is None:
+        raise OptionError("embeddings", f"found none, expected a row by {maker} for each row that mode {mode} takes")
     if arguments["embeddings"] is not None:
         for name in ("split", "ray", "dtype"):
             if arguments[name]:
