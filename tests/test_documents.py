@@ -183,7 +183,7 @@ def test_the_python_examples_run_one_after_the_other(
         if running is not None:  # a cell with await
             asyncio.run(running)
         shown.append(capsys.readouterr().out.splitlines())
-    _, searched, listed, several, read, embedded, *evaluated, awaited, updated, changed, by_parts = shown
+    _, searched, listed, several, read, embedded, *evaluated, awaited, updated, changed, own, by_parts = shown
     assert searched == [
         "c-1 A warm coat for the mountain guide 90",
         "[{'value': 'Ferry', 'count': 1}, {'value': 'North', 'count': 1}] 2",
@@ -203,6 +203,7 @@ def test_the_python_examples_run_one_after_the_other(
     assert awaited == ["An angry goose on a red shirt"]
     assert updated == ["['c-3', 'c-4', 'c-1']"]
     assert changed == ["2"]  # c-3 and c-5: the coat for 90 and the raincoat are gone
+    assert own == ["openai/text-embedding-3-small 3"]
     assert len(by_parts) == 2
 
 
