@@ -108,7 +108,13 @@ def test_the_bundle_has_no_model_and_says_so(bundle_of_ten: Path) -> None:
     assert {path.name for path in bundle_of_ten.iterdir()} == {*names, MANIFEST, "source.txt", "update.safetensors"}
     info = manifest.corpus
     assert (info.model_sha256, info.tokenizer_sha256, info.embedded_by, info.floor) == ("", "", [GIVEN], {})
-    assert info.recall == {"queries": 10, "neighbours": 1.0, "neighbours_first": 1.0}
+    assert info.recall == {
+        "queries": 10,
+        "neighbours": 1.0,
+        "mixtures": 1.0,
+        "neighbours_first": 1.0,
+        "mixtures_first": 1.0,
+    }
     assert is_bundle(bundle_of_ten)
 
 
@@ -353,7 +359,7 @@ def test_the_command_makes_updates_and_verifies_it(new: Path, tmp_path: Path) ->
     done = run(*words, "--embeddings", tmp_path / "e.npy", "--embedded-by", MAKER)
     assert (done.code, done.err) == (0, "")
     assert summary(done, "embeddings") == f"by {MAKER}, {DIM} dimensions; the index has no model"
-    assert summary(done, "accuracy") == "recall@10 1 for neighbours"
+    assert summary(done, "accuracy") == "recall@10 1 for neighbours, recall@10 1 for mixtures"
     done = run(*words, "--verbose")
     assert summary(done, "embeddings") == f"by {MAKER}, {DIM} dimensions; the index has no model"
     assert summary(done, "embedded").endswith("0 texts, 10 rows taken over from the older index")
@@ -372,7 +378,7 @@ def test_a_row_of_another_length_is_noticed(bundle_of_ten: Path) -> None:
 
 
 def test_the_stages_are_chosen_with_neighbours_of_rows(new: Path) -> None:
-    """The oracle: a row's ten nearest others, by all products of what is stored."""
+    """The oracle: the ten nearest others of a row, and the ten nearest of a mixture, by all products."""
     given = clustered_rows(EXHAUSTIVE_ROWS + 500)
     rows = [{"id": str(number), "text": f"text {number % 50}"} for number in range(len(given))]
     made = index(rows, new, embeddings=given, embedded_by=MAKER, progress=False)
@@ -380,15 +386,24 @@ def test_the_stages_are_chosen_with_neighbours_of_rows(new: Path) -> None:
     assert info.stages is not None
     assert info.recall["queries"] == 250
     assert info.recall["neighbours"] >= 0.995
+    assert info.recall["mixtures"] >= 0.995
     tensors = map_tensors(new / INDEX)
     unit = dequantize(tensors["codes"], tensors["scales"])
-    opened, recalls = Index.open(new / INDEX, info.stages), []
-    for row in np.linspace(0, len(given) - 1, 250).astype(int).tolist():
-        nearest = [each for each in np.argsort(-(unit @ unit[row]))[: TOP_K + 1].tolist() if each != row]
-        found = {hit.row for hit in opened.search(unit[row], TOP_K + 1)} - {row}
-        recalls.append(len(found & set(nearest)) / TOP_K)
-    assert np.mean(recalls) == pytest.approx(info.recall["neighbours"], abs=1e-3)
-    assert {check.name for check in made.checks if check.passed} >= {"recall@10, first hits of 250 neighbours"}
+    opened = Index.open(new / INDEX, info.stages)
+    rows_as_queries = np.linspace(0, len(given) - 1, 250).astype(int)
+
+    def share_found(query: Embeddings, own: set[int]) -> float:
+        count = TOP_K + len(own)
+        nearest = set(np.argsort(-(unit @ query))[:count].tolist()) - own
+        return len({hit.row for hit in opened.search(query, count)} & nearest) / TOP_K
+
+    neighbours = [share_found(unit[row], {row}) for row in rows_as_queries.tolist()]
+    assert np.mean(neighbours) == pytest.approx(info.recall["neighbours"], abs=1e-3)
+    sums = 2 * unit[rows_as_queries] + unit[np.roll(rows_as_queries, 125)]
+    mixtures = [share_found(each / np.linalg.norm(each), set()) for each in sums]
+    assert np.mean(mixtures) == pytest.approx(info.recall["mixtures"], abs=1e-3)
+    for kind in ("neighbours", "mixtures"):
+        assert f"recall@10, first hits of 250 {kind}" in {check.name for check in made.checks if check.passed}
     assert all(check.passed for check in verify(new))
 
 
@@ -401,7 +416,7 @@ def test_the_recall_is_measured_again_when_a_tenth_has_other_embeddings(new: Pat
     made = index(rows[:few], new, embeddings=-given[:few], mode="upsert", progress=False)
     assert len(made.checks) == 2  # the number of rows, and their codes
     made = index(rows[:many], new, embeddings=-given[:many], mode="upsert", progress=False)
-    assert len(made.checks) == 3
+    assert len(made.checks) == 4  # and two kinds of recall
 
 
 def test_a_misspelled_word_is_corrected_without_a_tokenizer(bundle_of_ten: Path) -> None:

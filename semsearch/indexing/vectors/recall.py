@@ -4,8 +4,10 @@ The recall of an index is measured with two kinds of queries: rows of the corpus
 its own best result, and spans of a few words of its texts, which are like the queries of people. A query is much
 shorter than a text and often not like any of them, so the rows of its results differ less from all other rows.
 
-In an index without a model, nothing embeds spans. Its recall is measured with the neighbours of rows alone: a row is
-the query, and itself no result, so that no result is as easy to find.
+In an index without a model, nothing embeds spans. Its recall is measured with the neighbours of rows, where a row is
+the query and itself no result, and with mixtures of two rows, which are like no text, as spans are. Stages that only
+neighbours choose are too narrow for spans: of the ten best of 194,000 headlines by all-MiniLM-L6-v2, they find 0.990,
+and those of both kinds 0.998.
 """
 
 import re
@@ -23,7 +25,9 @@ from semsearch.engine.semantic.index import Index
 from semsearch.engine.tensors import Array
 from semsearch.indexing.tensor_files import release
 
-SPANS, ROWS, NEIGHBOURS = "spans", "rows", "neighbours"  # the kinds of queries
+SPANS, ROWS = "spans", "rows"  # the kinds of queries
+NEIGHBOURS, MIXTURES = "neighbours", "mixtures"  # the kinds of queries without a model
+MIXED = 2  # weight of the first row in a mixture of two: with 1, rows in few clusters would have no stages
 QUERIES = 250  # queries of each kind: choosing the stages for 200,000 rows takes some seconds
 SPAN_WORDS = (3, 8)  # words of the shortest and of the longest span; a character is a word in Chinese, Japanese, Thai
 SEED = 7
@@ -113,14 +117,19 @@ def search_exactly(
 def search_samples(spans: Embeddings | None, codes: Codes, scales: Scales) -> ExactSearches:
     """Return what exact search finds for the embeddings of `sample_spans`, (m, dim) float32, and for `sample_rows`.
 
-    codes is (rows, dim) int8 and scales (rows,) float32. spans is None in an index without a model: then it returns
-    the neighbours of `sample_rows`, and nothing if there is one row.
+    codes is (rows, dim) int8 and scales (rows,) float32. spans is None in an index without a model: then these are the
+    neighbours of `sample_rows`, and what is found for mixtures of two of them; nothing if there is one row.
     """
+    rows = sample_rows(codes, scales)
     if spans is None:
         if len(codes) == 1:
             return {}
-        return {NEIGHBOURS: search_exactly(sample_rows(codes, scales), codes, scales, left_out=1)}
-    queries = {SPANS: spans, ROWS: sample_rows(codes, scales)}
+        mixtures = _unit(MIXED * rows + np.roll(rows, len(rows) // 2, axis=0))
+        return {
+            NEIGHBOURS: search_exactly(rows, codes, scales, left_out=1),
+            MIXTURES: search_exactly(mixtures, codes, scales),
+        }
+    queries = {SPANS: spans, ROWS: rows}
     return {kind: search_exactly(each, codes, scales) for kind, each in queries.items()}
 
 
@@ -142,10 +151,13 @@ def sample_spans(texts: Sequence[str]) -> list[str]:
 def sample_rows(codes: Codes, scales: Scales) -> Embeddings:
     """Return QUERIES of an index's rows, evenly spread, as queries: (m, dim) float32 of unit length."""
     rows = _spread(len(codes))
-    queries = dequantize(codes[rows], scales[rows])
+    return _unit(dequantize(codes[rows], scales[rows]))
+
+
+def _unit(queries: Embeddings) -> Embeddings:
+    """Return queries, scaled to unit length. One can be zeros."""
     lengths = np.linalg.norm(queries, axis=1, keepdims=True)
-    queries /= np.where(lengths > 0, lengths, 1)  # a row can be zeros
-    return queries
+    return np.asarray(queries / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def _spread(count: int) -> Array[np.intp]:

@@ -25,12 +25,13 @@ from semsearch.indexing.vectors.recall import (
     sample_rows,
     sample_spans,
     search_exactly,
+    search_samples,
 )
 from tests.export_fixtures import clustered_rows
 
 
 def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semsearch.indexing.vectors.recall.SEARCHED_AT_ONCE", 300)  # exact search in several parts
+    monkeypatch.setattr("semsearch.indexing.vectors.recall.SEARCHED_AT_ONCE", 300 * 48)  # several parts of 300 rows
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
     index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=60, rescored=20))
@@ -102,6 +103,25 @@ def test_a_recall_reaches_another_one_if_neither_share_is_less() -> None:
     assert recall.reaches(Recall(0.8, 0.7))
     assert not recall.reaches(Recall(0.91, 0.8))
     assert not recall.reaches(Recall(0.9, 0.81))
+
+
+def test_without_a_model_a_row_is_no_neighbour_of_its_own_and_mixtures_are_queries() -> None:
+    codes, scales = quantize(clustered_rows(7))
+    unit = dequantize(codes, scales)
+    found = search_samples(None, codes, scales)
+    products = unit @ unit.T
+    others = [np.sort(np.delete(products[row], row))[::-1] for row in range(7)]
+    np.testing.assert_allclose(found["neighbours"].scores, others, atol=1e-6)
+    sums = 2 * unit + unit[[4, 5, 6, 0, 1, 2, 3]]
+    sums /= np.linalg.norm(sums, axis=1, keepdims=True)
+    np.testing.assert_allclose(found["mixtures"].scores, -np.sort(-(sums @ unit.T), axis=1), atol=1e-6)
+    assert all(each.recall_of(Index(codes, scales)) == Recall(1, 1) for each in found.values())
+
+
+def test_without_a_model_one_row_has_no_recall_and_two_have() -> None:
+    codes, scales = quantize(clustered_rows(2))
+    assert search_samples(None, codes[:1], scales[:1]) == {}
+    assert [each.scores.shape for each in search_samples(None, codes, scales).values()] == [(2, 1), (2, 2)]
 
 
 def test_the_narrowest_stages_are_chosen(clustered: tuple[Codes, Scales], easy: ExactSearch, tmp_path: Path) -> None:
