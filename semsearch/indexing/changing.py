@@ -20,7 +20,7 @@ from semsearch.indexing.replacing import replacing
 from semsearch.indexing.steps import IndexOptions, IndexSummary, make_bundle
 from semsearch.indexing.texts import make_splitter, opening_texts, read_texts, texts_of_plan
 from semsearch.indexing.update_file import recipe_of
-from semsearch.indexing.vectors.shards import KnownRows
+from semsearch.indexing.vectors.shards import KnownRows, copy_rows
 
 
 class Changing:
@@ -86,7 +86,7 @@ class Changing:
             )
             given = texts.given_rows(read.corpus, read.report, older.manifest.model, None)
         self._plan.merge(read.corpus, mode)
-        self._given += given
+        self._given += [copy_rows(each, older.manifest.model.dim, self._fresh) for each in given]
         self._new.append(path)
         self._is_changed = True
 

@@ -284,7 +284,10 @@ def open_older(options: IndexOptions, on_progress: OnProgress) -> tuple[OlderInd
     except (BundleError, TensorsError) as error:
         if update != options.out or options.mode in ("add", "upsert"):
             raise
-        return None, f"the older index is damaged, so all texts were embedded again: {str(error).partition(';')[0]}"
+        made = "all texts were embedded again"
+        if options.texts.embedded_by is not None:
+            made = "nothing of it was taken over"
+        return None, f"the older index is damaged, so {made}: {str(error).partition(';')[0]}"
     on_progress("read the older bundle", 1)
     return older, None
 

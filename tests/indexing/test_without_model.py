@@ -203,6 +203,25 @@ def test_a_block_of_changes_keeps_the_last_embedding_of_each_row(bundle_of_ten: 
     assert all(check.passed for check in texts.summary.checks)
 
 
+def test_an_array_that_changes_within_a_block_of_changes_is_read_before(bundle_of_ten: Path) -> None:
+    given = embeddings_of(5)
+    with changing(bundle_of_ten, progress=False) as texts:
+        texts.upsert(rows_of(5), embeddings=given)
+        given[:] = embeddings_of(6, seed=8)
+        texts.upsert(rows_of(6), embeddings=given)
+        given[:] = 1
+    require_stored(bundle_of_ten, {**by_id(*range(10)), **by_id(6, seed=8)})
+
+
+def test_a_damaged_index_is_made_again_of_given_embeddings_alone(bundle_of_ten: Path) -> None:
+    (bundle_of_ten / PASSAGES).write_bytes(bytes((bundle_of_ten / PASSAGES).stat().st_size))
+    with pytest.raises(OptionError, match="found none, and 2 rows are new or have changed"):
+        index(rows_of(1, 2), bundle_of_ten, mode="replace", progress=False)
+    made = update(bundle_of_ten, [1, 2], "replace")
+    assert any("is damaged, so nothing of it was taken over" in warning for warning in made.warnings)
+    require_stored(bundle_of_ten, by_id(1, 2, seed=8))
+
+
 def test_with_a_model_a_block_of_changes_takes_no_embeddings(bundle_copy: Path) -> None:
     with (
         pytest.raises(OptionError, match="is for an index without a model here; use `index`"),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from semsearch import index
 from semsearch.aws.s3vectors.vectors import LARGEST_NUMBER
-from semsearch.engine.bundle import BundleError, read_manifest
+from semsearch.engine.bundle import BundleError, check_bundle, is_bundle, read_manifest
 from semsearch.engine.embedder import Embedder
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.older import OlderIndex
@@ -71,6 +72,21 @@ def test_the_bundle_that_is_served_holds_the_model_and_says_where_the_texts_are(
     assert (made["dimension"], made["distanceMetric"], made["dataType"]) == (48, "cosine", "float32")
     no_filters = made["metadataConfiguration"]["nonFilterableMetadataKeys"]
     assert set(no_filters) == {"_text", "_id", "_metadata"}
+
+
+def test_a_bundle_without_a_model_is_served_from_a_manifest_alone(send: Send, tmp_path: Path) -> None:
+    rows = [{"id": f"r{number}", "text": "A goose", "year": number} for number in range(3)]
+    given = np.array([[3.0, 4.0], [-1.0, 0.0], [0.0, 2.0]])
+    index(rows, tmp_path / "bundle", embeddings=given, embedded_by="openai/small", progress=False)
+    for there in (0, 3):  # the second publish replaces the same folder
+        sent = send(tmp_path / "bundle", "without-model", tmp_path / "out")
+        assert (sent.sent, sent.there) == (3 - there, there)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["manifest.json"]
+    assert is_bundle(tmp_path / "out")
+    assert check_bundle(tmp_path / "out").model.name == "openai/small"
+    vectors = {row: each["data"]["float32"] for row, each in stored("without-model").items()}
+    assert vectors["0"] == pytest.approx([0.6, 0.8], abs=0.01)
+    assert vectors["1"] == [-1, 0]
 
 
 def test_a_stopped_publish_goes_on(bundle: Path, send: Send, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from semsearch import index
 from semsearch.commands.main import dispatch as main
 from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from semsearch.publishing import store as store_module
@@ -205,6 +206,26 @@ def test_a_bundle_of_another_model_is_published_only_if_that_is_said(
     # a version that nothing can start with is no reason to refuse the one that replaces it
     s3.delete_object(**object_at(store.url, f"bundles/{version}/{MANIFEST}"))
     assert run("publish", other, *where).code == 0
+
+
+def test_embeddings_of_another_maker_are_another_model(
+    store: Store, publish: Publish, bundle: Path, where: list[str], tmp_path: Path
+) -> None:
+    def made(name: str, embedded_by: str, dim: int) -> Path:
+        rows = [{"id": name, "text": f"A goose of {name}"}]
+        index(rows, tmp_path / name, embeddings=[[0.5] * dim], embedded_by=embedded_by, progress=False)
+        return tmp_path / name
+
+    first = made("first", "openai/small", 3)
+    publish(bundle)
+    name = read_manifest(bundle).model.name
+    ours = f"{first}: has no model, and embeddings of 3 dimensions by openai/small, expected the model {name}"
+    assert ours in error_line(run("publish", first, *where))
+    assert run("publish", first, *where, "--other-model").code == 0
+    assert run("publish", made("same", "openai/small", 3), *where).code == 0
+    for other in (made("maker", "openai/large", 3), made("dimensions", "openai/small", 4), bundle):
+        expected = "expected no model, and embeddings of 3 dimensions by openai/small with the same options"
+        assert expected in error_line(run("publish", other, *where))
 
 
 def test_a_bucket_that_is_not_there_is_named(s3: Any, bundle: Path) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from semsearch.engine.bundle import MODEL, TOKENIZER, Manifest
-from semsearch.engine.quantization import Codes, Embeddings, Scales
+from semsearch.engine.quantization import Codes, Embeddings, Scales, dequantize
 from semsearch.engine.tensors import AnyArray, Array, TensorsError, map_tensors
 from semsearch.indexing.digests import BYTES, Digests, Positions
 from semsearch.indexing.replacing import FINISHED, finishing
@@ -98,6 +98,16 @@ def _read_rows(path: Path, places: Positions) -> tuple[Codes, Scales]:
 def join_digests(known: Sequence[KnownRows]) -> Digests:
     """Return the digests of all rows, joined."""
     return np.concatenate([np.empty(0, f"S{BYTES}"), *(rows.digests for rows in known)])
+
+
+def copy_rows(known: KnownRows, dim: int, folder: Path) -> KnownRows:
+    """Return rows that stay as they are now, when the caller of `index` changes the array that they are read from."""
+    codes, scales = gather_rows([known], np.arange(len(known.digests)), dim, folder)
+
+    def read(places: Positions) -> tuple[Codes, Scales]:
+        return codes[places], scales[places]
+
+    return replace(known, read=read, unit=lambda places: dequantize(*read(places)))
 
 
 def gather_rows(known: Sequence[KnownRows], places: Positions, dim: int, folder: Path) -> tuple[Codes, Scales]:
