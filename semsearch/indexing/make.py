@@ -217,9 +217,10 @@ def changing(
 ) -> Iterator[Changing]:
     """Yield the texts of an index for several changes, of which one new bundle is made at the end of the block.
 
-    The methods `add`, `upsert` and `remove` of the yielded object change the texts. Until the end of the block,
-    searches find the older ones, and no other command can change the index. If the block raises, nothing is changed.
-    Afterwards `summary` says what was made, None if nothing was changed.
+    The methods `add`, `upsert` and `remove` of the yielded object change the texts. In an index without a model, `add`
+    and `upsert` also take `embeddings`, as `index` does. Until the end of the block, searches find the older texts, and
+    no other command can change the index. If the block raises, nothing is changed. Afterwards `summary` says what was
+    made, None if nothing was changed.
 
     Example:
         >>> from semsearch import changing

@@ -213,6 +213,54 @@ def test_an_array_that_changes_within_a_block_of_changes_is_read_before(bundle_o
     require_stored(bundle_of_ten, {**by_id(*range(10)), **by_id(6, seed=8)})
 
 
+def test_each_row_has_its_last_embedding_after_any_changes(new: Path) -> None:
+    """The oracle is a dict. There are three texts and five embeddings, so that rows often differ in one part alone."""
+    random = np.random.default_rng(7)
+    texts: dict[str, str] = {}
+    expected: dict[str, Embeddings] = {}
+
+    def draw(ids: list[str]) -> tuple[list[dict[str, Any]], Embeddings]:
+        """Return new texts and embeddings of some of the ids."""
+        chosen = random.permutation(ids)[: int(random.integers(1, 7))].tolist()
+        texts.update((id, f"text {random.integers(3)}") for id in chosen)
+        given = embeddings_of(*random.integers(5, size=len(chosen)).tolist())
+        return [{"id": id, "text": texts[id]} for id in chosen], given
+
+    def take(rows: list[dict[str, Any]], given: Embeddings) -> None:
+        expected.update((row["id"], embedding) for row, embedding in zip(rows, given, strict=True))
+
+    rows, given = draw([f"r{number}" for number in range(20)])
+    take(rows, given)
+    index(rows, new, embeddings=given, embedded_by=MAKER, progress=False)
+    for number in range(40):
+        kind = random.choice(["upsert", "add", "remove", "leave out", "replace", "block"])
+        if kind in ("remove", "leave out"):
+            gone = set(random.permutation(list(expected))[: len(expected) // 2].tolist())
+            for id in gone:
+                del expected[id]
+            if kind == "remove" and gone:
+                remove(gone, new, progress=False)
+            else:
+                index([{"id": id, "text": texts[id]} for id in expected], new, mode="replace", progress=False)
+        else:
+            ids = [f"n{number}-{each}" for each in range(6)]
+            if kind != "add":
+                ids += expected
+            rows, given = draw(ids)
+            if kind == "replace":
+                expected.clear()
+            take(rows, given)
+            if kind == "block":
+                with changing(new, progress=False) as block:
+                    block.upsert(rows, embeddings=given)
+                    block.upsert(rows[:1], embeddings=-given[:1])
+                take(rows[:1], -given[:1])
+            else:
+                mode: Any = str(kind)
+                index(rows, new, embeddings=given, mode=mode, progress=False)
+        require_stored(new, expected)
+
+
 def test_a_damaged_index_is_made_again_of_given_embeddings_alone(bundle_of_ten: Path) -> None:
     (bundle_of_ten / PASSAGES).write_bytes(bytes((bundle_of_ten / PASSAGES).stat().st_size))
     with pytest.raises(OptionError, match="found none, and 2 rows are new or have changed"):
