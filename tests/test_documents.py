@@ -203,7 +203,7 @@ def test_the_python_examples_run_one_after_the_other(
     assert awaited == ["An angry goose on a red shirt"]
     assert updated == ["['c-3', 'c-4', 'c-1']"]
     assert changed == ["2"]  # c-3 and c-5: the coat for 90 and the raincoat are gone
-    assert own == ["openai/text-embedding-3-small 3"]
+    assert own == ["openai/text-embedding-3-small 3", "['c-2', 'c-1'] ['c-1']"]
     assert len(by_parts) == 2
 
 

@@ -62,7 +62,7 @@ def test_the_help_lists_each_command() -> None:
         (["publish", "bundle", "ftp://x"], "expected s3://BUCKET/PREFIX or s3vectors://BUCKET/INDEX"),
         (["remove", "s3://b/p"], "found no ids; write them after the address"),
         (["query", "bundle"], "expected a text, --file or --like"),
-        (["query", "bundle", "goose", "--num-results", "101"], "--num-results. Must be <= 100"),
+        (["query", "bundle", "goose", "--num-results", "0"], "--num-results. Must be >= 1"),
         (["query", "bundle", "goose", "--filter", "{"], "--filter: not JSON"),
         (
             ["query", "bundle", "goose", "--without", "ferry", "--without", " "],
