@@ -16,6 +16,8 @@ COPY semsearch/ semsearch/
 COPY function/image/ function/image/
 COPY function/image/check_bundle.py bundl[e] bundle/
 RUN python3 -m function.image.check_bundle bundle && chmod -R a+rX bundle
+# The files of the models get a layer of their own, which is empty for a bundle without a model
+RUN mkdir models && for file in bundle/*.ort bundle/*tokenizer.txt; do [ ! -e "$file" ] || mv "$file" models/; done
 # What the image is built of, such as the commit, if the builder names it
 ARG REVISION
 RUN python3 -m function.image.describe bundle "$REVISION" > image.json
@@ -55,7 +57,7 @@ RUN mkdir -p /staging/var/task && cp -R function semsearch /staging/var/task && 
 FROM ${BASE_IMAGE}
 COPY --from=dependencies /staging/ /
 COPY --from=function /staging/ /
-COPY --from=bundle /build/bundle/*.ort /build/bundle/*tokenizer.txt /var/task/bundle/
+COPY --from=bundle /build/models/ /var/task/bundle/
 COPY --from=bundle /build/bundle/*.safetensors /build/bundle/manifest.json /var/task/bundle/
 COPY --from=bundle /build/image.json /var/task/
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,9 @@ from tests.image.sources import HANDLE, REQUESTS, SOURCES, last_line
 from tests.project import ROOT
 
 Reply = dict[str, Any]
+
+# what an image is built of
+COPIED = ("Dockerfile", ".dockerignore", "requirements.txt", "function", "semsearch", "bundle")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,11 +59,11 @@ def events() -> list[Event]:
 
 
 @pytest.fixture(scope="session")
-def answer() -> Callable[[list[Event]], list[Reply]]:
-    """Return what this machine's own Python answers to events, with the bundle that is in the image."""
+def answer() -> Callable[..., list[Reply]]:
+    """Return what this machine's own Python answers to events, with the bundle that is in the image or another one."""
 
-    def in_a_process(events: list[Event]) -> list[Reply]:
-        lambdas = {"BUNDLE_DIR": str(ROOT / "bundle"), IN_LAMBDA: "tests"}  # with Lambda's limits
+    def in_a_process(events: list[Event], bundle: Path = ROOT / "bundle") -> list[Reply]:
+        lambdas = {"BUNDLE_DIR": str(bundle), IN_LAMBDA: "tests"}  # with Lambda's limits
         environment = os.environ | lambdas
         printed = run(sys.executable, "-c", HANDLE, text=json.dumps(events), environment=environment)
         replies: list[Reply] = last_line(printed)
@@ -68,7 +73,26 @@ def answer() -> Callable[[list[Event]], list[Reply]]:
 
 
 @pytest.fixture(scope="session")
-def expected(answer: Callable[[list[Event]], list[Reply]], events: list[Event]) -> dict[tuple[str, str], Reply]:
+def expected(answer: Callable[..., list[Reply]], events: list[Event]) -> dict[tuple[str, str], Reply]:
     """What the code answers outside of the image to each request from each source."""
     keys = [(source, name) for source in SOURCES for name in REQUESTS]
     return dict(zip(keys, answer(events), strict=True))
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Path:
+    """A copy of what an image is built of, to be changed."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def tag() -> Iterator[str]:
+    """A name for an image that is gone after the test."""
+    yield f"{TAG}:changed"
+    docker("image", "rm", "--force", f"{TAG}:changed")

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from tests.project import ROOT
 
 CODE_LIMIT = 143  # MB of dependencies and function over the base, unpacked; the bundle can be anyone's
 TASK = "var/task/"
-COPIED = ("Dockerfile", ".dockerignore", "requirements.txt", "function", "semsearch", "bundle")
 
 
 def test_the_code_over_the_base_is_small(over_base: list[Layer]) -> None:
@@ -84,25 +82,6 @@ def test_without_a_bundle_the_build_says_how_to_make_one(context: Path, is_folde
         (context / "bundle").mkdir()
     with pytest.raises(AssertionError, match="make a bundle first: semsearch index PATH --out bundle/"):
         docker("build", str(context))
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Path:
-    """A copy of what an image is built of, to be changed."""
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy2(source, tmp_path / name)
-    return tmp_path
-
-
-@pytest.fixture
-def tag() -> Iterator[str]:
-    """A name for an image that is gone after the test."""
-    yield f"{TAG}:changed"
-    docker("image", "rm", "--force", f"{TAG}:changed")
 
 
 def state_files(bundle: Path) -> None:
