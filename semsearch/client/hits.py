@@ -26,6 +26,8 @@ class Hit:
     highlights: list[list[int]] = field(default_factory=list)
     snippet: dict[str, Any] | None = None
     source: str | None = None  # the text with its Markdown
+    lines: list[int] = field(default_factory=list)  # the first and the last line of its file, from 1
+    cells: list[int] = field(default_factory=list)  # the cells of a notebook that have these two lines, from 1
     group: str | None = None
     other_passages: list["Hit"] = field(default_factory=list)
     also_in: list[dict[str, str]] = field(default_factory=list)  # where other documents have the same section

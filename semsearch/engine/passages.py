@@ -1,6 +1,7 @@
 """The texts, ids and metadata of the corpus as bytes with offsets: reading one passage reads no other.
 
-Documents with markup have their sources too. A search reads one only if it is asked for.
+Documents with markup have their sources too. A search reads one only if it is asked for. Documents in some formats also
+have the lines of their files.
 """
 
 import json
@@ -8,10 +9,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from semsearch.engine.tensors import DAMAGED, AnyArray, Strings, TensorsError, map_tensors
 
 PASSAGE_COLUMNS = ("texts", "ids", "metadata")
 SOURCE_TEXTS = "sources"  # the column of the texts with their markup; "" for a text without any
+LINES = "lines"  # the tensor of the lines, (rows, 4) uint32, with the fields of Lines
+
+
+class Lines(NamedTuple):
+    """The first and the last line of its file that have a text, from 1.
+
+    In a notebook, the lines are those of two cells, which have numbers too. They can be the same cell.
+    """
+
+    first: int
+    last: int
+    first_cell: int = 0  # 0 if the file is no notebook
+    last_cell: int = 0
+
+
+NO_LINES = Lines(0, 0)  # of a text whose format has no lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +66,9 @@ class PassageReader(Protocol):
     def metadata(self, row: int) -> dict[str, Any]:
         """Return the other columns of one row."""
 
+    def lines(self, row: int) -> Lines | None:
+        """Return the lines of its file that have one row; None if they are not known."""
+
 
 class Passages:
     """All rows of the corpus, memory-mapped; `passages[row]` reads one."""
@@ -62,6 +84,9 @@ class Passages:
         self._sources = None
         if SOURCE_TEXTS in tensors:
             self._sources = tensors.strings(SOURCE_TEXTS, f"{SOURCE_TEXTS}.offsets", rows)
+        self._lines = None
+        if LINES in tensors:
+            self._lines = tensors.require(LINES, [rows, len(NO_LINES)], np.uint32)
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -103,3 +128,10 @@ class Passages:
             where = f"{self._path}: the metadata of row {row}"
             raise TensorsError(f"{where} cannot be read ({error}), expected JSON; {DAMAGED}") from error
         return found
+
+    def lines(self, row: int) -> Lines | None:
+        """Return the lines of its file that have one row; None if they are not known."""
+        if self._lines is None:
+            return None
+        found = Lines._make(self._lines[row].tolist())
+        return None if found == NO_LINES else found

@@ -57,7 +57,7 @@ class RowDigests:
         """Return the digests of passages; with has_prefixes, the model reads them after the path of their headings."""
         rows, ids, texts, embedded = bytearray(), bytearray(), bytearray(), bytearray()
         for passage in passages:
-            encoded = [value.encode() for value in passage]
+            encoded = [value.encode() for value in passage.strings]
             rows += digest_bytes(b"".join(len(value).to_bytes(8, "little") + value for value in encoded))
             ids += digest_bytes(encoded[1])
             texts += digest_bytes(encoded[0])

@@ -7,7 +7,7 @@ import numpy as np
 from semsearch.engine.loading import LoadedBundle
 from semsearch.engine.tensors import Array
 from semsearch.search.query import SearchError
-from semsearch.search.results import PASSAGE_NUMBER, PATH
+from semsearch.search.results import PASSAGE_NUMBER, PATH, state_lines
 
 if TYPE_CHECKING:
     from semsearch.search.reply_types import FoundPassageReply
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 def show_passage(bundle: LoadedBundle, row: int) -> "FoundPassageReply":
     """Return a passage as replies show it."""
     passage = bundle.passages[row]
-    return {"index": bundle.number(row), "id": passage.id, "text": passage.text, "metadata": passage.metadata}
+    shown: FoundPassageReply = {
+        "index": bundle.number(row),
+        "id": passage.id,
+        "text": passage.text,
+        "metadata": passage.metadata,
+    }
+    state_lines(shown, bundle.passages.lines(row))
+    return shown
 
 
 def show_around(bundle: LoadedBundle, row: int, before: int, after: int) -> "FoundPassageReply":

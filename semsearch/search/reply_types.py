@@ -40,7 +40,28 @@ class Snippet(TypedDict):
     highlights: Ranges
 
 
-class Result(TypedDict):
+class InFile(TypedDict):
+    """A text that can be in a file with lines."""
+
+    lines: NotRequired[
+        Annotated[
+            list[int],
+            Field(
+                description="the first and the last line of its file that have the text, from 1",
+                min_length=2,
+                max_length=2,
+            ),
+        ]
+    ]
+    cells: NotRequired[
+        Annotated[
+            list[int],
+            Field(description="the cells of a notebook that have these two lines, from 1", min_length=2, max_length=2),
+        ]
+    ]
+
+
+class Result(InFile):
     """A text of the corpus: its row number, id, score, text and metadata.
 
     `score` is the cosine (-1 to 1) in mode semantic and BM25 (0 or more) in mode keyword. In mode hybrid it combines
@@ -134,7 +155,7 @@ class SimilarReply(TypedDict):
     ]
 
 
-class PassageReply(TypedDict):
+class PassageReply(InFile):
     """A text of the corpus: its row number, id, text and metadata."""
 
     index: int

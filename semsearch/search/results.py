@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from semsearch.engine.bundle import EmbeddedBy
 from semsearch.engine.hits import Hit
-from semsearch.engine.passages import PassageReader
+from semsearch.engine.passages import Lines, PassageReader
 
 if TYPE_CHECKING:
     from semsearch.engine.keyword.matches import Correction
-    from semsearch.search.reply_types import Facets, GroupResult, Scores, SimilarReply
+    from semsearch.search.reply_types import Facets, GroupResult, InFile, Scores, SimilarReply
 
 PATH, PASSAGE_NUMBER = "path", "passage"  # columns that an index of documents has
 
@@ -62,7 +62,17 @@ def show_hit(passages: PassageReader, hit: Hit, include: Sequence[str]) -> "Grou
         result["source"] = passages.source(row)
     if "metadata" in include:
         result["metadata"] = passages.metadata(row)
+        state_lines(result, passages.lines(row))
     return result
+
+
+def state_lines(shown: "InFile", lines: Lines | None) -> None:
+    """State in a text of a reply which lines of its file have it, and which cells if that is a notebook."""
+    if lines is None:
+        return
+    shown["lines"] = [lines.first, lines.last]
+    if lines.first_cell:
+        shown["cells"] = [lines.first_cell, lines.last_cell]
 
 
 def heading_path(metadata: Mapping[str, Any]) -> list[str]:

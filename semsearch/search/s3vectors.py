@@ -42,6 +42,9 @@ class FetchedPassages(dict[int, Passage]):
         """Return the other columns of one row."""
         return self[row].metadata
 
+    def lines(self, row: int) -> None:
+        """Return None: S3 Vectors does not have the lines of the texts."""
+
 
 class RemoteSearch:
     """Embeds the text of a query here, and lets S3 Vectors find the rest."""

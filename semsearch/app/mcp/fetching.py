@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from semsearch.engine.loading import AnyBundle, LoadedBundle
+from semsearch.engine.passages import Lines
 from semsearch.search.documents import document_rows, rows_around
 from semsearch.search.query import MOST_AROUND, SearchError
 from semsearch.search.request import RequestText, StrictRequest, echo, whole_number
-from semsearch.search.results import PATH, heading_path
+from semsearch.search.results import PATH, heading_path, state_lines
+
+if TYPE_CHECKING:
+    from semsearch.search.reply_types import InFile
 
 LONGEST_TITLE = 80  # characters of a text that serve as its title if it has none
 LONGEST_TEXT = 50_000  # default of `max_characters`; of a longer document, the part around the passage is returned
@@ -101,7 +105,7 @@ def _explain_unknown(bundle: LoadedBundle, id: str) -> str:
     return f"id: found {echo(id)}, expected the id of a result; search for one"
 
 
-def _texts_around(bundle: LoadedBundle, rows: Sequence[int], asked: FetchArguments) -> list[list[dict[str, str]]]:
+def _texts_around(bundle: LoadedBundle, rows: Sequence[int], asked: FetchArguments) -> list[list[dict[str, Any]]]:
     """Return the passages before the first of the rows and those after the last, in the order of the document.
 
     Raises SearchError if the rows are in no document.
@@ -110,13 +114,16 @@ def _texts_around(bundle: LoadedBundle, rows: Sequence[int], asked: FetchArgumen
     if len(rows) > 1:
         _, after = rows_around(bundle, rows[-1], 0, asked.after)
     passages = bundle.passages
-    return [[{"id": passages.id(row), "text": passages.text(row)} for row in side] for side in (before, after)]
+    return [
+        [{"id": passages.id(row), **_lines_of(bundle, row, row), "text": passages.text(row)} for row in side]
+        for side in (before, after)
+    ]
 
 
-def _text_within(bundle: LoadedBundle, rows: Sequence[int], row: int, most: int) -> dict[str, str]:
+def _text_within(bundle: LoadedBundle, rows: Sequence[int], row: int, most: int) -> dict[str, Any]:
     """Return the texts of rows with blank lines between them, at most `most` characters around one of the rows.
 
-    `cut` says what was left out.
+    `lines` are those of the file from the first to the last of these texts, and `cut` says what was left out.
     """
     texts, place = [bundle.passages.text(each) for each in rows], rows.index(row)
     ends = [0, *accumulate(len(text) + 2 for text in texts)]
@@ -127,8 +134,18 @@ def _text_within(bundle: LoadedBundle, rows: Sequence[int], row: int, most: int)
             break
         begin, end = before, after
     text = "\n\n".join(texts[begin:end])[:most]
+    stated = _lines_of(bundle, rows[begin], rows[end - 1])
     whole = len("\n\n".join(texts))
     if len(text) == whole:
-        return {"text": text}
+        return stated | {"text": text}
     cut = f"{len(text):,} of {whole:,} characters; raise max_characters, or fetch one section or passage by its id"
-    return {"text": text, "cut": cut}
+    return stated | {"text": text, "cut": cut}
+
+
+def _lines_of(bundle: LoadedBundle, first: int, last: int) -> "InFile":
+    """Return the lines of a file from one row to another one; none if they are not known."""
+    begin, end = bundle.passages.lines(first), bundle.passages.lines(last)
+    found: InFile = {}
+    if begin is not None and end is not None:
+        state_lines(found, Lines(begin.first, end.last, begin.first_cell, end.last_cell))
+    return found

@@ -284,6 +284,8 @@ def _section(bundle: AnyBundle, hit: Mapping[str, Any]) -> Object:
     if has_sections(bundle):
         result = reference(id.rpartition(":")[0], hit["text"], metadata, is_section=True)
         result["headings"] = heading_path(metadata)
+        result |= {name: metadata[name] for name in (PATH,) if name in metadata}
+        result |= {name: hit[name] for name in ("lines", "cells") if name in hit}
     else:
         result = reference(id, hit["text"], metadata)
     if hit.get("also_in"):
@@ -295,7 +297,7 @@ def text_tools(about: str, *, has_documents: bool = True) -> list[Object]:
     """Return the definitions of the tools that every corpus of texts has; about says what the texts are."""
     fetched = FetchArguments.model_json_schema()
     if has_documents:
-        finds = "Find sections by a query; returns ids, headings, addresses and snippets, for `fetch`."
+        finds = "Find sections by a query; returns ids, headings, paths, lines, addresses and snippets, for `fetch`."
         fetches = (
             "Return the text of a section, its title and address for a result of `search`, by its id. For the path of "
             "a document, or the id of a passage, the text is the document. With `before` or `after`, the passages "

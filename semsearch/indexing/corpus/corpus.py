@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from semsearch.engine.errors import ExpectedError
+from semsearch.engine.passages import NO_LINES, Lines
+from semsearch.engine.tensors import AnyArray
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.facts import Facts
 
@@ -20,6 +22,12 @@ class PassageRow(NamedTuple):
     id: str
     metadata: str  # a JSON object
     source: str = ""  # the text with its Markdown, if that differs
+    lines: Lines = NO_LINES  # the lines of its file that have it
+
+    @property
+    def strings(self) -> tuple[str, str, str, str]:
+        """Its text, id, metadata and source: what an update compares. A text that has only moved is the same."""
+        return self[:4]
 
 
 class OlderRows(NamedTuple):
@@ -48,6 +56,9 @@ class Corpus:
     ids: Sequence[str]  # the id column as text; the row number where the id is missing or blank
     metadata: Sequence[str]  # a compact JSON object of the other columns, "{}" when there are none
     sources: Sequence[str] | None = None  # the texts with their markup, "" for one without; None if no text has any
+    lines: AnyArray | None = field(
+        default=None, compare=False
+    )  # (rows, 4) uint32: see `LINES`; None if no text has any
     heading_prefix: bool = False  # whether texts are read after the path of their headings: see `texts_for_model`
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     is_csv: bool = field(default=False, compare=False)  # whether the source has only strings

@@ -11,13 +11,13 @@ from typing import IO, overload
 
 import numpy as np
 
-from semsearch.engine.passages import PASSAGE_COLUMNS, SOURCE_TEXTS
+from semsearch.engine.passages import LINES, NO_LINES, PASSAGE_COLUMNS, SOURCE_TEXTS, Lines
 from semsearch.engine.tensors import AnyArray, Strings, Tensors, map_tensors
 from semsearch.indexing.corpus.corpus import Corpus, OlderRows, PassageRow, heading_prefix
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
-ROW_COLUMNS = (*PASSAGE_COLUMNS, SOURCE_TEXTS)  # in the order of the fields of a PassageRow
+ROW_COLUMNS = (*PASSAGE_COLUMNS, SOURCE_TEXTS)  # in the order of `PassageRow.strings`
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
@@ -29,18 +29,22 @@ class PassageWriter:
         self._files = files
         self._ends = [array("Q", [0]) for _ in files]
         self._rows = array("q")  # the older row of each row
-        self._older = [] if older is None else _columns_of(map_tensors(older))
+        self._lines = array("I")  # the lines of each row
+        tensors = None if older is None else map_tensors(older)
+        self._older = [] if tensors is None else _columns_of(tensors)
+        self._older_lines = None if tensors is None else _lines_of(tensors)
 
     def append(self, passage: PassageRow | OlderRows) -> None:
         """Append a passage, or passages of the older file."""
         if isinstance(passage, OlderRows):
             self._append_older(passage)
             return
-        encoded = [value.encode() for value in passage]
+        encoded = [value.encode() for value in passage.strings]
         for file, ends, value in zip(self._files, self._ends, encoded, strict=True):
             file.write(value)
             ends.append(ends[-1] + len(value))
         self._rows.append(-1)
+        self._lines.extend(passage.lines)
 
     def _append_older(self, rows: OlderRows) -> None:
         for file, ends, strings in zip(self._files, self._ends, self._older, strict=True):
@@ -51,6 +55,10 @@ class PassageWriter:
             file.write(strings.content[int(offsets[0]) : int(offsets[-1])].data)
             ends.frombytes((offsets[1:] - offsets[0] + np.uint64(ends[-1])).tobytes())
         self._rows.extend(range(rows.begin, rows.end))
+        if self._older_lines is None:
+            self._lines.extend(NO_LINES * (rows.end - rows.begin))
+        else:
+            self._lines.frombytes(self._older_lines[rows.begin : rows.end].tobytes())
 
     def older_rows(self) -> Positions | None:
         """Return the row of the older file that each row is, (rows,), -1 for a new one; None without an older file."""
@@ -59,12 +67,15 @@ class PassageWriter:
         return np.frombuffer(self._rows, np.int64).astype(np.intp)
 
     def tensors(self) -> dict[str, AnyArray]:
-        """Return the tensors of the file. Without a source in any row, there are none of sources."""
+        """Return the tensors of the file. If no row has a source, there are none of sources, and so for lines."""
         tensors: dict[str, AnyArray] = {}
         for column, file, ends in zip(ROW_COLUMNS, self._files, self._ends, strict=True):
             if column == SOURCE_TEXTS and not ends[-1]:
                 continue
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
+        lines = np.asarray(self._lines, np.uint32).reshape(-1, len(NO_LINES))
+        if lines.any():
+            tensors[LINES] = lines
         return tensors
 
 
@@ -73,12 +84,19 @@ def _columns_of(tensors: Tensors) -> list[Strings | None]:
     return [tensors.strings(name, f"{name}.offsets").check() if name in tensors else None for name in ROW_COLUMNS]
 
 
+def _lines_of(tensors: Tensors) -> AnyArray | None:
+    """Return the lines of a passages.safetensors, (rows, 4) uint32; None if no text has any."""
+    if LINES not in tensors:
+        return None
+    return tensors.require(LINES, [len(tensors["texts.offsets"]) - 1, len(NO_LINES)], np.uint32)
+
+
 @contextmanager
 def writing_passages(path: Path, older: Path | None = None) -> Iterator[PassageWriter]:
     """Yield what takes passages, and write a passages.safetensors of all if the block ends without error.
 
     older is a passages.safetensors whose rows can be taken. The rows wait in temporary files in the path's folder,
-    which needs room for them twice; 40 bytes of each row stay in memory. The temporary files have no names, so a killed
+    which needs room for them twice; 56 bytes of each row stay in memory. The temporary files have no names, so a killed
     export leaves none behind.
     Raises OSError if the files cannot be written, and TensorsError if the older file is damaged.
     """
@@ -176,8 +194,13 @@ def passages_at(corpus: Corpus, rows: Positions) -> Iterator[PassageRow]:
     columns = [corpus.texts, corpus.ids, corpus.metadata]
     if corpus.sources is not None:
         columns.append(corpus.sources)
-    for values in zip(*(strings_at(column, rows) for column in columns), strict=True):
-        yield PassageRow(*values)
+    lines = repeat(NO_LINES) if corpus.lines is None else _iterate(corpus.lines[rows])
+    for values, each in zip(zip(*(strings_at(column, rows) for column in columns), strict=True), lines, strict=False):
+        yield PassageRow(*values)._replace(lines=each)
+
+
+def _iterate(lines: AnyArray) -> Iterator[Lines]:
+    return map(Lines._make, lines.tolist())
 
 
 def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn]:
@@ -193,8 +216,15 @@ def stored_sources(path: Path) -> StoredColumn | None:
     return StoredColumn(path, SOURCE_TEXTS)
 
 
+def stored_lines(path: Path) -> AnyArray | None:
+    """Return the lines of the texts of a passages.safetensors, (rows, 4) uint32, mapped; None if no text has any."""
+    return _lines_of(map_tensors(path))
+
+
 def stored_rows(path: Path) -> Iterator[PassageRow]:
-    """Yield the text, the id, the metadata and the source of each row of a passages.safetensors."""
+    """Yield the text, the id, the metadata, the source and the lines of each row of a passages.safetensors."""
     texts, ids, metadata = stored_columns(path)
     sources = stored_sources(path) or repeat("", len(texts))
-    return (PassageRow(*row) for row in zip(texts, ids, metadata, sources, strict=True))
+    found = stored_lines(path)
+    lines = repeat(NO_LINES, len(texts)) if found is None else _iterate(found)
+    return (PassageRow(*row) for row in zip(texts, ids, metadata, sources, lines, strict=True))

@@ -68,7 +68,7 @@ class Table:
         if self._split is None:
             yield from self._texts(on_progress)
             return
-        for text, id, metadata, _ in self._texts(on_progress):
+        for text, id, metadata, *_ in self._texts(on_progress):
             ranges = self._split(text)
             self._found.divided += len(ranges) > 1
             yield from _divided(text, id, metadata, ranges)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from semsearch.indexing.documents.lines import SourceLines
 from semsearch.indexing.documents.looks import Looks
 from semsearch.indexing.documents.markup import EditedText, Markup
 
@@ -51,6 +52,7 @@ class DocumentPart:
     page: int | None = None  # from 1
     markup: Markup | None = None  # the markup of the text; None for a plain text
     edited: EditedText | None = None  # where the text is in the file, if it was edited
+    lines: SourceLines | None = None  # the lines of the file; None if its format has none
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from semsearch.indexing.documents.dialects import Code, find_comments, find_edit
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, code_parts, decode, trimmed
 from semsearch.indexing.documents.front_matter import read_front_matter
 from semsearch.indexing.documents.html import INLINE
+from semsearch.indexing.documents.lines import FileLines, LinesWithInserts, SourceLines
 from semsearch.indexing.documents.looks import Looks
 from semsearch.indexing.documents.markup import Edit, EditedText, Markup, PlainPiece
 from semsearch.indexing.documents.mdx import find_mdx_edits, with_partials
@@ -60,16 +61,17 @@ def read_markdown(path: Path, anchors: str) -> Document:
 def read_mdx(path: Path, anchors: str) -> Document:
     """Return an MDX file as a document, as `read_markdown` does. Places count with the text of partials."""
     looks: Looks = {}
-    text = with_partials(decode(path.read_bytes()), path, looks)
+    whole = with_partials(decode(path.read_bytes()), path, looks)
+    text = whole.text
     begin = read_front_matter(text)[1]
     edits = (Edit(begin + edit.start, begin + edit.end, edit.text) for edit in find_mdx_edits(text[begin:]))
     edited = EditedText(text, edits)
-    document = read_markdown_text(edited.text, path, anchors)
+    document = read_markdown_text(edited.text, path, anchors, LinesWithInserts(whole))
     return replace(document, parts=[replace(part, edited=edited) for part in document.parts], looks=looks)
 
 
-def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
-    """Return Markdown as a document; the path is that of its file."""
+def read_markdown_text(text: str, path: Path, anchors: str, lines: SourceLines | None = None) -> Document:
+    """Return Markdown as a document; the path is that of its file, and `lines` are its lines if the text is not its."""
     fields, begin, problem = read_front_matter(text)
     code = Code((event.start, event.end) for event in _events(text, begin) if event.is_code)
     comments = list(find_comments(text, code))
@@ -82,7 +84,9 @@ def read_markdown_text(text: str, path: Path, anchors: str) -> Document:
     blocks = [block for block in reader.blocks if isinstance(block, Heading) or markup.plain(block.start, block.end)]
     headings = (block.text for block in blocks if isinstance(block, Heading) and block.level == 1)
     title = _plain(str(fields.pop("title", ""))) or next(filter(None, headings), path.stem)
-    return Document(title, [DocumentPart(text, blocks, markup=markup)], fields, problem=problem)
+    return Document(
+        title, [DocumentPart(text, blocks, markup=markup, lines=lines or FileLines(text))], fields, problem=problem
+    )
 
 
 class _Reader:

@@ -5,7 +5,7 @@ Places count characters of the file. The parser reads the file's text after edit
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 BLANKS = re.compile(" {2,}")
@@ -28,11 +28,13 @@ class EditedText:
         self.original = original
         pieces: list[str] = []
         self._origins, self._starts = [0], [0]  # where each unchanged run begins, in the original and in the result
+        self._edits: list[int] = []  # where the text of each edit begins in the result; the next run begins at its end
         end = length = 0
         for edit in sorted(edits):
             if edit.start < end:
                 continue
             pieces += [original[end : edit.start], edit.text]
+            self._edits.append(length + edit.start - end)
             length += edit.start - end + len(edit.text)
             end = edit.end
             self._origins.append(end)
@@ -50,6 +52,11 @@ class EditedText:
         if place == 0:
             return 0
         return self.origin(place - 1) + 1
+
+    def has_edits(self, start: int, end: int) -> bool:
+        """Return whether an edit is in the characters start to end of the result, or between two of them."""
+        first = bisect_right(self._starts, start) - 1
+        return first < len(self._edits) and self._edits[first] < end
 
     def place(self, origin: int) -> int:
         """Return the place in the result of a character of the original, or of the first one kept after it."""
@@ -109,12 +116,7 @@ class Markup:
         """Return the plain text of the characters start to end of the file."""
         begin, stop = self._edited.place(start), self._edited.place(end)
         found: list[str] = []
-        first = bisect_left(self._starts, begin)
-        if first and self._pieces[first - 1].end > begin:  # a piece that is divided
-            first -= 1
-        for piece in self._pieces[first:]:
-            if piece.start >= stop:
-                break
+        for piece in self._pieces_in(begin, stop):
             text = _clip(piece, begin, stop)
             if not piece.keeps_blanks:
                 text = BLANKS.sub(" ", text)
@@ -123,6 +125,32 @@ class Markup:
             if text:
                 found.append(text)
         return "".join(found).strip()
+
+    def words(self, start: int, end: int) -> tuple[int, int]:
+        """Return where the first word of the characters start to end of the file begins, and where the last one ends.
+
+        They are in the file. Without words, they are `start` and `end`.
+        """
+        begin, stop = self._edited.place(start), self._edited.place(end)
+        found: list[tuple[int, int]] = []
+        for piece in self._pieces_in(begin, stop):
+            first, last = max(piece.start, begin), min(piece.end, stop)
+            if first < last and piece.text.strip():
+                found.append((self._edited.origin(first), self._edited.origin_of_end(last)))
+        if not found:
+            return start, end
+        (first, _), (_, last), text = found[0], found[-1], self._edited.original
+        content = text[first:last]
+        return last - len(content.lstrip()), first + len(content.rstrip())
+
+    def _pieces_in(self, begin: int, stop: int) -> Iterator[PlainPiece]:
+        """Yield the pieces with some of the characters begin to stop of the edited text."""
+        place = bisect_left(self._starts, begin)
+        if place and self._pieces[place - 1].end > begin:  # a piece that is divided
+            place -= 1
+        while place < len(self._pieces) and self._pieces[place].start < stop:
+            yield self._pieces[place]
+            place += 1
 
 
 def _clip(piece: PlainPiece, begin: int, stop: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from semsearch.indexing.documents.document import UnreadableError, decode
 from semsearch.indexing.documents.front_matter import read_front_matter
 from semsearch.indexing.documents.looks import Looks, place_of, read_beside, site_around
-from semsearch.indexing.documents.markup import Edit
+from semsearch.indexing.documents.markup import Edit, EditedText
 
 FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 # what can begin something that is no text: a fence, code in a line, a statement, a comment, an expression, a tag
@@ -43,7 +43,7 @@ INLINE_TAGS = frozenset(
 CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 
-def with_partials(text: str, path: Path, looks: Looks, levels: int = MOST_PARTIALS) -> str:
+def with_partials(text: str, path: Path, looks: Looks, levels: int = MOST_PARTIALS) -> EditedText:
     """Return MDX with the text of each imported partial where it is used.
 
     A partial that is outside of the site, or of the file's folder if there is no site, is not read. `looks` gets what
@@ -51,15 +51,17 @@ def with_partials(text: str, path: Path, looks: Looks, levels: int = MOST_PARTIA
     """
     imports = PARTIAL_IMPORT.findall(text)
     if not imports or not levels:
-        return text
+        return EditedText(text, ())
+    edits: dict[tuple[int, int], Edit] = {}
     site = site_around(path.parent, looks) or path.parent.resolve()
     for name, place in imports:
         source = place.removeprefix("@site/")
         file = place_of(site / source if source != place else path.parent / place, looks)
         if file.is_relative_to(site) and (content := read_beside(file, looks)) is not None:
             partial = _text_of_partial(content, file, looks, levels - 1)
-            text = re.sub(rf"<{name}\b[^<>]*/>", lambda _, partial=partial: partial, text)  # type: ignore[misc]
-    return text
+            for found in re.finditer(rf"<{name}\b[^<>]*/>", text):
+                edits.setdefault(found.span(), Edit(*found.span(), partial))  # the first import of a name decides
+    return EditedText(text, edits.values())
 
 
 def _text_of_partial(content: bytes, file: Path, looks: Looks, levels: int) -> str:
@@ -68,7 +70,7 @@ def _text_of_partial(content: bytes, file: Path, looks: Looks, levels: int) -> s
     except UnreadableError:  # it is listed where the folder is read
         return ""
     begin = read_front_matter(text)[1]
-    return with_partials(text[begin:], file, looks, levels).strip()
+    return with_partials(text[begin:], file, looks, levels).text.strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ Source: https://nbformat.readthedocs.io/en/latest/format_description.html
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from semsearch.indexing.documents.document import Document, UnreadableError, decode, valid_unicode
+from semsearch.indexing.documents.lines import CellLines
 from semsearch.indexing.documents.markdown import read_markdown_text
 
 LONGEST_OUTPUT = 2_000  # characters of the outputs of a cell; logs and printed tables have many more
@@ -22,22 +23,40 @@ def read_notebook(path: Path, anchors: str) -> Document:
         notebook = json.loads(decode(path.read_bytes()))
         sheets = notebook.get("worksheets") or [notebook]  # version 3 has worksheets
         cells = [cell for sheet in sheets for cell in sheet["cells"]]
-        pieces = [piece for cell in cells for piece in _pieces(cell)]
+        pieces = [piece for number, cell in enumerate(cells, 1) for piece in _pieces(cell, number)]
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise UnreadableError(f"not a notebook: {error!r}") from error
-    return read_markdown_text(valid_unicode("\n\n".join(pieces)), path, anchors)
+    text = valid_unicode("\n\n".join(piece.text for piece in pieces))
+    places = [place for piece in pieces for place in piece.places()]
+    return read_markdown_text(text, path, anchors, CellLines(text, places))
 
 
-def _pieces(cell: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the Markdown of a cell."""
+class _Piece(NamedTuple):
+    """Markdown of a cell, whose first line is this line of the cell. An output is at the last line of its cell."""
+
+    text: str
+    cell: int
+    first: int
+    last: int  # the last line of the cell's source
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """Yield the cell and the line in it of each line of the text, and of the empty one after it."""
+        for number in range(self.text.count("\n") + 2):
+            yield self.cell, min(max(self.first + number, 1), self.last)
+
+
+def _pieces(cell: Mapping[str, Any], number: int) -> Iterator[_Piece]:
+    """Yield the Markdown of a cell with its number."""
     kind, source = cell.get("cell_type"), _joined(cell.get("source") or cell.get("input") or "")
+    last = source.rstrip().count("\n") + 1
     if kind in ("markdown", "heading"):  # version 3 has headings
-        yield "#" * int(cell.get("level", 1)) + f" {source}" if kind == "heading" else source
+        text = "#" * int(cell.get("level", 1)) + f" {source}" if kind == "heading" else source
+        yield _Piece(text, number, first=1, last=last)
     elif kind == "code" and source.strip():
-        yield _fenced(source)
+        yield _Piece(_fenced(source), number, first=0, last=last)  # the fence is in no line
         outputs = "\n".join(filter(None, map(_text_of_output, cell.get("outputs") or ())))
         if outputs.strip():
-            yield _fenced(outputs[:LONGEST_OUTPUT])
+            yield _Piece(_fenced(outputs[:LONGEST_OUTPUT]), number, first=last, last=last)
 
 
 def _text_of_output(output: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tokenizers import Tokenizer
 
 from semsearch.engine.bundle import ModelInfo
+from semsearch.engine.passages import NO_LINES, Lines
 from semsearch.indexing.corpus.corpus import heading_prefix
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, trimmed
 from semsearch.indexing.documents.plain_text import paragraphs
@@ -124,6 +125,7 @@ class DocumentPassage:
     page: int | None
     table: str  # the header of the table that the passage continues
     source: str = ""  # the text with its markup, as the model reads it, if it has any
+    lines: Lines = NO_LINES  # the lines of the file from its first word to its last one
 
 
 @dataclass(slots=True)
@@ -187,10 +189,15 @@ def _add_headings_alone(part: DocumentPart, sections: Iterable[_Section]) -> Non
 def _passage(part: DocumentPart, section: _Section, block: Block, table: str) -> DocumentPassage:
     start, end = block.start, block.end
     text, source = part.text[start:end], ""
+    words, lines = (start, end), None
     if part.markup is not None:
+        words = part.markup.words(start, end)
         source = part.markup.read_by_model(start, end)
         text = part.markup.plain(start, end)
     if part.edited is not None:
         start, end = part.edited.origin(start), part.edited.origin_of_end(end)
+        words = part.edited.origin(words[0]), part.edited.origin_of_end(words[1])
+    if part.lines is not None:
+        lines = part.lines.of(*words)
     place = part.offset + start, part.offset + end
-    return DocumentPassage(text, *place, section.headings, section.anchor, part.page, table, source)
+    return DocumentPassage(text, *place, section.headings, section.anchor, part.page, table, source, lines or NO_LINES)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, decode, trimmed
+from semsearch.indexing.documents.lines import FileLines
 
 BLANK_LINES = re.compile(r"\n[^\S\n]*\r?\n\s*|\f|\Z")
 
@@ -12,7 +13,7 @@ BLANK_LINES = re.compile(r"\n[^\S\n]*\r?\n\s*|\f|\Z")
 def read_plain(path: Path) -> Document:
     """Return a text file as a document, called by its name. Raises UnreadableError if it is not UTF-8."""
     text = decode(path.read_bytes())
-    return Document(path.stem, [DocumentPart(text, list(paragraphs(text)))])
+    return Document(path.stem, [DocumentPart(text, list(paragraphs(text)), lines=FileLines(text))])
 
 
 def paragraphs(text: str, start: int = 0) -> Iterator[Block]:

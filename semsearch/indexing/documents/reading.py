@@ -159,7 +159,7 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading, looks: 
         stated = {column: value for column, value in stated.items() if value is not None}
         id, metadata = f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)
         source = passage.source if passage.source != passage.text else ""
-        rows.append(PassageRow(passage.text, id, metadata, source))
+        rows.append(PassageRow(passage.text, id, metadata, source, passage.lines))
     return rows
 
 

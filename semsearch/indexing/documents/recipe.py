@@ -11,7 +11,7 @@ from semsearch.indexing.documents.reading import Reading
 from semsearch.indexing.errors import EXTRAS
 
 # Raise this number when a reader returns something else for the same file: an update then reads all documents again.
-READERS_VERSION = 3
+READERS_VERSION = 4
 DISTRIBUTIONS = {"yaml": "PyYAML"}  # modules of packages with another name
 
 
