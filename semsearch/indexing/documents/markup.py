@@ -53,6 +53,16 @@ class EditedText:
             return 0
         return self.origin(place - 1) + 1
 
+    def origins(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a range of the result begins and ends in the original; the text of an edit is in all of it."""
+        first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
+        begin, stop = self.origin(start), self.origin_of_end(end)
+        if first < len(self._edits) and start >= self._edits[first]:
+            begin = self.origin(self._edits[first])
+        if last < len(self._edits) and end > self._edits[last]:
+            stop = self._origins[last + 1]
+        return begin, stop
+
     def has_edits(self, start: int, end: int) -> bool:
         """Return whether an edit is in the characters start to end of the result, or between two of them."""
         first = bisect_right(self._starts, start) - 1

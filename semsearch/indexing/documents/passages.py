@@ -196,7 +196,7 @@ def _passage(part: DocumentPart, section: _Section, block: Block, table: str) ->
         text = part.markup.plain(start, end)
     if part.edited is not None:
         start, end = part.edited.origin(start), part.edited.origin_of_end(end)
-        words = part.edited.origin(words[0]), part.edited.origin_of_end(words[1])
+        words = part.edited.origins(*words)
     if part.lines is not None:
         lines = part.lines.of(*words)
     place = part.offset + start, part.offset + end

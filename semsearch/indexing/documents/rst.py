@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.indexing.documents.document import Document, decode
 from semsearch.indexing.documents.html import read_html_text
+from semsearch.indexing.documents.rst_lines import mark_lines, without_marks
 
 if TYPE_CHECKING:
     from docutils.nodes import Node
@@ -51,11 +52,21 @@ TARGET = re.compile(r"\s*<[^<>]*>$")  # in a role: `title <target>`
 def read_rst(path: Path) -> Document:
     """Return a file of reStructuredText as a document. Raises UnreadableError if it is not UTF-8."""
     from docutils.core import publish_parts
+    from docutils.writers.html5_polyglot import Writer
+
+    class MarkingWriter(Writer):  # type: ignore[misc]  # its types are not installed
+        """Writes the HTML of a tree whose lines are marked."""
+
+        def translate(self) -> None:
+            mark_lines(self.document, text)
+            super().translate()
 
     _register()
     text = decode(path.read_bytes())
-    parts = publish_parts(text, source_path=str(path), writer="html5", settings_overrides=LOCKED)
-    return read_html_text(str(parts["body"]), path)  # without fields at the beginning, such as :orphan:
+    parts = publish_parts(text, source_path=str(path), writer=MarkingWriter(), settings_overrides=LOCKED)
+    return without_marks(
+        read_html_text(str(parts["body"]), path), text
+    )  # without fields at the beginning, such as :orphan:
 
 
 @cache
@@ -87,18 +98,22 @@ def _register() -> None:
             if self.name in NO_TEXT:
                 return []
             if self.name in CODE_DIRECTIVES:
-                return [nodes.literal_block("", "\n".join(self.content))]
+                return [_at(self.content_offset + 1, nodes.literal_block("", "\n".join(self.content)))]
             described = DESCRIBED.fullmatch(self.name)
             content = nodes.container()
             if described and argument:
                 id = around.id_of(described[1], argument)
                 with around.within(id or around.name):
                     self.state.nested_parse(self.content, self.content_offset, content)
-                return [_description(id, argument, content)]
+                return [_description(id, _at(self.lineno, nodes.term("", self._lines())), content)]
             self.state.nested_parse(self.content, self.content_offset, content, match_titles=self.name == "only")
             if argument and self.name not in NO_ARGUMENT:
-                content.insert(0, nodes.paragraph("", argument))
+                content.insert(0, _at(self.lineno, nodes.paragraph("", self._lines())))
             return list(content.children)
+
+        def _lines(self) -> str:
+            """Return the argument in the lines of the file."""
+            return "\n".join(line.strip() for line in " ".join(self.arguments).splitlines())
 
     def text_of_role(name: str, raw: str, text: str, *others: Any, **options: Any) -> "tuple[list[Node], list[Node]]":
         shown = TARGET.sub("", text)
@@ -163,11 +178,16 @@ class _AnyOptions(dict[str, Any]):
         return str
 
 
-def _description(id: str, signature: str, content: "Node") -> "Node":
+def _at(line: int, node: "Node") -> "Node":
+    """Return a node after stating its line, as docutils does for its own ones."""
+    node.line = line
+    return node
+
+
+def _description(id: str, term: "Node", content: "Node") -> "Node":
     """Return a described name with its id, and its description."""
     from docutils import nodes
 
-    term = nodes.term("", signature)
     if id:
         term["ids"] = [id]
     item = nodes.definition_list_item("", term, nodes.definition("", *content.children))
