@@ -1,12 +1,16 @@
-"""The results of `semsearch query` on a terminal as cards: score and heading, the way to the section, and a snippet."""
+"""The results of `semsearch query` on a terminal as cards: score and heading, the way to the section, and a snippet.
+
+The way ends with the path and the line, such as docs/a.md:12, which most terminals open, or else with the id.
+"""
 
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from semsearch.commands.terminal import visible
-from semsearch.search.results import heading_path
+from semsearch.search.results import PATH, heading_path
 
 BOLD, DIM, NORMAL = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 SCORE_WIDTH = 8  # characters of a score and the blanks around it
@@ -18,39 +22,55 @@ PARAMETERS = re.compile(r"(?<=\w)\(.*", re.DOTALL)  # the parameters of a functi
 ShownResult = Mapping[str, Any]
 
 
-def print_cards(results: Sequence[ShownResult], columns: int) -> None:
-    """Print each result as a card, on a terminal of this number of columns."""
+def print_cards(results: Sequence[ShownResult], columns: int, folder: str = "") -> None:
+    """Print each result as a card, on a terminal of this number of columns. folder is that of the documents."""
     room = min(columns, WIDEST) - SCORE_WIDTH
     for number, result in enumerate(results):
         if number > 0:
             print()
         score = "" if result["score"] is None else f"{result['score']:.2f}"
-        heading, way = _place(result)
+        heading, way = _place(result, folder, room)
         print(f"{score:>6}  {_styled(cut(heading, room), BOLD)}")
-        for line in _below(result, way, room):
+        for line in _below(result, way, folder, room):
             print(" " * SCORE_WIDTH + line)
 
 
-def _place(result: ShownResult) -> tuple[str, str]:
+def line_place(result: ShownResult, folder: str) -> str:
+    """Return the path of a result and its first line, such as docs/a.md:12; its id if it has no lines.
+
+    folder is that of the documents, as the user wrote it; "" if it is not known.
+    """
+    lines, cells = result.get("lines"), result.get("cells")
+    path = result["metadata"].get(PATH) if lines else None
+    if not lines or not isinstance(path, str):
+        return str(result["id"])
+    cell = f" cell {cells[0]}" if cells else ""
+    return f"{Path(folder, path)}{cell}:{lines[0]}"
+
+
+def _place(result: ShownResult, folder: str, room: int) -> tuple[str, str]:
     """Return the heading of a result and the way to it; for a text without a title its id, and no way."""
+    place = line_place(result, folder)
     *above, heading = heading_path(result["metadata"]) or [result["id"]]
-    way = [PARAMETERS.sub("", each) for each in above]
-    if heading != result["id"]:
-        way.append(result["id"])
-    return heading, " > ".join(way)
+    if heading == place:
+        return heading, ""
+    way = " > ".join(PARAMETERS.sub("", each) for each in above)
+    if way:  # the place is whole, so that a terminal can open it
+        return heading, f"{cut(way, max(room - len(place) - 3, 4))} > {place}"
+    return heading, place
 
 
-def _below(result: ShownResult, way: str, room: int) -> Iterator[str]:
+def _below(result: ShownResult, way: str, folder: str, room: int) -> Iterator[str]:
     """Yield the lines of a card below its first one."""
     if way:
-        yield _styled(cut(way, room), DIM)
+        yield _styled(way, DIM)
     copies = result.get("also_in", ())
     if copies:
         places = dict.fromkeys(_copy_name(each, result["metadata"]) for each in copies)
         yield _styled(cut(f"also in {', '.join(places)}", room), DIM)
     yield from _snippet(result, room)
     for other in result.get("other_passages", ()):
-        heading, _ = _place(other)
+        heading, _ = _place(other, folder, room)
         yield f"· {cut(heading, room - 2)}"
 
 

@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from docstring_parser import parse
 
 from semsearch.client.search import Search
-from semsearch.commands.cards import print_cards, snippet_line
+from semsearch.commands.cards import line_place, print_cards, snippet_line
 from semsearch.commands.options import JsonObject, NotBlank, Share, as_command
 from semsearch.commands.places import bundle_at
 from semsearch.commands.terminal import visible
@@ -116,7 +116,11 @@ def run_query(
     options["highlights"] = options.get("highlights", False) or _is_terminal()
     asked = _query(options)
     texts = [None] if text is file is None else _texts(text, file)
-    bundle = load(bundle_at(place, exclude, can_be_older=True))
+    index = bundle_at(place, exclude, can_be_older=True)
+    folder = ""
+    if index != Path(place):  # documents
+        folder = str(Path(place) if Path(place).is_dir() else Path(place).parent)
+    bundle = load(index)
     has_cards = _is_terminal() and not (oneline or json)
     is_listed = asked.sort is not None or texts == [None]
     if has_cards and asked.group_by is None and not is_listed and bundle.column_kinds.get(PATH) == "string":
@@ -131,7 +135,7 @@ def run_query(
             print()
         if file is not None:
             print(visible(str(words)))
-        _print_found(found, is_oneline=not has_cards)
+        _print_found(found, is_oneline=not has_cards, folder=folder)
 
 
 def _options() -> list[inspect.Parameter]:
@@ -187,16 +191,16 @@ def _json_line(reply: Mapping[str, Any]) -> str:
     return dumps(finite).replace("\x7f", "\\u007f")
 
 
-def _print_found(found: Found, *, is_oneline: bool) -> None:
+def _print_found(found: Found, *, is_oneline: bool, folder: str = "") -> None:
     """Print cards on a terminal, or a line for each hit, then the facets."""
     for word, corrections in found.reply().get("corrected", {}).items():
         print(visible(f"no text has {word!r}; searched for {' and '.join(corrections)}"))
     if not found.results:
         print("no text was found")
     if is_oneline:
-        _print_lines(found.results)
+        _print_lines(found.results, folder)
     else:
-        print_cards(found.results, shutil.get_terminal_size().columns)
+        print_cards(found.results, shutil.get_terminal_size().columns, folder)
     for name, values in (found.facets or {}).items():
         shown = [each.get("value", f"{each.get('from', '')} to {each.get('to', '')}") for each in values]
         counts = [f"{value} ({each['count']:,})" for value, each in zip(shown, values, strict=True)]
@@ -205,12 +209,12 @@ def _print_found(found: Found, *, is_oneline: bool) -> None:
         print("the text is longer than the search reads; its end was left out")
 
 
-def _print_lines(results: Sequence[Mapping[str, Any]]) -> None:
+def _print_lines(results: Sequence[Mapping[str, Any]], folder: str = "") -> None:
     """Print a line for each hit; on a terminal as much of the snippet as there is room for."""
     lines = []
     for result in results:
-        lines.append((visible(result["id"]), result))
-        lines += [(f"  {visible(other['id'])}", other) for other in result.get("other_passages", ())]
+        lines.append((visible(line_place(result, folder)), result))
+        lines += [(f"  {visible(line_place(other, folder))}", other) for other in result.get("other_passages", ())]
     id_width = max((len(id) for id, _ in lines), default=0)
     for id, result in lines:
         score = "" if result["score"] is None else f"{result['score']:.2f}"
