@@ -22,14 +22,7 @@ from semsearch.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 from semsearch.engine.tensors import Tensors
 from semsearch.indexing.bundles import check_file
 from semsearch.indexing.corpus import Corpus
-from semsearch.indexing.corpus.passages import (
-    passages_at,
-    stored_columns,
-    stored_lines,
-    stored_rows,
-    stored_sources,
-    strings_at,
-)
+from semsearch.indexing.corpus.passages import passages_at, stored_columns, stored_rows, stored_sources, strings_at
 from semsearch.indexing.digests import Digests, Positions, find_digests
 from semsearch.indexing.facts import IS_STRING, Facts, read_facts, update_facts
 from semsearch.indexing.update_file import MEASURED, RowDigests, kept_facts, read_update
@@ -91,7 +84,7 @@ class OlderIndex:
         """Return its passages."""
         path = self.folder / PASSAGES
         texts, ids, metadata = stored_columns(path)
-        return Corpus(texts, ids, metadata, sources=stored_sources(path), lines=stored_lines(path))
+        return Corpus(texts, ids, metadata, sources=stored_sources(path))
 
     @property
     def rows(self) -> int:

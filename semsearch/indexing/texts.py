@@ -17,7 +17,7 @@ from semsearch.indexing.corpus import Corpus, Table, corpus_place, fetching_corp
 from semsearch.indexing.corpus.columns import TableOptions
 from semsearch.indexing.corpus.corpus import READ, ChangedRows, corpus_error
 from semsearch.indexing.corpus.formats import parquet_reader
-from semsearch.indexing.corpus.passages import stored_columns, stored_lines, stored_sources, writing_passages
+from semsearch.indexing.corpus.passages import stored_columns, stored_sources, writing_passages
 from semsearch.indexing.corpus.report import ReadReport
 from semsearch.indexing.corpus.rows import TableReader, read_rows
 from semsearch.indexing.digests import Positions
@@ -98,8 +98,7 @@ def write_corpus(
 def in_file(corpus: Corpus, passages: Path) -> Corpus:
     """Return a corpus whose passages are in this file."""
     texts, ids, metadata = stored_columns(passages)
-    sources, lines = stored_sources(passages), stored_lines(passages)
-    return replace(corpus, texts=texts, ids=ids, metadata=metadata, sources=sources, lines=lines)
+    return replace(corpus, texts=texts, ids=ids, metadata=metadata, sources=stored_sources(passages))
 
 
 @dataclass(frozen=True, slots=True)

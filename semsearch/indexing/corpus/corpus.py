@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.engine.passages import NO_LINES, Lines
-from semsearch.engine.tensors import AnyArray
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.facts import Facts
 
@@ -56,9 +55,6 @@ class Corpus:
     ids: Sequence[str]  # the id column as text; the row number where the id is missing or blank
     metadata: Sequence[str]  # a compact JSON object of the other columns, "{}" when there are none
     sources: Sequence[str] | None = None  # the texts with their markup, "" for one without; None if no text has any
-    lines: AnyArray | None = field(
-        default=None, compare=False
-    )  # (rows, 4) uint32: see `LINES`; None if no text has any
     heading_prefix: bool = False  # whether texts are read after the path of their headings: see `texts_for_model`
     has_ids: bool = field(default=True, compare=False)  # whether a column has the ids; otherwise they are row numbers
     is_csv: bool = field(default=False, compare=False)  # whether the source has only strings

@@ -190,17 +190,12 @@ def _take(strings: Collection[str], rows: Sequence[int]) -> list[str]:
 
 
 def passages_at(corpus: Corpus, rows: Positions) -> Iterator[PassageRow]:
-    """Yield the passages of some rows of a corpus."""
+    """Yield the passages of some rows of a corpus, without their lines."""
     columns = [corpus.texts, corpus.ids, corpus.metadata]
     if corpus.sources is not None:
         columns.append(corpus.sources)
-    lines = repeat(NO_LINES) if corpus.lines is None else _iterate(corpus.lines[rows])
-    for values, each in zip(zip(*(strings_at(column, rows) for column in columns), strict=True), lines, strict=False):
-        yield PassageRow(*values)._replace(lines=each)
-
-
-def _iterate(lines: AnyArray) -> Iterator[Lines]:
-    return map(Lines._make, lines.tolist())
+    for values in zip(*(strings_at(column, rows) for column in columns), strict=True):
+        yield PassageRow(*values)
 
 
 def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn]:
@@ -216,15 +211,10 @@ def stored_sources(path: Path) -> StoredColumn | None:
     return StoredColumn(path, SOURCE_TEXTS)
 
 
-def stored_lines(path: Path) -> AnyArray | None:
-    """Return the lines of the texts of a passages.safetensors, (rows, 4) uint32, mapped; None if no text has any."""
-    return _lines_of(map_tensors(path))
-
-
 def stored_rows(path: Path) -> Iterator[PassageRow]:
     """Yield the text, the id, the metadata, the source and the lines of each row of a passages.safetensors."""
     texts, ids, metadata = stored_columns(path)
     sources = stored_sources(path) or repeat("", len(texts))
-    found = stored_lines(path)
-    lines = repeat(NO_LINES, len(texts)) if found is None else _iterate(found)
+    found = _lines_of(map_tensors(path))
+    lines = repeat(NO_LINES, len(texts)) if found is None else map(Lines._make, found.tolist())
     return (PassageRow(*row) for row in zip(texts, ids, metadata, sources, lines, strict=True))

@@ -30,7 +30,7 @@ def mark_lines(tree: "nodes.document", text: str) -> None:
     """Mark the lines in a tree that was made of this text."""
     from docutils import nodes
 
-    if BEGIN in text:  # nobody could tell its own ones from the marks
+    if BEGIN in text:  # see `without_marks`
         return
     lines, numbers = _lines_of_docutils(text)
     for node in list(tree.findall(nodes.TextElement)):
@@ -85,7 +85,12 @@ def _marked(piece: str, line: int, *, is_code: bool) -> str:
 
 
 def without_marks(document: Document, text: str) -> Document:
-    """Return a document of this text without the marks, and with the lines that they state."""
+    """Return a document of this text without the marks, and with the lines that they state.
+
+    A text that has their characters itself was not marked: nobody could tell these from the marks.
+    """
+    if BEGIN in text:
+        return document
     lines = text.split("\n")
     return replace(document, title=MARK.sub("", document.title), parts=[_part(part, lines) for part in document.parts])
 

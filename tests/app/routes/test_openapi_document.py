@@ -59,7 +59,7 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert {each["anyOf"][0]["maximum"] for each in dimensions} == {load(bundle).manifest.model.dim}
     always = set(schemas["Result"]["required"])
     assert schemas["Result"]["properties"].keys() - always == {
-        *("scores", "text", "metadata", "source", "highlights", "snippet")
+        *("scores", "text", "metadata", "lines", "cells", "source", "highlights", "snippet")
     }
 
 

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from semsearch.engine.passages import Lines
 from semsearch.indexing.corpus.corpus import OlderRows, PassageRow
 from semsearch.indexing.corpus.passages import stored_rows, writing_passages
 
 ROWS = [
     PassageRow("a goose", "a", "{}"),
-    PassageRow("eine Gänsemagd", "b", '{"year":1815}', "eine *Gänsemagd*"),
+    PassageRow("eine Gänsemagd", "b", '{"year":1815}', "eine *Gänsemagd*", Lines(3, 2**32 - 1)),
     PassageRow("", "", "{}"),
-    PassageRow("a swan", "c", "{}"),
+    PassageRow("a swan", "c", "{}", lines=Lines(3, 1, 1, 2)),
 ]
 NEW = PassageRow("a new text", "n", '{"year":2026}')
 
@@ -54,7 +55,7 @@ def test_rows_that_stay_are_copied_between_new_ones(
     assert copied.read_bytes() == written_anew.read_bytes()
 
 
-def test_an_older_file_without_sources_has_empty_ones(tmp_path: Path) -> None:
+def test_an_older_file_without_sources_and_lines_has_empty_ones(tmp_path: Path) -> None:
     older, path = tmp_path / "older.safetensors", tmp_path / "new.safetensors"
     with writing_passages(older) as written:
         written.append(NEW)
