@@ -15,7 +15,7 @@ from semsearch.engine.tensors import DAMAGED, AnyArray, Strings, TensorsError, m
 
 PASSAGE_COLUMNS = ("texts", "ids", "metadata")
 SOURCE_TEXTS = "sources"  # the column of the texts with their markup; "" for a text without any
-LINES = "lines"  # the tensor of the lines, (rows, 4) uint32, with the fields of Lines
+SOURCE_LINES = "lines"  # the tensor of the lines, (rows, 4) uint32, with the fields of Lines
 
 
 class Lines(NamedTuple):
@@ -85,8 +85,8 @@ class Passages:
         if SOURCE_TEXTS in tensors:
             self._sources = tensors.strings(SOURCE_TEXTS, f"{SOURCE_TEXTS}.offsets", rows)
         self._lines = None
-        if LINES in tensors:
-            self._lines = tensors.require(LINES, [rows, len(NO_LINES)], np.uint32)
+        if SOURCE_LINES in tensors:
+            self._lines = tensors.require(SOURCE_LINES, [rows, len(NO_LINES)], np.uint32)
 
     def __len__(self) -> int:
         return len(self._texts)

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from semsearch import Search, index, remove
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.loading import load, load_bundle
-from semsearch.engine.passages import LINES, NO_LINES, Passages
+from semsearch.engine.passages import NO_LINES, SOURCE_LINES, Passages
 from semsearch.engine.tensors import TensorsError
 from semsearch.indexing.documents import recipe
 from semsearch.indexing.verification import verify
@@ -139,7 +139,7 @@ def test_an_older_index_gets_lines_at_its_next_update(folder: Path, out: Path, m
         older.setattr("semsearch.indexing.documents.lines.FileLines.of", lambda *_: NO_LINES)
         older.setattr("semsearch.indexing.documents.lines.CellLines.of", lambda *_: NO_LINES)
         index(folder, out, progress=False)
-    assert LINES not in load_file(out / PASSAGES)
+    assert SOURCE_LINES not in load_file(out / PASSAGES)
     found = connect_app(load(out)).post("/similar", json={"text": "goose"}).json()["results"]
     assert [each for each in found if "lines" in each] == []
     assert index(folder, out, progress=False).rows.embedded == 0
@@ -154,13 +154,13 @@ def test_texts_that_stay_after_a_removal_keep_their_lines(made: Path) -> None:
 def test_a_table_has_no_lines(out: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "a goose", "path": "a"}\n')
     index(tmp_path / "a.jsonl", out, progress=False)
-    assert LINES not in load_file(out / PASSAGES)
+    assert SOURCE_LINES not in load_file(out / PASSAGES)
     assert Passages(out / PASSAGES).lines(0) is None
 
 
 def test_lines_of_another_shape_are_refused(made: Path) -> None:
     tensors = load_file(made / PASSAGES)
-    tensors[LINES] = np.zeros((3, 4), np.uint32)
+    tensors[SOURCE_LINES] = np.zeros((3, 4), np.uint32)
     save_file(tensors, made / PASSAGES)
     with pytest.raises(TensorsError, match=r"the tensor lines is uint32 of the shape \(3, 4\), expected .* \(4, 4\)"):
         Passages(made / PASSAGES)

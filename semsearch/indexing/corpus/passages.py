@@ -11,7 +11,7 @@ from typing import IO, overload
 
 import numpy as np
 
-from semsearch.engine.passages import LINES, NO_LINES, PASSAGE_COLUMNS, SOURCE_TEXTS, Lines
+from semsearch.engine.passages import NO_LINES, PASSAGE_COLUMNS, SOURCE_LINES, SOURCE_TEXTS, Lines
 from semsearch.engine.tensors import AnyArray, Strings, Tensors, map_tensors
 from semsearch.indexing.corpus.corpus import Corpus, OlderRows, PassageRow, heading_prefix
 from semsearch.indexing.digests import Positions
@@ -75,7 +75,7 @@ class PassageWriter:
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
         lines = np.asarray(self._lines, np.uint32).reshape(-1, len(NO_LINES))
         if lines.any():
-            tensors[LINES] = lines
+            tensors[SOURCE_LINES] = lines
         return tensors
 
 
@@ -86,9 +86,9 @@ def _columns_of(tensors: Tensors) -> list[Strings | None]:
 
 def _lines_of(tensors: Tensors) -> AnyArray | None:
     """Return the lines of a passages.safetensors, (rows, 4) uint32; None if no text has any."""
-    if LINES not in tensors:
+    if SOURCE_LINES not in tensors:
         return None
-    return tensors.require(LINES, [len(tensors["texts.offsets"]) - 1, len(NO_LINES)], np.uint32)
+    return tensors.require(SOURCE_LINES, [len(tensors["texts.offsets"]) - 1, len(NO_LINES)], np.uint32)
 
 
 @contextmanager

@@ -17,45 +17,52 @@ from semsearch.indexing.documents.markup import Edit, EditedText
 if TYPE_CHECKING:
     from docutils import nodes
 
-BEGIN, AT_BEGIN, AT_END = "\ue002", "\ue003", "\ue004"  # characters without a meaning
-MARK = re.compile(rf"{BEGIN}(\d+)([{AT_BEGIN}{AT_END}])")
+MARK_BEGIN, OF_WORDS, OF_CODE = "\ue002", "\ue003", "\ue004"  # characters without a meaning
+LINE_MARK = re.compile(rf"{MARK_BEGIN}(\d+)([{OF_WORDS}{OF_CODE}])")
 # how far the line with some words is from where docutils or the lines before say, the likeliest first: a title is above
 # its underline, and an address can take some lines of a paragraph
 NEAR = (0, -1, 1, 2, 3, -2, -3)
-COMPARED = 40  # letters of a line that are looked for in the file, whose marks and backslashes are no letters
-NO_LETTERS, WORD = re.compile(r"[\W_]+"), re.compile(r"\w+")
+LETTERS_COMPARED = 40  # letters of a line that are looked for in the file, whose marks and backslashes are no letters
+NO_LETTERS, WORD_OF_LINE = re.compile(r"[\W_]+"), re.compile(r"\w+")
 
 
 def mark_lines(tree: "nodes.document", text: str) -> None:
     """Mark the lines in a tree that was made of this text."""
     from docutils import nodes
 
-    if BEGIN in text:  # see `without_marks`
+    if MARK_BEGIN in text:  # see `without_marks`
         return
     lines, numbers = _lines_of_docutils(text)
     for node in list(tree.findall(nodes.TextElement)):
         line = node.line or node.parent.line
-        if line is None or isinstance(node, nodes.Inline | nodes.Invisible | nodes.math_block):
+        if line is not None and not isinstance(node, nodes.Inline | nodes.Invisible | nodes.math_block):
+            _mark_block(node, line - 1, lines, numbers)
+
+
+def _mark_block(node: "nodes.TextElement", place: int, lines: list[str], numbers: list[int]) -> None:
+    """Mark the lines of a block that begins at this place among the lines, whose numbers in the file are `numbers`."""
+    from docutils import nodes
+
+    is_code = isinstance(node, nodes.FixedTextElement)
+    marked = -1
+    for leaf in list(node.findall(nodes.Text)):
+        if isinstance(leaf.parent, nodes.math):
             continue
-        is_code = isinstance(node, nodes.FixedTextElement)
-        place, marked = line - 1, -1
-        for leaf in list(node.findall(nodes.Text)):
-            if isinstance(leaf.parent, nodes.math):
+        pieces: list[str] = leaf.astext().split("\n")
+        for number, piece in enumerate(pieces):
+            place += number > 0
+            letters = NO_LETTERS.sub("", piece)[:LETTERS_COMPARED]
+            # a line without letters, such as "}", follows the line before; that of a table's cell can be any
+            if not piece.strip() or not (letters or is_code or marked >= 0):
                 continue
-            pieces: list[str] = leaf.astext().split("\n")
-            for number, piece in enumerate(pieces):
-                place += number > 0
-                letters = NO_LETTERS.sub("", piece)[:COMPARED]
-                # a line without letters, such as "}", follows the line before; that of a table's cell can be any
-                is_known = letters or is_code or marked >= 0
-                found = _line_with(letters, lines, place) if piece.strip() and is_known else None
-                if found is None:
-                    continue
-                place = found
-                if place != marked:
-                    pieces[number] = _marked(piece, numbers[place], is_code=is_code)
-                    marked = place
-            leaf.parent.replace(leaf, nodes.Text("\n".join(pieces)))
+            found = _line_with(letters, lines, place)
+            if found is None:
+                continue
+            place = found
+            if place != marked:
+                marked = place
+                pieces[number] = _marked(piece, numbers[place], is_code=is_code)
+        leaf.parent.replace(leaf, nodes.Text("\n".join(pieces)))
 
 
 def _lines_of_docutils(text: str) -> tuple[list[str], list[int]]:
@@ -79,9 +86,9 @@ def _line_with(letters: str, lines: list[str], near: int) -> int | None:
 def _marked(piece: str, line: int, *, is_code: bool) -> str:
     """Return a piece of a line with its mark: before its first word, or in code, whose blanks count, at its end."""
     if is_code:
-        return f"{piece}{BEGIN}{line}{AT_END}"
+        return f"{piece}{MARK_BEGIN}{line}{OF_CODE}"
     first = len(piece) - len(piece.lstrip())
-    return f"{piece[:first]}{BEGIN}{line}{AT_BEGIN}{piece[first:]}"
+    return f"{piece[:first]}{MARK_BEGIN}{line}{OF_WORDS}{piece[first:]}"
 
 
 def without_marks(document: Document, text: str) -> Document:
@@ -89,20 +96,22 @@ def without_marks(document: Document, text: str) -> Document:
 
     A text that has their characters itself was not marked: nobody could tell these from the marks.
     """
-    if BEGIN in text:
+    if MARK_BEGIN in text:
         return document
     lines = text.split("\n")
-    return replace(document, title=MARK.sub("", document.title), parts=[_part(part, lines) for part in document.parts])
+    return replace(
+        document, title=LINE_MARK.sub("", document.title), parts=[_part(part, lines) for part in document.parts]
+    )
 
 
 def _part(part: DocumentPart, lines: list[str]) -> DocumentPart:
-    marks = list(MARK.finditer(part.text))
+    marks = list(LINE_MARK.finditer(part.text))
     edited = EditedText(part.text, (Edit(*mark.span()) for mark in marks))
     blocks: list[Heading | Block] = []
     for block in part.blocks:
         if isinstance(block, Heading):
             start, end = edited.place(block.start), edited.place(block.end)
-            blocks.append(replace(block, start=start, end=end, text=MARK.sub("", block.text)))
+            blocks.append(replace(block, start=start, end=end, text=LINE_MARK.sub("", block.text)))
         else:
             blocks += _blocks([block], edited)
     found = sorted((_place(mark, edited), int(mark[1])) for mark in marks)
@@ -123,7 +132,7 @@ def _add_begin(found: list[tuple[int, int]], block: Heading | Block, text: str, 
     after = found[following] if following < len(found) else (len(text), len(lines))
     if after[0] == block.start:
         return
-    words = WORD.findall(text, block.start, block.end)
+    words = WORD_OF_LINE.findall(text, block.start, block.end)
     if after[0] < block.end or not words:
         found.insert(following, (block.start, after[1]))
         return
@@ -137,12 +146,12 @@ def _add_begin(found: list[tuple[int, int]], block: Heading | Block, text: str, 
 def _blocks(blocks: Iterable[Block], edited: EditedText) -> Iterator[Block]:
     for block in blocks:
         start, end = edited.place(block.start), edited.place(block.end)
-        yield Block(start, end, tuple(_blocks(block.parts, edited)), MARK.sub("", block.header))
+        yield Block(start, end, tuple(_blocks(block.parts, edited)), LINE_MARK.sub("", block.header))
 
 
 def _place(mark: re.Match[str], edited: EditedText) -> int:
     """Return the place of the first character in the line of a mark, in the text without marks."""
     place = edited.place(mark.start())
-    if mark[2] == AT_END:
+    if mark[2] == OF_CODE:
         return edited.text.rfind("\n", 0, place) + 1
     return place
