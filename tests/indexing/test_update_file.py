@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from semsearch.engine.bundle import COLUMNS, INDEX, KEYWORDS, MODEL, PASSAGES, UPDATE, FileInfo, Manifest
+from semsearch.engine.passages import Lines
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.indexing.corpus.corpus import PassageRow
 from semsearch.indexing.digests import digest_texts
@@ -99,6 +100,8 @@ def test_digests_of_rows_tell_apart_what_differs() -> None:
         rows[0]._replace(source=""),
     ]
     assert len(set(RowDigests.of(others, has_prefixes=False).rows.tolist())) == 5
+    moved = RowDigests.of([rows[0]._replace(lines=Lines(3, 4))], has_prefixes=False)
+    assert moved.rows.tolist() == found.rows[:1].tolist()  # a text that has only moved is the same
 
 
 def test_digests_of_an_update_are_those_of_its_rows() -> None:

@@ -201,6 +201,24 @@ def test_lines_of_a_passage_are_as_many_as_its_text_has(passages: ReadPassages) 
     ]
 
 
+def test_blank_lines_between_tags_and_words_are_not_those_of_a_passage(passages: ReadPassages) -> None:
+    (found,) = passages("<p>\nword\n<b>\n\tmore\n</b>\n</p>\n", 400)
+    assert (found.text.split(), found.lines) == (["word", "more"], Lines(2, 4))
+
+
+def test_lines_of_rst_after_an_address_of_several_lines(passages: ReadPassages) -> None:
+    found = passages("a `link\n<https://example.com/long\n/and/longer>`_ b\nc d e f.\n", 4, ".rst")
+    assert [(each.text, each.lines) for each in found] == [("a link b c", Lines(1, 4)), ("d e f.", Lines(4, 4))]
+
+
+def test_a_described_name_of_rst_is_at_its_line_although_the_text_before_has_it_too(passages: ReadPassages) -> None:
+    found = passages("The name is tau(a).\n\n.. function:: tau(a)\n", 400, ".rst")
+    assert [(each.text, each.lines) for each in found] == [
+        ("The name is tau(a).", Lines(1, 1)),
+        ("tau(a)", Lines(3, 3)),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
