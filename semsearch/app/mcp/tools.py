@@ -284,7 +284,8 @@ def _section(bundle: AnyBundle, hit: Mapping[str, Any]) -> Object:
     if has_sections(bundle):
         result = reference(id.rpartition(":")[0], hit["text"], metadata, is_section=True)
         result["headings"] = heading_path(metadata)
-        result |= {name: metadata[name] for name in (PATH,) if name in metadata}
+        if PATH in metadata:
+            result[PATH] = metadata[PATH]
         result |= {name: hit[name] for name in ("lines", "cells") if name in hit}
     else:
         result = reference(id, hit["text"], metadata)

@@ -18,6 +18,7 @@ from semsearch.indexing.digests import Positions
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
 ROW_COLUMNS = (*PASSAGE_COLUMNS, SOURCE_TEXTS)  # in the order of `PassageRow.strings`
+BYTES_OF_LINES = 16  # of a row
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
@@ -29,7 +30,7 @@ class PassageWriter:
         self._files = files
         self._ends = [array("Q", [0]) for _ in files]
         self._rows = array("q")  # the older row of each row
-        self._lines = array("I")  # the lines of each row
+        self._lines = bytearray()  # the lines of each row up to the last one that has any
         tensors = None if older is None else map_tensors(older)
         self._older = [] if tensors is None else _columns_of(tensors)
         self._older_lines = None if tensors is None else _lines_of(tensors)
@@ -43,8 +44,9 @@ class PassageWriter:
         for file, ends, value in zip(self._files, self._ends, encoded, strict=True):
             file.write(value)
             ends.append(ends[-1] + len(value))
+        if passage.lines != NO_LINES:
+            self._add_lines(np.array(passage.lines, np.uint32))
         self._rows.append(-1)
-        self._lines.extend(passage.lines)
 
     def _append_older(self, rows: OlderRows) -> None:
         for file, ends, strings in zip(self._files, self._ends, self._older, strict=True):
@@ -54,11 +56,14 @@ class PassageWriter:
             offsets = strings.offsets_of(rows.begin, rows.end)
             file.write(strings.content[int(offsets[0]) : int(offsets[-1])].data)
             ends.frombytes((offsets[1:] - offsets[0] + np.uint64(ends[-1])).tobytes())
+        if self._older_lines is not None:
+            self._add_lines(self._older_lines[rows.begin : rows.end])
         self._rows.extend(range(rows.begin, rows.end))
-        if self._older_lines is None:
-            self._lines.extend(NO_LINES * (rows.end - rows.begin))
-        else:
-            self._lines.frombytes(self._older_lines[rows.begin : rows.end].tobytes())
+
+    def _add_lines(self, lines: AnyArray) -> None:
+        """Add the lines of the next rows. Rows without any take no memory until a later one has some."""
+        self._lines += bytes(len(self._rows) * BYTES_OF_LINES - len(self._lines))
+        self._lines += lines.tobytes()
 
     def older_rows(self) -> Positions | None:
         """Return the row of the older file that each row is, (rows,), -1 for a new one; None without an older file."""
@@ -73,9 +78,9 @@ class PassageWriter:
             if column == SOURCE_TEXTS and not ends[-1]:
                 continue
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
-        lines = np.asarray(self._lines, np.uint32).reshape(-1, len(NO_LINES))
-        if lines.any():
-            tensors[SOURCE_LINES] = lines
+        if self._lines.count(0) < len(self._lines):
+            self._add_lines(np.empty(0, np.uint32))
+            tensors[SOURCE_LINES] = np.frombuffer(self._lines, np.uint32).reshape(-1, len(NO_LINES))
         return tensors
 
 
@@ -96,8 +101,8 @@ def writing_passages(path: Path, older: Path | None = None) -> Iterator[PassageW
     """Yield what takes passages, and write a passages.safetensors of all if the block ends without error.
 
     older is a passages.safetensors whose rows can be taken. The rows wait in temporary files in the path's folder,
-    which needs room for them twice; 56 bytes of each row stay in memory. The temporary files have no names, so a killed
-    export leaves none behind.
+    which needs room for them twice; 40 bytes of each row stay in memory, and 16 for its lines. The temporary files have
+    no names, so a killed export leaves none behind.
     Raises OSError if the files cannot be written, and TensorsError if the older file is damaged.
     """
     with ExitStack() as opened:

@@ -84,9 +84,8 @@ def read_markdown_text(text: str, path: Path, anchors: str, lines: SourceLines |
     blocks = [block for block in reader.blocks if isinstance(block, Heading) or markup.plain(block.start, block.end)]
     headings = (block.text for block in blocks if isinstance(block, Heading) and block.level == 1)
     title = _plain(str(fields.pop("title", ""))) or next(filter(None, headings), path.stem)
-    return Document(
-        title, [DocumentPart(text, blocks, markup=markup, lines=lines or FileLines(text))], fields, problem=problem
-    )
+    part = DocumentPart(text, blocks, markup=markup, lines=lines or FileLines(text))
+    return Document(title, [part], fields, problem=problem)
 
 
 class _Reader:

@@ -64,9 +64,8 @@ def read_rst(path: Path) -> Document:
     _register()
     text = decode(path.read_bytes())
     parts = publish_parts(text, source_path=str(path), writer=MarkingWriter(), settings_overrides=LOCKED)
-    return without_marks(
-        read_html_text(str(parts["body"]), path), text
-    )  # without fields at the beginning, such as :orphan:
+    body = str(parts["body"])  # it does not have fields at the beginning, such as :orphan:
+    return without_marks(read_html_text(body, path), text)
 
 
 @cache
