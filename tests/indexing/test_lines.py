@@ -108,7 +108,7 @@ def test_a_query_prints_paths_and_lines_that_a_terminal_opens(
     words = ("angry goose", "--num-results", "4", "--mode", "semantic")
     expected = {"goose.md:8", "goose.md:13", "page.html:1", "swan.ipynb cell 1:3"}  # a page has an id in their place
     assert {line[8:].split("  ")[0] for line in run("query", made, *words).out.splitlines()} == expected
-    monkeypatch.setattr("semsearch.commands.query.bundle_at", lambda place, can_be_older: made)
+    monkeypatch.setattr("semsearch.commands.query.bundle_at", lambda *_, **__: made)
     monkeypatch.chdir(folder.parent)
     for place, before in (("docs", "docs/"), ("docs/", "docs/"), ("docs/goose.md", "docs/"), (folder, f"{folder}/")):
         lines = run("query", place, "angry goose", "--num-results", "1", "--oneline").out.splitlines()
