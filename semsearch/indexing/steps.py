@@ -23,8 +23,8 @@ from semsearch.indexing.embedding import EmbeddedTexts, EmbedderChoice, embed, f
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.indexing.merging import Mode, count_left_out, require_mode, texts_of
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
+from semsearch.indexing.merging import Mode, count_left_out, require_mode, texts_of
 from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.options import recorded_options
 from semsearch.indexing.progress import OnProgress, chosen_progress
@@ -441,7 +441,7 @@ def warn_of_texts(corpus: Corpus, report: ReadReport, repeated_ids: int, left_ou
 
     left_out is how many texts of the older index are left out although no mode was stated.
     """
-    for name in report.left_out:
+    for name in report.unkept:
         yield f"{name} is left out, because JSON cannot hold the values of such a column"
     yield from report.warnings
     yield from corpus.mixed.values()

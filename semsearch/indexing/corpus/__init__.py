@@ -10,6 +10,6 @@ Left out: guessing encodings, separators or types, and repairing rows.
 
 from semsearch.indexing.corpus.corpus import Corpus, CorpusError
 from semsearch.indexing.corpus.fetching import corpus_place, fetching_corpus
-from semsearch.indexing.corpus.reading import Table, read_texts
+from semsearch.indexing.corpus.reading import Table, read_column
 
-__all__ = ["Corpus", "CorpusError", "Table", "corpus_place", "fetching_corpus", "read_texts"]
+__all__ = ["Corpus", "CorpusError", "Table", "corpus_place", "fetching_corpus", "read_column"]

@@ -200,10 +200,10 @@ def parquet_reader(path: Path, without: Sequence[str] = ()) -> TableReader:
 
     with reading_parquet(path):
         table = pl.scan_parquet(path, glob=False).drop(without)
-        left_out = unkept_columns(table.collect_schema())
-        table = table.drop(left_out)
+        unkept = unkept_columns(table.collect_schema())
+        table = table.drop(unkept)
         refuse_nanoseconds(path, table)
-    return TableReader(partial(parquet_rows, path, table), left_out=left_out)
+    return TableReader(partial(parquet_rows, path, table), unkept=unkept)
 
 
 def parquet_rows(path: Path, table: "pl.LazyFrame", on_progress: OnProgress) -> NumberedRows:

@@ -87,7 +87,7 @@ class Table:
             blank_ids=found.blank_ids,
             non_finite=found.non_finite,
             split_texts=found.divided,
-            left_out=tuple(found.left_out),
+            unkept=tuple(found.unkept),
             warnings=() if self._rows is None else self._rows.warnings,
         )
         return replace(written, is_csv=found.is_csv, has_ids=found.has_ids, rows=found.kept), report
@@ -124,8 +124,11 @@ class Table:
             table = replace(table, id_column=reader.id_column)
         _require_kept(path, reader, table)
         columns, identifier = _find_columns(path, reader.read(no_progress), table)
-        found.left_out.update(dict.fromkeys(reader.left_out))
-        left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
+        found.unkept.update(dict.fromkeys(reader.unkept))
+        elsewhere = {
+            *(columns if len(columns) == 1 else columns[1:]),
+            identifier,
+        }  # columns that metadata do not repeat
         unnamed_before, has_ids, known = len(found.unnamed), False, set[str]()
         try:
             for number, row in reader.read(on_progress):
@@ -146,7 +149,7 @@ class Table:
                     found.numbers.append(int(name))
                 found.kept.append(row_number)
                 found.texts += 1
-                yield PassageRow(text, name, _metadata_of_row(path, where, row, left_out, found, f"{text}{name}"))
+                yield PassageRow(text, name, _metadata_of_row(path, where, row, elsewhere, found, f"{text}{name}"))
         finally:  # also if not all rows are wanted
             found.has_ids = found.has_ids or has_ids
             found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
@@ -178,7 +181,7 @@ def _divided(text: str, id: str, metadata: str, ranges: list[tuple[int, int]]) -
         yield PassageRow(text[start:end], name, compact_json(others | added))
 
 
-def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:
+def read_column(path: Path, text_column: str | None, text_option: str) -> list[str]:
     """Return only the texts of a file; messages call the option that names the column `text_option`.
 
     Raises CorpusError as a Table does.
@@ -199,17 +202,17 @@ class _Found:
     unnamed: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows without an id
     numbers: "array[int]" = field(default_factory=lambda: array("Q"))  # ids that can be the number of a row
     has_ids: bool = False  # whether a row has an id
-    left_out: dict[str, None] = field(default_factory=dict)  # columns whose values a bundle cannot keep
+    unkept: dict[str, None] = field(default_factory=dict)  # columns whose values a bundle cannot keep
     kept: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows that have a text
 
 
 def _require_kept(path: Path, reader: TableReader, table: TableOptions) -> None:
     """Raise CorpusError if the column of the texts or of the ids is left out."""
-    needed = [*text_names(table.text_column or "text", reader.left_out)]
+    needed = [*text_names(table.text_column or "text", reader.unkept)]
     if table.has_ids:
         needed.append(table.id_column or "id")
     for column in needed:
-        if column in reader.left_out:
+        if column in reader.unkept:
             found = f"values that JSON cannot hold in the column {column!r}"
             raise corpus_error(path, None, found, "text or numbers", "convert them, such as UUIDs to their text")
 
@@ -239,13 +242,13 @@ def _text_of_row(path: Path, place: str, row: dict[str, object], columns: list[s
 
 
 def _metadata_of_row(
-    path: Path, place: str, row: dict[str, object], left_out: Collection[str | None], found: _Found, named: str
+    path: Path, place: str, row: dict[str, object], elsewhere: Collection[str | None], found: _Found, named: str
 ) -> str:
     """Return the other columns of a row as a JSON object.
 
     Raises CorpusError for half of a surrogate pair in them or in `named`, the text and the id.
     """
-    others = {key: _plain(row[key], found) for key in row if key not in left_out}
+    others = {key: _plain(row[key], found) for key in row if key not in elsewhere}
     metadata = compact_json({key: value for key, value in others.items() if value is not None})
     try:
         f"{named}{metadata}".encode()

@@ -27,7 +27,7 @@ class ReadReport:
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
     non_finite: int = 0  # values that are NaN or infinite, which JSON cannot hold
     split_texts: int = 0  # texts that are more than one passage
-    left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
+    unkept: tuple[str, ...] = ()  # columns whose values a bundle cannot keep, such as bytes
     warnings: tuple[str, ...] = ()  # what the owner of rows in memory may expect otherwise
     # documents
     documents: Mapping[str, int] = field(default_factory=dict)  # number of documents of each format

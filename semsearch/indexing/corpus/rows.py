@@ -39,13 +39,13 @@ class TableReader(NamedTuple):
 
     read: Callable[[OnProgress], NumberedRows]
     place: str = ROW_PLACE  # how messages name the number of a row
-    left_out: tuple[str, ...] = ()  # columns whose values a bundle cannot keep
+    unkept: tuple[str, ...] = ()  # columns whose values a bundle cannot keep
     id_column: str | None = None  # column of the ids, unless another one is requested
     warnings: tuple[str, ...] = ()  # what the owner of the rows may expect otherwise
 
 
-def _in_memory(rows: Callable[[], Iterator[Row]], left_out: Sequence[str] = ()) -> TableReader:
-    return TableReader(lambda on_progress: enumerate(rows()), left_out=tuple(left_out))
+def _in_memory(rows: Callable[[], Iterator[Row]], unkept: Sequence[str] = ()) -> TableReader:
+    return TableReader(lambda on_progress: enumerate(rows()), unkept=tuple(unkept))
 
 
 def read_rows(data: Any, id_column: str | None = None) -> TableReader:
@@ -159,9 +159,9 @@ def _of_pandas(data: Any, requested: str | None) -> TableReader:
         _require_distinct("rows", [*levels, *frame.columns])
         if levels:
             frame = frame.reset_index(names=levels)
-    left_out = [name for name in frame.columns if _is_unkept(frame[name])]
-    kept = frame.drop(columns=left_out)
-    return _in_memory(lambda: _pandas_rows(kept), left_out)._replace(id_column=id_column, warnings=warnings)
+    unkept = [name for name in frame.columns if _is_unkept(frame[name])]
+    kept = frame.drop(columns=unkept)
+    return _in_memory(lambda: _pandas_rows(kept), unkept)._replace(id_column=id_column, warnings=warnings)
 
 
 def _level_names(frame: "pd.DataFrame", requested: str | None) -> list[str]:
@@ -215,10 +215,10 @@ def _of_polars(data: Any) -> TableReader:
             found = f"a name twice ({first_line(error)})"
             raise CorpusError(f"rows: found {found}, expected each name once; rename one column") from error
     assert isinstance(data, pl.DataFrame)
-    left_out = unkept_columns(data.schema)
+    unkept = unkept_columns(data.schema)
     refuse_nanoseconds("rows", data.lazy())
-    kept = data.drop(left_out)
-    return _in_memory(lambda: _polars_rows(kept), left_out)
+    kept = data.drop(unkept)
+    return _in_memory(lambda: _polars_rows(kept), unkept)
 
 
 def _polars_rows(frame: "pl.DataFrame") -> Iterator[Row]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsearch.indexing.corpus import read_texts
+from semsearch.indexing.corpus import read_column
 from semsearch.indexing.models.modules import ModelError
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.vectors.recall import TOP_K
@@ -33,7 +33,7 @@ def read_calibration(file: Path | None, column: str | None, on_progress: OnProgr
     Raises CorpusError if the file cannot be read, ModelError if it has too few texts.
     """
     on_progress("read calibration", 0)
-    texts = documentation_texts() if file is None else split_texts(read_texts(file, column, "--calibration-column"))
+    texts = documentation_texts() if file is None else split_texts(read_column(file, column, "--calibration-column"))
     on_progress("read calibration", 1)
     return texts
 

@@ -65,20 +65,20 @@ class Recall:
 class ExactSearch:
     """What exact search finds: the scores (m, top_k) float32 of its hits, best first, for queries (m, dim) float32.
 
-    The best `left_out` hits are not among them: the query itself, if it is a row.
+    The best `skipped` hits are not among them: the query itself, if it is a row.
     """
 
     queries: Embeddings
     scores: SampleScores
-    left_out: int = 0
+    skipped: int = 0
 
     def recall_of(self, index: Index) -> Recall:
         """Return the share of the hits that the index finds too, over all queries."""
         top_k = self.scores.shape[1]
         hits = np.empty_like(self.scores)
         for number, query in enumerate(self.queries):
-            found = index.search(query, top_k + self.left_out)
-            hits[number] = [hit.score for hit in found[self.left_out :]]
+            found = index.search(query, top_k + self.skipped)
+            hits[number] = [hit.score for hit in found[self.skipped :]]
             if number % SEARCHES_AT_ONCE == 0:
                 release(index.codes)  # or the searches would bring nearly the whole index into memory
         least = np.minimum(self.scores, 1) - np.float32(ROUNDING)  # an index rounds no score above 1
@@ -97,13 +97,13 @@ SLACK = 0.0005  # recall that the first stage leaves for the second
 
 
 def search_exactly(
-    queries: Embeddings, codes: Codes, scales: Scales, top_k: int = TOP_K, left_out: int = 0
+    queries: Embeddings, codes: Codes, scales: Scales, top_k: int = TOP_K, skipped: int = 0
 ) -> ExactSearch:
     """Compare queries (m, dim) float32 with all rows: codes (rows, dim) int8 and scales (rows,) float32.
 
-    The best `left_out` hits of each query are left out.
+    The best `skipped` hits of each query are left out.
     """
-    top_k = min(top_k + left_out, len(codes))
+    top_k = min(top_k + skipped, len(codes))
     best = np.full((len(queries), top_k), -np.inf, np.float32)
     step = max(1, SEARCHED_AT_ONCE // codes.shape[1])
     for begin in range(0, len(codes), step):
@@ -111,7 +111,7 @@ def search_exactly(
         scores = queries @ dequantize(codes[rows], scales[rows]).T
         best = np.partition(np.hstack([best, scores]), -top_k, axis=1)[:, -top_k:]
         release(codes)
-    return ExactSearch(queries, -np.sort(-best, axis=1)[:, left_out:], left_out)
+    return ExactSearch(queries, -np.sort(-best, axis=1)[:, skipped:], skipped)
 
 
 def search_samples(spans: Embeddings | None, codes: Codes, scales: Scales) -> ExactSearches:
@@ -126,7 +126,7 @@ def search_samples(spans: Embeddings | None, codes: Codes, scales: Scales) -> Ex
             return {}
         mixtures = _unit(MIXED * rows + np.roll(rows, len(rows) // 2, axis=0))
         return {
-            NEIGHBOURS: search_exactly(rows, codes, scales, left_out=1),
+            NEIGHBOURS: search_exactly(rows, codes, scales, skipped=1),
             MIXTURES: search_exactly(mixtures, codes, scales),
         }
     queries = {SPANS: spans, ROWS: rows}

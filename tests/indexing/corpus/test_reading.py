@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semsearch.indexing.corpus import Corpus, CorpusError, read_texts
+from semsearch.indexing.corpus import Corpus, CorpusError, read_column
 from semsearch.indexing.corpus.rows import ROWS_PER_READ
 from semsearch.indexing.older import find_changes
 from tests.indexing.corpus.files import complaint, read_corpus, read_table, write, write_each_format, write_parquet
@@ -192,9 +192,9 @@ def test_texts_alone_are_read_whatever_their_ids_are(tmp_path: Path) -> None:
     path.write_text("id,text\n1,first\n,second\n")
     with pytest.raises(CorpusError, match="without an id"):
         read_corpus(path)
-    assert read_texts(path, None, "--calibration-column") == ["first", "second"]
+    assert read_column(path, None, "--calibration-column") == ["first", "second"]
     with pytest.raises(CorpusError, match="name another with --calibration-column"):
-        read_texts(path, "words", "--calibration-column")
+        read_column(path, "words", "--calibration-column")
 
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -299,7 +299,7 @@ def test_texts_of_parquet_must_be_strings(tmp_path: Path) -> None:
 def test_columns_of_parquet_that_json_cannot_hold_are_left_out_and_named(tmp_path: Path) -> None:
     columns = {"text": ["a"], "b": [[{"raw": b"x"}]], "wait": [timedelta(seconds=1)], "kept": [1]}
     corpus, report = read_table(write_parquet(tmp_path, columns))
-    assert (list(corpus.metadata), report.left_out) == (['{"kept":1}'], ("b", "wait"))
+    assert (list(corpus.metadata), report.unkept) == (['{"kept":1}'], ("b", "wait"))
 
 
 def test_nanoseconds_of_parquet_are_refused(tmp_path: Path) -> None:
