@@ -19,7 +19,7 @@ from semsearch.commands.published import AMAZON, open_store
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.make import FailedChecksError, index
-from semsearch.indexing.merging import MODES
+from semsearch.indexing.modes import MODES
 from semsearch.indexing.options import Form, options_of
 from semsearch.indexing.progress import OnProgress, ProgressLines, showing_progress
 from semsearch.indexing.replacing import find_kept

@@ -13,10 +13,11 @@ from semsearch.engine.metadata.filters import allowed_rows
 from semsearch.engine.values import Id, id_text
 from semsearch.indexing.argument_names import naming_arguments
 from semsearch.indexing.corpus.rows import plain_value
-from semsearch.indexing.merging import Mode, RowPlan
+from semsearch.indexing.modes import Mode
 from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import replacing
+from semsearch.indexing.row_plan import RowPlan
 from semsearch.indexing.steps import IndexOptions, IndexSummary, make_bundle
 from semsearch.indexing.texts import make_splitter, opening_texts, read_texts, texts_of_plan
 from semsearch.indexing.update_file import recipe_of

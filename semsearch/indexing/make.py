@@ -16,7 +16,7 @@ from semsearch.indexing.argument_names import naming_arguments
 from semsearch.indexing.changing import Changing, changing_index
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.keywords import FUSION_WEIGHT
-from semsearch.indexing.merging import MODES, Mode, require_texts, texts_of
+from semsearch.indexing.modes import MODES, Mode, require_texts, texts_of
 from semsearch.indexing.options import Option, Topic, calling, names_of_arguments, options_for
 from semsearch.indexing.progress import OnProgress, WaitingProgress, chosen_progress
 from semsearch.indexing.replacing import require_free, when_free

@@ -24,7 +24,7 @@ from semsearch.indexing.errors import require_packages
 from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
-from semsearch.indexing.merging import Mode, count_left_out, require_mode, texts_of
+from semsearch.indexing.modes import Mode, count_left_out, require_mode, texts_of
 from semsearch.indexing.older import Changes, OlderIndex
 from semsearch.indexing.options import recorded_options
 from semsearch.indexing.progress import OnProgress, chosen_progress

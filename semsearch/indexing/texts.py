@@ -26,15 +26,10 @@ from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import DocumentOptions, Reading
 from semsearch.indexing.documents.recipe import key_of_reading
 from semsearch.indexing.facts import read_facts
-from semsearch.indexing.merging import (
-    Mode,
-    RowPlan,
-    has_texts_of,
-    read_place,
-    resolve_place,
-)
+from semsearch.indexing.modes import Mode, has_texts_of, read_place, resolve_place
 from semsearch.indexing.older import Changes, OlderIndex, facts_of, find_changes
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.row_plan import RowPlan
 from semsearch.indexing.update_file import kept_records, records_tensors
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
 from semsearch.indexing.vectors.shards import KnownRows

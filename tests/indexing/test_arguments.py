@@ -11,7 +11,7 @@ import pytest
 from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.make import index
-from semsearch.indexing.merging import Mode
+from semsearch.indexing.modes import Mode
 from semsearch.indexing.options import all_options, content_options, new_options, options_of
 from semsearch.indexing.steps import IndexOptions
 from semsearch.indexing.synonyms import read_synonyms

@@ -8,7 +8,7 @@ import pytest
 from semsearch import BundleError, OptionError, Search, changing, index, remove
 from semsearch.engine.metadata.filters import FilterError
 from semsearch.indexing import steps
-from semsearch.indexing.merging import Mode
+from semsearch.indexing.modes import Mode
 from semsearch.indexing.replacing import replacing
 from tests.command_line import contents
 from tests.indexing.coats import coats, found

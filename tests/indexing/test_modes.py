@@ -13,7 +13,7 @@ import pytest
 from semsearch import Search, index, remove
 from semsearch.engine.bundle import PASSAGES, BundleError, read_manifest
 from semsearch.indexing.bundles import write_manifest
-from semsearch.indexing.merging import Mode, resolve_place
+from semsearch.indexing.modes import Mode, resolve_place
 from tests.bundle_files import damage
 from tests.command_line import error_line, run, summary, write_texts
 from tests.indexing.coats import coats, found

@@ -9,7 +9,7 @@ from semsearch import CorpusError, index
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.corpus import PassageRow, PassageRows
 from semsearch.indexing.corpus.report import ReadReport
-from semsearch.indexing.merging import count_left_out, has_texts_of, read_place
+from semsearch.indexing.modes import count_left_out, has_texts_of, read_place
 from semsearch.indexing.progress import OnProgress
 from semsearch.indexing.texts import write_corpus, write_place
 from semsearch.indexing.update_file import RowDigests
