@@ -21,8 +21,9 @@ from semsearch.indexing.corpus.passages import texts_for_model
 from semsearch.indexing.digests import Positions
 from semsearch.indexing.errors import require_packages
 from semsearch.indexing.models.placing import PlacedModels, find_float_model
-from semsearch.indexing.older import Changes, OlderIndex
+from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress
+from semsearch.indexing.row_changes import RowChanges
 from semsearch.indexing.vectors.device import Device
 from semsearch.indexing.vectors.embed import Cores, EmbeddedCorpus, PassageEmbedder, embed_corpus, open_rows
 from semsearch.indexing.vectors.shards import KnownRows, gather_rows, name_model
@@ -75,7 +76,7 @@ class EmbeddedTexts:
 
 def embed(
     corpus: Corpus,
-    changes: Changes,
+    changes: RowChanges,
     *,
     fresh: Path,
     out: Path,
@@ -112,7 +113,7 @@ def embed(
     )
 
 
-def find_places(changes: Changes, corpus: Corpus, given: Sequence[KnownRows], merged: Positions | None) -> Positions:
+def find_places(changes: RowChanges, corpus: Corpus, given: Sequence[KnownRows], merged: Positions | None) -> Positions:
     """Return where the embedding of each row of an index without a model is, (rows,).
 
     A number below the number of the older index's rows is one of them, and others continue with the rows of `given`.
@@ -135,7 +136,7 @@ def find_places(changes: Changes, corpus: Corpus, given: Sequence[KnownRows], me
 
 
 def take_rows(
-    places: Positions, changes: Changes, *, given: Sequence[KnownRows], fresh: Path, manifest: Manifest
+    places: Positions, changes: RowChanges, *, given: Sequence[KnownRows], fresh: Path, manifest: Manifest
 ) -> EmbeddedTexts:
     """Take the rows of an index without a model at their places: see `find_places`. manifest is that of the index.
 

@@ -25,10 +25,11 @@ from semsearch.indexing.keyword_choice import KeywordChoice
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.indexing.models.placing import ModelChoice, PlacedModels, RerankerChoice, place_models
 from semsearch.indexing.modes import Mode, count_left_out, require_mode, texts_of
-from semsearch.indexing.older import Changes, OlderIndex
+from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.options import recorded_options
 from semsearch.indexing.progress import OnProgress, chosen_progress
 from semsearch.indexing.replacing import FINISHED, BusyError, replacing
+from semsearch.indexing.row_changes import RowChanges
 from semsearch.indexing.texts import (
     ReadTexts,
     TextOptions,
@@ -332,7 +333,7 @@ def _dim_of(texts: Texts, options: IndexOptions) -> int:
     return int(texts.embeddings.shape[1])
 
 
-def with_given(changes: Changes, places: Positions) -> Changes:
+def with_given(changes: RowChanges, places: Positions) -> RowChanges:
     """Return the changes of an index without a model with the number of unchanged rows that have another embedding.
 
     places are those of `find_places`.
@@ -341,7 +342,7 @@ def with_given(changes: Changes, places: Positions) -> Changes:
     return replace(changes, given_again=int(np.count_nonzero(is_given)))
 
 
-def count_losses(changes: Changes, *, has_ids: bool, texts: Texts, options: IndexOptions) -> int:
+def count_losses(changes: RowChanges, *, has_ids: bool, texts: Texts, options: IndexOptions) -> int:
     """Return how many texts of the index in `out` are not in the new one. Raises BundleError if nobody said so."""
     older, out = changes.older, options.out
     if older is not None and older.folder == out:
@@ -375,7 +376,7 @@ def with_title_column(options: IndexOptions, corpus: Corpus) -> dict[str, Any]:
 
 def write_parts(
     corpus: Corpus,
-    changes: Changes,
+    changes: RowChanges,
     *,
     is_measured: bool,
     fresh: Path,

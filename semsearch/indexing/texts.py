@@ -27,8 +27,9 @@ from semsearch.indexing.documents.reading import DocumentOptions, Reading
 from semsearch.indexing.documents.recipe import key_of_reading
 from semsearch.indexing.facts import read_facts
 from semsearch.indexing.modes import Mode, has_texts_of, read_place, resolve_place
-from semsearch.indexing.older import Changes, OlderIndex, facts_of, find_changes
+from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, no_progress
+from semsearch.indexing.row_changes import RowChanges, facts_of, find_changes
 from semsearch.indexing.row_plan import RowPlan
 from semsearch.indexing.update_file import kept_records, records_tensors
 from semsearch.indexing.vectors.given import embedding_column, known_embeddings, read_embeddings
@@ -69,7 +70,7 @@ class ReadTexts:
 
     corpus: Corpus
     report: ReadReport
-    changes: Changes
+    changes: RowChanges
     kept: Mapping[str, AnyArray]  # what an update needs of the source: see update_file.py
 
 
@@ -249,7 +250,7 @@ def read_texts(
 
 def _with_columns(
     corpus: Corpus, texts: Texts, columns: ColumnOptions, older: OlderIndex | None, *, keep_types: bool
-) -> tuple[Corpus, Changes]:
+) -> tuple[Corpus, RowChanges]:
     """Return a corpus with the types of its columns, and what differs between it and the older index.
 
     keep_types: whether columns of numbers of the older index stay columns of numbers, if their values allow it.
@@ -264,7 +265,7 @@ def _with_columns(
 
 def merge_older(
     corpus: Corpus, *, texts: Texts, passages: Path, options: TextOptions, older: OlderIndex, mode: Mode
-) -> tuple[Corpus, Changes, Positions]:
+) -> tuple[Corpus, RowChanges, Positions]:
     """Return the corpus with the texts of the older index that the mode keeps, what has changed, and `RowPlan.places`.
 
     Raises BundleError if they cannot be merged.

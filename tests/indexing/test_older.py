@@ -13,7 +13,8 @@ from semsearch.engine.tensors import Tensors
 from semsearch.indexing.bundles import write_manifest
 from semsearch.indexing.digests import digest_texts
 from semsearch.indexing.facts import read_facts
-from semsearch.indexing.older import Changes, OlderIndex, match_rows
+from semsearch.indexing.older import OlderIndex
+from semsearch.indexing.row_changes import RowChanges, match_rows
 from semsearch.indexing.update_file import MEASURED, RowDigests, facts_tensors
 from tests.bundle_files import write_passages
 
@@ -22,7 +23,7 @@ NOTHING = RowDigests.of((), has_prefixes=False)
 
 def changes(
     manifest: Manifest, before: int, stay: int, new: int, measured: int = 0, *, is_kept: bool = True
-) -> Changes:
+) -> RowChanges:
     """Return the changes of an index of `before` rows, of which the first ones stay, to one with new ones at the end.
 
     measured is the number of rows that earlier updates have added or removed since the recall was measured.
@@ -31,7 +32,7 @@ def changes(
     kept[MEASURED] = np.array([measured], np.uint64)
     described = replace(manifest, corpus_or_none=replace(manifest.corpus, rows=before))
     older = OlderIndex(Path("older"), described, NOTHING, kept if is_kept else None)
-    return Changes(older, np.array([*range(stay), *[-1] * new], np.intp), NOTHING)
+    return RowChanges(older, np.array([*range(stay), *[-1] * new], np.intp), NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_the_recall_of_another_model_is_measured(manifest: Manifest) -> None:
     assert same.need_measurement(replace(manifest, model=replace(manifest.model, max_tokens=7)))
     assert same.need_measurement(replace(manifest, files={**manifest.files, "other": FileInfo(1, "")})) is False
     assert changes(manifest, 100, 100, 0, is_kept=False).need_measurement(manifest)
-    assert Changes(None, np.array([-1]), NOTHING).need_measurement(manifest)
+    assert RowChanges(None, np.array([-1]), NOTHING).need_measurement(manifest)
 
 
 def test_rows_that_were_added_or_removed_are_counted(manifest: Manifest) -> None:
@@ -75,7 +76,7 @@ def test_rows_that_were_added_or_removed_are_counted(manifest: Manifest) -> None
     unknown = changes(manifest, 10, 7, 2, 5, is_kept=False)
     assert (unknown.new.tolist(), unknown.gone.tolist()) == ([*range(9)], [*range(10)])
     assert unknown.count_since_measured() == 19
-    first = Changes(None, np.array([-1, -1]), NOTHING)
+    first = RowChanges(None, np.array([-1, -1]), NOTHING)
     assert (first.new.tolist(), first.gone.tolist(), first.count_since_measured()) == ([0, 1], [], 2)
 
 

@@ -31,7 +31,7 @@ from semsearch.indexing.keywords import (
     keyword_texts,
     share_of_known_words,
 )
-from semsearch.indexing.older import Changes, find_changes
+from semsearch.indexing.row_changes import RowChanges, find_changes
 from semsearch.indexing.sections import digest_sections, section_tensor
 from semsearch.indexing.tensor_files import release, save_tensors
 from semsearch.indexing.term_counts import TermCounts, update_counts
@@ -64,7 +64,7 @@ def write_index(
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
     embedded_by: Sequence[str] = (BY_CORES,),
     options: Mapping[str, Any] = NO_OPTIONS,
-    changes: Changes | None = None,
+    changes: RowChanges | None = None,
     *,
     is_measured: bool = True,
 ) -> WrittenIndex:
@@ -132,7 +132,9 @@ def _shares(recalls: Mapping[str, Recall]) -> dict[str, float]:
     return {kind: round(share, 4) for kind, share in shares.items()}
 
 
-def _write_columns(folder: Path, corpus: Corpus, columns: Mapping[str, str], changes: Changes) -> dict[str, AnyArray]:
+def _write_columns(
+    folder: Path, corpus: Corpus, columns: Mapping[str, str], changes: RowChanges
+) -> dict[str, AnyArray]:
     """Write the columns, if there are any, and return what an update of them needs."""
     older, kept, found = None, changes.kept, facts_tensors(corpus.facts)
     if kept is not None and changes.older is not None:
@@ -150,7 +152,7 @@ def _write_columns(folder: Path, corpus: Corpus, columns: Mapping[str, str], cha
     return found
 
 
-def _update_sections(corpus: Corpus, changes: Changes) -> dict[str, Digests]:
+def _update_sections(corpus: Corpus, changes: RowChanges) -> dict[str, Digests]:
     """Return the digests of the section and of the content of each row, by their names in update.safetensors."""
     kept = changes.kept
     if kept is not None and not kept.keys() >= set(SECTION_DIGESTS):  # no column had a type before
@@ -168,7 +170,7 @@ def _write_keywords(
     manifest: Manifest,
     corpus: Corpus,
     options: KeywordOptions | None,
-    changes: Changes,
+    changes: RowChanges,
     before: CorpusInfo | None,
 ) -> tuple[KeywordsInfo | None, dict[str, AnyArray]]:
     """Write the keywords, if there are any; return their description, and what an update of them needs.
@@ -199,7 +201,7 @@ def _counted_with(options: KeywordOptions) -> AnyArray:
     return np.frombuffer(json.dumps(stated).encode(), np.uint8)
 
 
-def _count_terms(corpus: Corpus, options: KeywordOptions, changes: Changes) -> TermCounts:
+def _count_terms(corpus: Corpus, options: KeywordOptions, changes: RowChanges) -> TermCounts:
     """Return the counts of the terms of a corpus: those of the older index, and those of the rows that have changed."""
     read = partial(keyword_texts, options=options, has_prefixes=corpus.heading_prefix)
     older = changes.older

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from semsearch.indexing.corpus import Corpus, CorpusError, read_column
 from semsearch.indexing.corpus.rows import ROWS_PER_READ
-from semsearch.indexing.older import find_changes
+from semsearch.indexing.row_changes import find_changes
 from tests.indexing.corpus.files import complaint, read_corpus, read_table, write, write_each_format, write_parquet
 
 Rows = list[dict[str, str | None]]
