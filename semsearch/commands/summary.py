@@ -64,8 +64,8 @@ def print_rows(console: Console, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def _texts(made: IndexSummary) -> SummaryRows:
-    report, index = made.report, made.manifest.corpus
-    texts = f"{index.rows:,} from {index.source}"
+    report, info = made.report, made.manifest.corpus
+    texts = f"{info.rows:,} from {info.source}"
     if report.empty_texts:
         texts += f", {report.empty_texts:,} empty ones skipped"
     yield "texts", texts
@@ -73,7 +73,7 @@ def _texts(made: IndexSummary) -> SummaryRows:
         yield "files", "; ".join([f"{report.files:,} read", *map(str, report.skipped)])
     if report.documents:
         formats = ", ".join(f"{count:,} {name}" for name, count in sorted(report.documents.items()))
-        yield "documents", f"{formats}; {index.rows:,} passages"
+        yield "documents", f"{formats}; {info.rows:,} passages"
     for column, values in report.of_site.items():
         shown = ", ".join(values[:VALUES_SHOWN])
         if len(values) > VALUES_SHOWN:
@@ -147,21 +147,21 @@ def _costs(made: IndexSummary) -> SummaryRows:
 
 def _details(made: IndexSummary) -> SummaryRows:
     """Yield what the manifest has too."""
-    corpus, index = made.corpus, made.manifest.corpus
+    corpus, info = made.corpus, made.manifest.corpus
     yield from model_rows(made.manifest, made.prompts)
     if made.model_from is not None:
         yield "model from", str(made.model_from)
     yield "filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"
     yield "embedded", _describe_rows(made)
     looks = "every row"
-    if index.stages is not None:
-        looks = f"{index.stages.candidates:,} rows by signs, {index.stages.rescored:,} by codes"
+    if info.stages is not None:
+        looks = f"{info.stages.candidates:,} rows by signs, {info.stages.rescored:,} by codes"
     measured = "recall is not measured"
-    if index.recall:
-        measured = f"recall is measured with {index.recall['queries']} queries of each kind"
+    if info.recall:
+        measured = f"recall is measured with {info.recall['queries']} queries of each kind"
     yield "index", f"a search looks at {looks}; {measured}"
-    yield "keywords", _describe_keywords(index.keywords)
-    yield "sizes", ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in made.manifest.files.items())
+    yield "keywords", _describe_keywords(info.keywords)
+    yield "sizes", ", ".join(f"{name} {file.bytes / 1e6:.1f} MB" for name, file in made.manifest.files.items())
 
 
 def model_rows(manifest: Manifest, prompts: Mapping[str, str]) -> SummaryRows:

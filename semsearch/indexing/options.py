@@ -197,17 +197,17 @@ def _recalled(stated: Arguments, options: Mapping[str, Option]) -> dict[str, Any
     if stated["update"] is None:
         return {}
     try:
-        index = read_manifest(Path(stated["update"])).corpus_or_none
+        info = read_manifest(Path(stated["update"])).corpus_or_none
     except BundleError as error:
         error.add_note("without this folder, the texts are indexed anew; state all options then")
         raise
-    if index is None:
+    if info is None:
         return {}
     contradicted = {name for name, option in options.items() if stated.get(option.without) is False}
-    first, *others = str(index.options.get("text_column", "")).split(",")
-    if "text_column" in stated and others and index.options.get("title_column") == first:  # nobody has stated it
+    first, *others = str(info.options.get("text_column", "")).split(",")
+    if "text_column" in stated and others and info.options.get("title_column") == first:  # nobody has stated it
         contradicted.add("title_column")
-    return {name: value for name, value in index.options.items() if name not in contradicted}
+    return {name: value for name, value in info.options.items() if name not in contradicted}
 
 
 @cache

@@ -166,16 +166,16 @@ def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict
 
 
 def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
-    index = manifest.corpus
-    if index.vectors is not None:
+    info = manifest.corpus
+    if info.vectors is not None:
         raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected in the bundle; serve it with the function")
     if not manifest.has_model:
         found = "has no model, expected one that embeds what visitors type"
         raise BundleError(f"{bundle}: {found}; serve it with the function or `semsearch serve`")
-    stemming = _stemming(index)
+    stemming = _stemming(info)
     if stemming not in (None, "english"):
         raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; index the texts with --stem none")
-    if index.keywords is not None and index.keywords.languages:
+    if info.keywords is not None and info.keywords.languages:
         found = "has stems of a language for each text, expected of one for all"
         raise BundleError(f"{bundle}: {found}; index the texts with --language-column none")
     if out.is_dir():
@@ -184,10 +184,10 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
             raise BundleError(f"{out}: holds {names[0]}, expected a new folder or an older site; name another --out")
 
 
-def _stemming(index: CorpusInfo) -> str | None:
-    if index.keywords is None:
+def _stemming(info: CorpusInfo) -> str | None:
+    if info.keywords is None:
         return None
-    return index.keywords.stemming
+    return info.keywords.stemming
 
 
 def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:
