@@ -10,7 +10,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, UNDERSCORED, WalkRules, as_text, find_above, walk
+from semsearch.indexing.walking import (
+    DOCUSAURUS_CONFIG,
+    MKDOCS_CONFIG,
+    UNDERSCORED,
+    WalkRules,
+    as_text,
+    find_above,
+    walk,
+)
 
 FORMATS = {  # the format of a document, by its suffix
     ".md": "Markdown",
@@ -76,6 +84,9 @@ def files_of_index(path: Path, options: Mapping[str, Any]) -> Iterator[str]:
     of_site = [str(folder / SITE_VERSIONS)]
     if site is not None:
         of_site += (str(site / name) for name in (SITE_VERSIONS, *DOCUSAURUS_CONFIG))
+    of_mkdocs = find_above(folder, MKDOCS_CONFIG)
+    if of_mkdocs is not None:
+        of_site += (str(of_mkdocs / name) for name in MKDOCS_CONFIG)
     if folder != path:
         yield from (str(path), *of_site)
         return

@@ -141,7 +141,7 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         decimal_comma: read numbers of a CSV such as 3,50 or 1.234,50.
         base_url: address at which the folder of documents is published.
         anchors: whose addresses of pages and headings Markdown has. auto is docusaurus if a docusaurus.config is in the
-            folder or above it, and otherwise github.
+            folder or above it, mkdocs if a mkdocs.yml is, and otherwise github.
         exclude: leave out documents whose path ends in this form, such as 404.html or drafts/*.
         ignore: leave out what .gitignore and .ignore files name, and installed packages and build output. A folder with
             an index.html is read whole.

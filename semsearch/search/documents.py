@@ -1,13 +1,13 @@
 """Passages and documents as replies show them: by an id or a path, without a search."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from semsearch.engine.loading import LoadedBundle
 from semsearch.engine.tensors import Array
 from semsearch.search.query import SearchError
-from semsearch.search.results import PASSAGE_NUMBER, PATH, state_lines
+from semsearch.search.results import PAGE, PASSAGE_NUMBER, PATH, state_lines
 
 if TYPE_CHECKING:
     from semsearch.search.reply_types import FoundPassageReply
@@ -70,3 +70,34 @@ def document_rows(bundle: LoadedBundle, path: str) -> Array[np.intp]:
     if kinds.get(PASSAGE_NUMBER) != "number":
         return rows
     return sort_rows(rows, [(bundle.columns[PASSAGE_NUMBER], False)])
+
+
+def section_rows(bundle: LoadedBundle, id: str) -> list[int]:
+    """Return the rows of a section and of those below it, in the order of its document; none if it is not there.
+
+    What follows it belongs to it as long as the headings go on from its own. Headings can be equal, so a section of the
+    same headings with another id ends it. A page of a PDF has none below it.
+    """
+    first = bundle.find(f"{id}:1")
+    path = id.partition("#")[0] if first is None else str(bundle.passages.metadata(first)[PATH])
+    rows: list[int] = document_rows(bundle, path).tolist()
+    found: list[int] = []
+    headings: list[Any] = []
+    is_inside = False
+    for row in rows:
+        is_own = section_of(bundle.passages.id(row)) == id
+        if is_own or is_inside:
+            metadata = bundle.passages.metadata(row)
+            own = metadata.get("headings") or []
+            if not found:
+                headings = own
+            is_below = own[: len(headings)] == headings and len(own) > len(headings) > 0 and PAGE not in metadata
+            is_inside = is_own or is_below
+        if is_inside:
+            found.append(row)
+    return found
+
+
+def section_of(id: str) -> str:
+    """Return the id of the section of a passage: its path and anchor."""
+    return id.rpartition(":")[0]

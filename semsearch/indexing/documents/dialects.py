@@ -1,12 +1,14 @@
 """What authors write in Markdown that CommonMark does not know: the edits that make CommonMark of it.
 
 Comments of HTML and of Obsidian leave, and so do the marks of Obsidian, of the directives of Docusaurus, VitePress and
-MyST, of the admonitions and tabs of MkDocs, of attribute lists, and of the shortcodes of Hugo and the tags of Jekyll.
-Titles stay. Left out: the arguments of a shortcode, because only its template says which of them are text.
+MyST, of the admonitions and tabs of MkDocs, of the blocks of PyMdown, of attribute lists, and of the shortcodes of Hugo
+and the tags of Jekyll. Titles stay. Left out: the arguments of a shortcode, because only its template says which of
+them are text.
 """
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from semsearch.indexing.documents.addresses import MKDOCS
@@ -24,6 +26,15 @@ DIRECTIVE = re.compile(
 )
 # !!! note "Title" and ??? note of MkDocs, and === "Tab" of its content tabs
 ADMONITION = re.compile(r"( *)((?:!!!|\?\?\?\+?)[ \t]+[\w -]+|===[!+]?)(?:[ \t]+\"([^\"\n]*)\")?[ \t]*\Z")
+# a line that begins or ends a block of PyMdown: its slashes, its name and title, and options on the lines after it.
+# https://facelessuser.github.io/pymdown-extensions/extensions/blocks/
+SLASHES = re.compile(
+    r"^[ \t]*(?P<mark>(?P<slashes>/{3,})(?:[ \t]*(?P<name>[a-zA-Z][\w-]*)[ \t]*(?:\|[ \t]*(?P<title>[^\r\n]*))?)?)"
+    r"[ \t]*\r?$",
+    re.MULTILINE,
+)
+OPTION = re.compile(r"\r?\n(?: {4}|\t)[ \t]*[\w-]+:[^\n]*")  # of a block
+NO_TITLE = "html"  # name of the block whose title is a selector
 INDENT = 4  # blanks before the lines of an admonition
 
 
@@ -65,6 +76,7 @@ def find_edits(text: str, code: "Code", anchors: str) -> Iterator[Edit]:
         if found.start() not in code:
             yield Edit(*found.span(1))
             yield Edit(*found.span(3))
+    yield from _blocks(text, code)
     if anchors == MKDOCS:
         yield from _admonitions(text, code)
 
@@ -73,6 +85,36 @@ def _is_anchor(text: str, found: re.Match[str]) -> bool:
     """Return whether a shortcode is an attribute list with the anchor of a heading, which its reader takes."""
     line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
     return line.startswith("#") and found[0].startswith("{:") and "#" in found[0]
+
+
+def _blocks(text: str, code: "Code") -> Iterator[Edit]:
+    """Yield the edits that leave the titles and contents of blocks of PyMdown that are closed."""
+    begun: list[re.Match[str]] = []
+    numbers: Counter[str] = Counter()  # of these, by their slashes
+    for found in SLASHES.finditer(text):
+        slashes = found["slashes"]
+        if found.start("mark") in code:
+            continue
+        if found["name"]:
+            begun.append(found)
+            numbers[slashes] += 1
+            continue
+        if not numbers[slashes]:
+            continue
+        begin = begun.pop()
+        while begin["slashes"] != slashes:  # one that is not closed
+            numbers[begin["slashes"]] -= 1
+            begin = begun.pop()
+        numbers[slashes] -= 1
+        end = begin.end("mark")
+        while option := OPTION.match(text, end):
+            end = option.end()
+        if (begin["title"] or "").strip() and begin["name"] != NO_TITLE:
+            yield Edit(begin.start("mark"), begin.start("title"))
+            yield Edit(begin.end("mark"), end, "\n")
+        else:
+            yield Edit(begin.start("mark"), end)
+        yield Edit(*found.span("mark"))
 
 
 def _admonitions(text: str, code: "Code") -> Iterator[Edit]:

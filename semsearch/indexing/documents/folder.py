@@ -17,16 +17,16 @@ from semsearch.indexing.corpus.corpus import READ, ChangedRows, Corpus, OlderRow
 from semsearch.indexing.corpus.folder import SUFFIXES, ChangedFileError, find_files, path_order, relative_path
 from semsearch.indexing.corpus.formats import unknown_suffix
 from semsearch.indexing.corpus.report import ReadReport, Skipped
-from semsearch.indexing.documents.addresses import DOCUSAURUS, GITHUB
+from semsearch.indexing.documents.addresses import AS_FILES, DOCUSAURUS, GITHUB, MKDOCS
 from semsearch.indexing.documents.document import UnreadableError
 from semsearch.indexing.documents.looks import look_again
 from semsearch.indexing.documents.older import OlderPassages, OlderRecords
-from semsearch.indexing.documents.reading import ReadDocument, Reading, read_document, size_of
+from semsearch.indexing.documents.reading import DocumentOptions, ReadDocument, Reading, read_document, size_of
 from semsearch.indexing.documents.records import FileRecord, FileRecords, unchanged_record
 from semsearch.indexing.file_choice import FORMATS, excluded_patterns, is_excluded, is_table, suffix_of
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, WalkRules, as_text, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, MKDOCS_CONFIG, WalkRules, as_text, find_above
 
 READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
 # A process takes as long to start as to read this many bytes of Markdown, 0.4 s. A small file counts as LEAST_BYTES.
@@ -83,7 +83,7 @@ class Documents:
         self._path = path
         self._folder = folder_of(path)
         self.reading: Reading = reading
-        self._options = replace(reading.options, anchors=anchors_of(self._folder, reading.options.anchors))
+        self._options = replace(reading.options, anchors=anchors_of(self._folder, reading.options))
         self._reading = replace(reading, options=self._options)
         self._known = OlderRecords(records or {})
         self._kept = OlderPassages(older) if records is None else self._known
@@ -341,10 +341,13 @@ def folder_of(path: Path) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def anchors_of(folder: Path, anchors: str) -> str:
-    """Return the style of anchors for a folder: the chosen one, or the one of its site."""
-    if anchors != "auto":
-        return anchors
-    if find_above(folder, DOCUSAURUS_CONFIG) is not None:
+def anchors_of(folder: Path, options: DocumentOptions) -> str:
+    """Return the style of anchors for a folder: the chosen one, or the one of its site, if that shows the files."""
+    if options.anchors != "auto":
+        return options.anchors
+    site = find_above(folder, (*DOCUSAURUS_CONFIG, *MKDOCS_CONFIG))
+    if site is not None and any((site / name).is_file() for name in DOCUSAURUS_CONFIG):
         return DOCUSAURUS
-    return GITHUB
+    if site is None or AS_FILES in options.base_url:
+        return GITHUB
+    return MKDOCS

@@ -177,12 +177,24 @@ class _Reader:
         shown = words
         if own:
             shown = words[: own.start()]
+            self._shorten_heading(len(shown.rstrip()))
         anchor = self._slugs(shown, own[1]) if own and self._anchors in OWN_ANCHORS else self._slugs(words)
         if event.value == "H1" and self._anchors == DOCUSAURUS:  # the title of a page, which has no id
             anchor = ""
         if not self._depth:  # in a list or a quotation, it begins no section
             start, end = self._edited.origin(event.start), self._edited.origin_of_end(event.end)
             self.blocks.append(Heading(start, end, int(event.value[1]), " ".join(shown.split()), anchor))
+
+    def _shorten_heading(self, length: int) -> None:
+        """Remove what follows these first characters of the current heading, which is its anchor."""
+        for place in range(self._heading, len(self.pieces)):
+            piece = self.pieces[place]
+            if piece.start == piece.end:  # a gap: one before the heading has no character, any other one is a blank
+                length -= place > self._heading
+                continue
+            kept = piece.text[: max(length, 0)]
+            length -= len(piece.text)
+            self.pieces[place] = replace(piece, end=max(piece.end + min(length, 0), piece.start), text=kept)
 
     def _end_block(self, event: "_Event") -> None:
         begins, header = self._parts, ""

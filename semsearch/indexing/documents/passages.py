@@ -178,12 +178,16 @@ def _sections(part: DocumentPart, path: list[Heading]) -> Iterator[_Section]:
 
 
 def _add_headings_alone(part: DocumentPart, sections: Iterable[_Section]) -> None:
-    """Let a section without any text consist of its heading, so that it is found by its words."""
-    with_text = {section.path[-1:] for section in sections if section.blocks}
+    """Let a heading without a text of its own be one, so that it is found by its words.
+
+    It is one too if its section goes on after sections below it: so each section begins where its heading is.
+    """
+    begun: set[tuple[Heading, ...]] = set()
     for section in sections:
-        if section.path and section.path[-1:] not in with_text:
-            with_text.add(section.path[-1:])
-            section.blocks += trimmed(part.text, section.path[-1].start, section.path[-1].end)
+        heading = section.path[-1:]
+        if heading and heading not in begun and not section.blocks:
+            section.blocks += trimmed(part.text, heading[0].start, heading[0].end)
+        begun.add(heading)
 
 
 def _passage(part: DocumentPart, section: _Section, block: Block, table: str) -> DocumentPassage:

@@ -11,7 +11,7 @@ from semsearch.indexing.documents.reading import Reading
 from semsearch.indexing.errors import EXTRAS
 
 # Raise this number when a reader returns something else for the same file: an update then reads all documents again.
-READERS_VERSION = 4
+READERS_VERSION = 5
 DISTRIBUTIONS = {"yaml": "PyYAML"}  # modules of packages with another name
 
 
@@ -28,7 +28,7 @@ def key_of_reading(path: Path, reading: Reading) -> str:
         "tokenizer": reading.splitter.tokenizer_sha256,
         "passages": reading.splitter.sizes,
         "base_url": options.base_url,
-        "anchors": anchors_of(folder_of(path), options.anchors),
+        "anchors": anchors_of(folder_of(path), options),
         "drafts": options.drafts,
     }
     return json.dumps(stated)

@@ -103,7 +103,8 @@ def test_the_tools_of_every_corpus_are_described(client: httpx.Client) -> None:
     assert own["description"].startswith(about)
     finds = "Find texts by a query; returns ids, titles, addresses and snippets, for `fetch`."
     assert (search["title"], search["description"]) == ("Search", f"{finds} {about}")
-    fetches = "Return the whole text, its title, address and columns for a result of `search`, by its id."
+    fetches = "Return the whole text, its title, address and columns for a result of `search`, by its id, "
+    fetches += "or of several by their `ids`."
     assert (fetch["title"], fetch["description"]) == ("Fetch a text", fetches)
     assert fetch["inputSchema"]["properties"]["id"]["description"] == "The id of a result of a search."
 

@@ -44,7 +44,12 @@ CASES = {
     "descriptions": (
         f'<h1 id="m">M</h1><dl><dt id="m.f">f(x)</dt><dd><p>{WORDS}</p><dl><dt id="m.f.g">g()</dt><dd>{WORDS}</dd></dl>'
         f"</dd></dl><p>After {WORDS}</p>",
-        [(("M", "f(x)"), "m.f", WORDS), (("M", "f(x)", "g()"), "m.f.g", WORDS), (("M",), "m", f"After {WORDS}")],
+        [
+            (("M",), "m", "M"),
+            (("M", "f(x)"), "m.f", WORDS),
+            (("M", "f(x)", "g()"), "m.f.g", WORDS),
+            (("M",), "m", f"After {WORDS}"),
+        ],
     ),
     "what Sphinx generates": (
         f'<h1 id="m">M</h1><dl><dt id="m.f">f(x)<a href="s.html"><span class="viewcode-link">[source]</span></a></dt>'

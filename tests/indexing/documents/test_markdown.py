@@ -398,11 +398,11 @@ BLOCKS: dict[str, tuple[str, list[str | list[str]]]] = {
         ],
     ),
     "# A <b>x</b> {#own}\n\n> # Quoted\n> text\n\n## B ##\n\nC\n---\n\n# \n\nd": (
-        "A x {#own}\n\nQuoted\n\ntext\n\nB\n\nC\n\nd",
+        "A x\n\nQuoted\n\ntext\n\nB\n\nC\n\nd",
         ["1 A x #", "> # Quoted\n> text", "2 B #b", "2 C #c", "1  #", "d"],
     ),
     "## A {#own}\n\n## A\n\n## A {: #z .c }\n\n#### D `e` *f* [g](h) ![i](j)\n\n##### {#k}": (
-        "A {#own}\n\nA\n\nA {: #z .c }\n\nD e f g i\n\n{#k}",
+        "A\n\nA\n\nA\n\nD e f g i",
         ["2 A #own", "2 A #a", "2 A #z", "4 D e f g i #d-e-f-g-i", "5  #k"],
     ),
     "<p>x</p>\n<table><tr><td>a<td>b</table>\n\nText[^1].\n\n[^1]: Note.\n\nTerm\n: def\n: def2\n\nTerm2\n: x": (
