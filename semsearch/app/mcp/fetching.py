@@ -28,17 +28,12 @@ OF_ONE_PASSAGE = ("start", "end", "passage", "table")  # columns that describe o
 Around = Annotated[int, Field(ge=0, le=MOST_AROUND), BeforeValidator(whole_number)]
 
 
-def _drop_default(schema: dict[str, Any]) -> None:
-    del schema["default"]  # it is no id, and no caller sends it
-
-
 class FetchArguments(StrictRequest):
     """Which text to return, how many passages around it, and how long it can be."""
 
     id: RequestText = Field(
-        default="",
+        default_factory=str,  # the schema does not show it
         description="The id of a result of a search: of a section, a passage or a text. Or the path of a document.",
-        json_schema_extra=_drop_default,
     )
     ids: Annotated[list[RequestText], Field(max_length=MOST_IDS)] = Field(
         default_factory=list,

@@ -19,7 +19,7 @@ WHOLE = "\n\n".join(TEXTS)
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> LoadedBundle:
     """Five passages of a section, each of a hundred characters, which take two more each."""
-    metadata = [json.dumps({"path": "a.md", "passage": number, "headings": ["A", "B"]}) for number in range(5)]
+    metadata = [json.dumps({"path": "a.md", "passage": number, "headings": ["B"]}) for number in range(5)]
     ids = [f"a.md#b:{number}" for number in range(1, 6)]
     columns = {"path": "string", "passage": "number", "headings": "list"}
     corpus = Corpus(TEXTS, ids, metadata, columns=columns, heading_prefix=True)
@@ -29,15 +29,16 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> LoadedBundle:
 @pytest.mark.parametrize(
     ("id", "most", "expected"),
     [
-        ("a.md#b:3", 306, "\n\n".join(TEXTS[1:4])),
-        ("a.md#b:3", 305, TEXTS[2]),
-        ("a.md#b:1", 204, "\n\n".join(TEXTS[:2])),
-        ("a.md#b:1", 203, TEXTS[0]),
-        ("a.md#b:1", 408, "\n\n".join(TEXTS[:4])),
-        ("a.md#b:5", 306, "\n\n".join(TEXTS[2:])),
-        ("a.md#b:5", 305, "\n\n".join(TEXTS[3:])),
-        ("a.md#b", 509, "\n\n".join(TEXTS[:4])),
-        ("a.md", 510, WHOLE),
+        ("a.md#b:3", 304, "\n\n".join(TEXTS[1:4])),
+        ("a.md#b:3", 303, TEXTS[2]),
+        ("a.md#b:1", 202, "\n\n".join(TEXTS[:2])),
+        ("a.md#b:1", 201, TEXTS[0]),
+        ("a.md#b:1", 406, "\n\n".join(TEXTS[:4])),
+        ("a.md#b:5", 304, "\n\n".join(TEXTS[2:])),
+        ("a.md#b:5", 303, "\n\n".join(TEXTS[3:])),
+        ("a.md#b", 507, "\n\n".join(TEXTS[:4])),
+        ("a.md#b", 508, WHOLE),
+        ("a.md", 508, WHOLE),
     ],
 )
 def test_of_a_long_document_the_passages_around_the_one_are_returned(
@@ -45,12 +46,14 @@ def test_of_a_long_document_the_passages_around_the_one_are_returned(
 ) -> None:
     found = fetch(document, FetchArguments(id=id, max_characters=most))
     assert found["text"] == expected
-    cut = f"{len(expected):,} of 508 characters; raise max_characters, or fetch one section or passage by its id"
+    following = TEXTS.index(expected[-100:]) + 2  # ids count from 1
+    rest = "one section or passage by its id" if following == 6 else f"a.md#b:{following} with `after` for what follows"
+    cut = f"{len(expected):,} of 508 characters; raise max_characters, or fetch {rest}"
     assert found.get("cut") == (None if expected == WHOLE else cut)
 
 
 def test_what_is_returned_of_a_passage_a_section_and_a_document(document: LoadedBundle) -> None:
-    of_all: dict[str, Any] = {"path": "a.md", "headings": ["A", "B"]}
+    of_all: dict[str, Any] = {"path": "a.md", "headings": ["B"]}
     reference = {"title": "B", "url": "", "text": WHOLE}
     for id, more in (("a.md#b:2", {"passage": 1}), ("a.md#b", {}), ("a.md", {})):
         assert fetch(document, FetchArguments(id=id)) == {"id": id, **reference, "metadata": of_all | more}

@@ -297,7 +297,7 @@ def test_a_corpus_without_columns_and_keywords_offers_neither(
     tool, search, fetch = tools_of(client)
     assert "columns" not in tool["description"]
     assert search["description"].startswith("Find texts by a query")
-    assert fetch["inputSchema"]["properties"].keys() == {"id", "max_characters"}
+    assert fetch["inputSchema"]["properties"].keys() == {"id", "ids", "max_characters"}
     assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
     found = call(client, OWN, text="goose", mode="hybrid")
     assert "mode: found 'hybrid', but this bundle has no keywords" in found["content"][0]["text"]
@@ -431,7 +431,8 @@ def test_fetch_returns_a_section_or_a_document_and_says_what_was_cut(guide: http
     expected = {"path": "guide.md", "url": "guide.md#goose", "title": "Birds", "headings": ["Birds", "Goose"]}
     assert section["metadata"] == expected
     for id in ("guide.md", "guide.md#goose:2"):
-        assert content_of(call(guide, "fetch", id=id))["text"] == f"{first}\n\n{second}\n\n{third}"
+        whole = f"## Goose\n\n{first}\n\n{second}\n\n## Duck\n\n{third}"
+        assert content_of(call(guide, "fetch", id=id))["text"] == whole
     short = content_of(call(guide, "fetch", id="guide.md#goose:2", max_characters=200))
     assert short["text"] == second
     assert short["cut"].startswith("16 of ")
