@@ -73,6 +73,15 @@ def test_what_decides_the_versions_of_pages_counts(tmp_path: Path) -> None:
     assert of_site < set(files_of_index(docs, {}))
 
 
+def test_the_configuration_of_mkdocs_counts(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", "a.md", "mkdocs.yml.bak")
+    write(tmp_path, "mkdocs.yml")
+    assert {str(docs / "a.md"), str(tmp_path / "mkdocs.yml")} < set(files_of_index(docs, {}))
+    write(docs, "mkdocs.yaml")
+    assert chosen(docs) == in_docs(["a.md", "mkdocs.yaml"])
+    assert chosen(docs / "a.md") == {"a.md", "mkdocs.yaml"}
+
+
 def test_partials_count_where_a_document_can_import_them(tmp_path: Path) -> None:
     partials = ("_static/part.mdx", "_includes/deep/part.md")
     docs = write(tmp_path / "docs", "a.md", *partials, "_includes/picture.svg")

@@ -53,6 +53,16 @@ def test_an_own_anchor_is_no_heading(anchors: str, anchor: str, passages: ReadPa
     assert (found.headings, found.anchor) == (("A b",), "a-b")
 
 
+@pytest.mark.parametrize("own", ["{#mine}", "{ #mine }", "{: #mine }", "{#mine .x}", "{ #mine }  "])
+@pytest.mark.parametrize("heading", ["A *b* `c`", "A &amp; b", "{a} b"])
+def test_a_heading_that_is_a_passage_alone_has_no_own_anchor(own: str, heading: str, passages: ReadPassages) -> None:
+    for text in (f"# {heading} {own}\n\n## D\n\n{WORDS}", f"{heading} {own}\n===\n\n## D\n\n{WORDS}"):
+        first, last = passages(text)
+        assert first.headings == (first.text,) == (heading.translate(str.maketrans("", "", "*`")).replace("amp;", ""),)
+        assert text[first.start : first.end].startswith(("# ", heading))
+        assert (last.headings, last.text) == ((first.text, "D"), WORDS)
+
+
 def test_paragraphs_share_a_passage_and_code_stays_whole(passages: ReadPassages) -> None:
     code = f"```\n{WORDS}\n\n{WORDS}\n```"
     found = passages(f"# A\n\n{WORDS}\n\n{WORDS}\n\n{code}\n\n{WORDS}", tokens=37)
@@ -193,6 +203,33 @@ MKDOCS = """\
 
 e
 """
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\n\n/// tip\n\nb\n\n///\n\nc", "a\n\nb\n\nc"),
+        ("/// note | Title *x*\n\nb\n///\nc", "Title x\n\nb\n\nc"),
+        ("/// note | Title\nb\n///", "Title\n\nb"),
+        ("///note|Title\r\n\r\nb\r\n\r\n///\r\nc", "Title\n\nb\n\nc"),
+        ("/// details | T\n    open: True\n    type: warning\n\nb\n///", "T\n\nb"),
+        ("/// html | div.card#one\n\nb\n///", "b"),
+        ("/// tip |\n\nb\n///", "b"),
+        ("//// tab | A\n\n/// tip | B\n\nc\n\n///\n\n////\n\n//// tab | D\n\ne\n\n////", "A\n\nB\n\nc\n\nD\n\ne"),
+        ("- a\n\n    /// tip\n\n    b\n\n    ///", "- a\n\nb"),
+        ("/// tip\n\n```\n/// code\n///\n```\n///", "/// code\n///"),
+        ("`/// a`\n\n    /// tip\n    ///", "/// a\n\n/// tip\n///"),  # code
+        ("/// tip\n\nb", "/// tip\n\nb"),  # not closed
+        ("b\n\n///\n\nc", "b\n\n///\n\nc"),  # not begun
+        ("/// tip\n\nb\n\n////", "/// tip\n\nb\n\n////"),  # of other slashes
+        ("/// a\n\n//// b\n\n/// c\n\n////\n\n///", "/// c"),  # c ends with b
+        ("/// two words\n\nb\n\n///", "/// two words\n\nb\n\n///"),
+        ("// tip\n\nb\n\n//", "// tip\n\nb\n\n//"),
+    ],
+)
+@pytest.mark.parametrize("anchors", ["github", "mkdocs", "docusaurus"])
+def test_blocks_of_pymdown_are_text(text: str, expected: str, anchors: str) -> None:
+    assert plain(text, anchors) == expected
 
 
 def test_admonitions_and_tabs_of_mkdocs_are_text() -> None:

@@ -407,6 +407,34 @@ def test_a_passage_states_the_table_that_it_continues_and_where_its_file_is_show
         assert len(rows) > 1
 
 
+@pytest.mark.parametrize(
+    ("files", "options", "expected"),
+    [
+        ([], {}, "a.md#über-uns"),
+        (["mkdocs.yml"], {}, "a.md#uber-uns"),
+        (["mkdocs.yaml"], {}, "a.md#uber-uns"),
+        (["docs/mkdocs.yml"], {}, "a.md#uber-uns"),
+        (["docs/guide/mkdocs.yml"], {}, "a.md#über-uns"),  # below the folder
+        (["mkdocs.yml"], {"anchors": "github"}, "a.md#über-uns"),
+        (["mkdocs.yml"], {"base_url": "https://x.org"}, "a.md#uber-uns"),
+        (["mkdocs.yml"], {"base_url": "https://github.com/o/r/blob/main"}, "a.md#über-uns"),  # GitHub shows the file
+        (["mkdocs.yml", "docs/docusaurus.config.js"], {}, "a.md#über-uns"),
+        (["docusaurus.config.js", "docs/mkdocs.yml"], {}, "a.md#uber-uns"),  # the nearest one
+        (["docusaurus.config.js", "mkdocs.yml"], {}, "a.md#über-uns"),
+    ],
+    ids=lambda value: "",
+)
+def test_anchors_are_those_of_the_site_around_the_folder(
+    tmp_path: Path, make_splitter: Callable[..., Splitter], files: list[str], options: dict[str, str], expected: str
+) -> None:
+    for name in ("docs/a.md", *files):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"# A\n\n## Über uns\n\n{WORDS}\n" if name.endswith(".md") else "")
+    reading = Reading(make_splitter(40), gather(DocumentOptions, new_options(index, options)))
+    found = [row for row in Documents(tmp_path / "docs", reading).passages() if isinstance(row, PassageRow)]
+    assert found[-1].id == f"{expected}:1"
+
+
 def test_a_larger_file_can_take_more_time_and_memory(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     reading = Reading(make_splitter(40), gather(DocumentOptions, new_options(index, {})), seconds=1, memory=1_000)
     for name in ("a.html", "A.DOCX"):

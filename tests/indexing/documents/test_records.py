@@ -538,6 +538,9 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
             patch.setattr(recipe, name, value)
             others.append(key())
     (updates.folder / "docusaurus.config.js").unlink()
+    updates.write("mkdocs.yml", "")
+    assert key() == others[2 + 3]  # as with anchors="mkdocs"
+    (updates.folder / "mkdocs.yml").unlink()
     assert len({key(), *others}) == 1 + len(others)
     recipe._versions.cache_clear()
     packages = json.loads(key())["packages"]
