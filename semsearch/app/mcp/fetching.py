@@ -13,7 +13,7 @@ from semsearch.engine.passages import Lines
 from semsearch.search.documents import document_rows, rows_around, section_of, section_rows
 from semsearch.search.query import MOST_AROUND, SearchError
 from semsearch.search.request import RequestText, StrictRequest, echo, whole_number
-from semsearch.search.results import PAGE, PATH, heading_path, state_lines
+from semsearch.search.results import PAGE_NUMBER, PATH, heading_path, state_lines
 
 if TYPE_CHECKING:
     from semsearch.search.reply_types import InFile
@@ -213,7 +213,12 @@ def _texts(bundle: LoadedBundle, rows: Sequence[int], *, is_section: bool = True
             known, section = path if is_section else path[:1], id
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, path, strict=False)))
         # it goes on after a section below it, or it is another one of the same headings
-        if place and path and shared == len(path) and (len(known) > shared or (id != section and PAGE not in metadata)):
+        if (
+            place
+            and path
+            and shared == len(path)
+            and (len(known) > shared or (id != section and PAGE_NUMBER not in metadata))
+        ):
             shared -= 1
         headings = [f"{'#' * min(level + 1, LOWEST_HEADING)} {path[level]}" for level in range(shared, len(path))]
         if not (headings and _is_heading(bundle, row)):

@@ -33,8 +33,8 @@ SLASHES = re.compile(
     r"[ \t]*\r?$",
     re.MULTILINE,
 )
-OPTION = re.compile(r"\r?\n(?: {4}|\t)[ \t]*[\w-]+:[^\n]*")  # of a block
-NO_TITLE = "html"  # name of the block whose title is a selector
+BLOCK_OPTION = re.compile(r"\r?\n(?: {4}|\t)[ \t]*[\w-]+:[^\n]*")  # of a block
+SELECTOR_BLOCK = "html"  # name of the block whose title is a selector
 INDENT = 4  # blanks before the lines of an admonition
 
 
@@ -107,9 +107,9 @@ def _blocks(text: str, code: "Code") -> Iterator[Edit]:
             begin = begun.pop()
         numbers[slashes] -= 1
         end = begin.end("mark")
-        while option := OPTION.match(text, end):
+        while option := BLOCK_OPTION.match(text, end):
             end = option.end()
-        if (begin["title"] or "").strip() and begin["name"] != NO_TITLE:
+        if (begin["title"] or "").strip() and begin["name"] != SELECTOR_BLOCK:
             yield Edit(begin.start("mark"), begin.start("title"))
             yield Edit(begin.end("mark"), end, "\n")
         else:
