@@ -7,7 +7,7 @@ import numpy as np
 from semsearch.engine.loading import LoadedBundle
 from semsearch.engine.tensors import Array
 from semsearch.search.query import SearchError
-from semsearch.search.results import PAGE_NUMBER, PASSAGE_NUMBER, PATH, state_lines
+from semsearch.search.results import PAGE_COLUMN, PASSAGE_NUMBER, PATH, state_lines
 
 if TYPE_CHECKING:
     from semsearch.search.reply_types import FoundPassageReply
@@ -91,7 +91,7 @@ def section_rows(bundle: LoadedBundle, id: str) -> list[int]:
             own = metadata.get("headings") or []
             if not found:
                 headings = own
-            is_below = own[: len(headings)] == headings and len(own) > len(headings) > 0 and PAGE_NUMBER not in metadata
+            is_below = own[: len(headings)] == headings and len(own) > len(headings) > 0 and PAGE_COLUMN not in metadata
             is_inside = is_own or is_below
         if is_inside:
             found.append(row)

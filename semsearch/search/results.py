@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from semsearch.engine.keyword.matches import Correction
     from semsearch.search.reply_types import Facets, GroupResult, InFile, Scores, SimilarReply
 
-PATH, PASSAGE_NUMBER, PAGE_NUMBER = "path", "passage", "page"  # columns that an index of documents has
+PATH, PASSAGE_NUMBER, PAGE_COLUMN = "path", "passage", "page"  # columns that an index of documents has
 
 
 @dataclass(frozen=True, slots=True)

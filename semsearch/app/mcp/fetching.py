@@ -13,7 +13,7 @@ from semsearch.engine.passages import Lines
 from semsearch.search.documents import document_rows, rows_around, section_of, section_rows
 from semsearch.search.query import MOST_AROUND, SearchError
 from semsearch.search.request import RequestText, StrictRequest, echo, whole_number
-from semsearch.search.results import PAGE_NUMBER, PATH, heading_path, state_lines
+from semsearch.search.results import PAGE_COLUMN, PATH, heading_path, state_lines
 
 if TYPE_CHECKING:
     from semsearch.search.reply_types import InFile
@@ -103,7 +103,8 @@ def text_below(bundle: LoadedBundle, id: str, most: int) -> str:
     rows = section_rows(bundle, section_of(id))
     if row not in rows:
         return ""
-    below = "\n\n".join(_texts(bundle, rows[rows.index(row) :])[1:])
+    first = rows.index(row)
+    below = "\n\n".join(_texts(bundle, rows[first : first + most])[1:])  # no text is shorter than a character
     if len(below) > most:
         return f"{below[: most - 1].rstrip()}…"
     return below
@@ -212,13 +213,9 @@ def _texts(bundle: LoadedBundle, rows: Sequence[int], *, is_section: bool = True
         if not place:
             known, section = path if is_section else path[:1], id
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, path, strict=False)))
-        # it goes on after a section below it, or it is another one of the same headings
-        if (
-            place
-            and path
-            and shared == len(path)
-            and (len(known) > shared or (id != section and PAGE_NUMBER not in metadata))
-        ):
+        goes_on = len(known) > shared  # after a section below it, unless it has other headings
+        is_another = id != section and PAGE_COLUMN not in metadata  # of the same headings
+        if place and path and shared == len(path) and (goes_on or is_another):
             shared -= 1
         headings = [f"{'#' * min(level + 1, LOWEST_HEADING)} {path[level]}" for level in range(shared, len(path))]
         if not (headings and _is_heading(bundle, row)):
