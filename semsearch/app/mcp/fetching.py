@@ -213,9 +213,8 @@ def _texts(bundle: LoadedBundle, rows: Sequence[int], *, is_section: bool = True
         if not place:
             known, section = path if is_section else path[:1], id
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, path, strict=False)))
-        goes_on = len(known) > shared  # after a section below it, unless it has other headings
-        is_another = id != section and PAGE_COLUMN not in metadata  # of the same headings
-        if place and path and shared == len(path) and (goes_on or is_another):
+        # it goes on after a section below it, or it is another one of the same headings
+        if path and shared == len(path) and id != section and PAGE_COLUMN not in metadata:
             shared -= 1
         headings = [f"{'#' * min(level + 1, LOWEST_HEADING)} {path[level]}" for level in range(shared, len(path))]
         if not (headings and _is_heading(bundle, row)):

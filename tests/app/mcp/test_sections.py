@@ -126,6 +126,14 @@ def test_sections_of_equal_headings_are_told_apart(documents: LoadedBundle) -> N
     assert text_of(documents, "guide.md") == f"Guide\n\n## Example\n\n{first}\n\n## {second}"
 
 
+def test_a_section_that_follows_one_of_equal_headings_has_its_heading_again(
+    tmp_path: Path, make_splitter: Callable[[int], Splitter]
+) -> None:
+    page = "# A\n\n## B\n\nThe goose.\n\n## B\n\nThe baker.\n"
+    bundle = require_texts(load(write_documents(tmp_path / "docs", {"a.md": page}, make_splitter(40))))
+    assert text_of(bundle, "a.md") == page.removeprefix("# ").strip()
+
+
 def test_a_section_that_goes_on_after_one_below_it_says_so(documents: LoadedBundle) -> None:
     f = "Opens a door.\n\n### g()\n\nPaints it.\n\n## f()\n\nThen it ends."
     assert text_of(documents, "module.html#f") == f
@@ -163,6 +171,17 @@ def test_a_section_that_is_one_character_too_long_loses_its_last_passage(
             f"{len(shown)} of {len(whole)} characters; raise max_characters, or fetch release-notes.md#fixes:1 with "
             "`after` for what follows"
         )
+
+
+def test_a_passage_that_is_too_long_is_what_is_fetched_next(
+    tmp_path: Path, make_splitter: Callable[[int], Splitter]
+) -> None:
+    page = f"# A\n\n{'goose ' * 50}\n\n{'baker ' * 50}"
+    bundle = require_texts(load(write_documents(tmp_path / "docs", {"a.md": page}, make_splitter(50))))
+    for most, following in ((200, "a.md#a:1"), (298, "a.md#a:1"), (299, "a.md#a:2")):
+        found = fetch(bundle, FetchArguments(id="a.md#a", max_characters=most))
+        assert found["text"] == page.removeprefix("# A\n\n")[:most]
+        assert f"or fetch {following} with" in found["cut"]
 
 
 def test_several_ids_share_one_length_and_an_unknown_one_says_so(documents: LoadedBundle) -> None:
@@ -279,6 +298,17 @@ def test_a_heading_alone_is_found_with_what_is_below_it(connect: Callable[..., h
         hits = {each["id"]: each for one in results for each in (one, *one.get("other_passages", ()))}
         assert hits["release-notes.md#01210-2025-11-03:1"]["below"] == below
         assert "below" not in hits.get("release-notes.md#features:1", {})
+
+
+def test_further_passages_of_a_group_show_what_is_below_them(
+    connect: Callable[..., httpx.Client], written: Path
+) -> None:
+    client = connect(bundle=written)
+    asked: dict[str, Any] = {"text": "The baker sold forty apples", "group_by": "path", "group_size": 20}
+    best, *_ = content_of(call(client, tools_of(client)[0]["name"], **asked))["results"]
+    assert best["id"] == "release-notes.md#features:1"
+    below = {each["text"]: each["below"] for each in best["other_passages"] if "below" in each}
+    assert below["0.121.0 (2025-11-03)"] == SECTION.partition("\n\n")[2]
 
 
 @pytest.mark.parametrize("above", [0, 1])

@@ -54,13 +54,20 @@ def test_an_own_anchor_is_no_heading(anchors: str, anchor: str, passages: ReadPa
 
 
 @pytest.mark.parametrize("own", ["{#mine}", "{ #mine }", "{: #mine }", "{#mine .x}", "{ #mine }  "])
-@pytest.mark.parametrize("heading", ["A *b* `c`", "A &amp; b", "{a} b"])
+@pytest.mark.parametrize("heading", ["A *b* `c`", "A &amp; b", "{a} b", "A<br>b<br>*c*"])
 def test_a_heading_that_is_a_passage_alone_has_no_own_anchor(own: str, heading: str, passages: ReadPassages) -> None:
     for text in (f"# {heading} {own}\n\n## D\n\n{WORDS}", f"{heading} {own}\n===\n\n## D\n\n{WORDS}"):
         first, last = passages(text)
-        assert first.headings == (first.text,) == (heading.translate(str.maketrans("", "", "*`")).replace("amp;", ""),)
+        shown = heading.translate(str.maketrans("", "", "*`")).replace("amp;", "").replace("<br>", "\n")
+        assert (first.text, first.headings) == (shown, (shown.replace("\n", " "),))
         assert text[first.start : first.end].startswith(("# ", heading))
-        assert (last.headings, last.text) == ((first.text, "D"), WORDS)
+        assert (last.headings, last.text) == ((*first.headings, "D"), WORDS)
+
+
+def test_a_long_heading_that_is_passages_alone_has_no_own_anchor(passages: ReadPassages) -> None:
+    found = passages(f"# {WORDS} {{ #mine }}", tokens=5)
+    assert " ".join(each.text for each in found) == WORDS
+    assert all(len(each.text.split()) <= 5 for each in found)
 
 
 def test_paragraphs_share_a_passage_and_code_stays_whole(passages: ReadPassages) -> None:
@@ -223,6 +230,8 @@ e
         ("b\n\n///\n\nc", "b\n\n///\n\nc"),  # not begun
         ("/// tip\n\nb\n\n////", "/// tip\n\nb\n\n////"),  # of other slashes
         ("/// a\n\n//// b\n\n/// c\n\n////\n\n///", "/// c"),  # c ends with b
+        ("/// a\n\nb\n\n///\n\n///", "b\n\n///"),
+        ("/// a\n\n//// b\n\n///\n\n////", "//// b\n\n////"),
         ("/// two words\n\nb\n\n///", "/// two words\n\nb\n\n///"),
         ("// tip\n\nb\n\n//", "// tip\n\nb\n\n//"),
     ],
