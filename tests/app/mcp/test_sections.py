@@ -184,6 +184,7 @@ def test_a_passage_that_is_too_long_is_what_is_fetched_next(
         assert f"or fetch {following} with" in found["cut"]
 
 
+@pytest.mark.promise("FetchArguments.ids")
 def test_several_ids_share_one_length_and_an_unknown_one_says_so(documents: LoadedBundle) -> None:
     ids = ["release-notes.md#01210-2025-11-03", "goose.md", "guide.md#example", "release-notes.md#older", "guide.md"]
     found = fetch(documents, FetchArguments(ids=ids))
