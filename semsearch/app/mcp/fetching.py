@@ -83,15 +83,19 @@ def fetch(bundle: LoadedBundle, asked: FetchArguments) -> dict[str, Any]:
             found.append(_find(bundle, id, asked))
         except SearchError as error:
             found.append(error)
-    shares = _shares([each.length if isinstance(each, _Place) else 0 for each in found], asked.max_characters)
-    results = []
-    for id, each, share in zip(asked.ids, found, shares, strict=True):
+    lengths = [each.length if isinstance(each, _Place) else 0 for each in found]
+    results: list[dict[str, Any]] = [{} for _ in found]
+    left = asked.max_characters
+    # the shortest first: what they leave is for the longer ones
+    for place, number in enumerate(sorted(range(len(found)), key=lambda number: lengths[number])):
+        each = found[number]
         try:
             if isinstance(each, SearchError):
                 raise each
-            results.append(_reply(bundle, each, asked, share))
+            results[number] = _reply(bundle, each, asked, left // (len(found) - place))
+            left -= len(results[number]["text"])
         except SearchError as error:
-            results.append({"id": id, "error": str(error)})
+            results[number] = {"id": asked.ids[number], "error": str(error)}
     return {"results": results}
 
 
@@ -142,17 +146,6 @@ def _reply(bundle: LoadedBundle, place: _Place, asked: FetchArguments, most: int
         before, after = _texts_around(bundle, place.rows, asked)
         text = {"before": before} | text | {"after": after}
     return found | text | {"metadata": metadata}
-
-
-def _shares(lengths: Sequence[int], most: int) -> list[int]:
-    """Return how many of `most` characters each text gets: short ones all of theirs, and the others equally many."""
-    shares = [0] * len(lengths)
-    left = most
-    by_length = sorted(range(len(lengths)), key=lambda number: lengths[number])
-    for place, number in enumerate(by_length):
-        shares[number] = min(lengths[number], left // (len(lengths) - place))
-        left -= shares[number]
-    return shares
 
 
 def reference(id: str, text: str, metadata: Mapping[str, Any], *, is_section: bool = False) -> dict[str, Any]:

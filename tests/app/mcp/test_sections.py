@@ -173,6 +173,24 @@ def test_a_section_that_is_one_character_too_long_loses_its_last_passage(
         )
 
 
+@pytest.mark.parametrize(
+    ("most", "lengths"),
+    [
+        (200, [200 - 1 - 80, 80, 1]),  # b.md is cut after its first passage, because half of 199 is less than 141
+        (300, [300 - 1 - 141, 141, 1]),
+        (501, [179, 141, 1]),  # of two passages
+        (502, [179 + 2 + 179, 141, 1]),
+    ],
+)
+def test_the_longest_of_several_texts_gets_what_the_others_leave(
+    tmp_path: Path, make_splitter: Callable[[int], Splitter], most: int, lengths: list[int]
+) -> None:
+    pages = {"a.md": "goose " * 60, "b.md": f"{'a' * 80}\n\n{'b ' * 30}", "c.md": "c"}
+    bundle = require_texts(load(write_documents(tmp_path / "docs", pages, make_splitter(30))))
+    found = fetch(bundle, FetchArguments(ids=[*pages], max_characters=most))["results"]
+    assert [len(each["text"]) for each in found] == lengths
+
+
 def test_a_passage_that_is_too_long_is_what_is_fetched_next(
     tmp_path: Path, make_splitter: Callable[[int], Splitter]
 ) -> None:
