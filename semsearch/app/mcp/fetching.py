@@ -258,10 +258,11 @@ def _text_within(bundle: LoadedBundle, place: _Place, most: int) -> dict[str, An
     if len(text) == place.length:
         return stated | {"text": text}
     cut = f"{len(text):,} of {place.length:,} characters; raise max_characters, or fetch "
-    if len(text) < ends[end] - ends[begin] - 2:  # a passage alone is longer
-        end -= 1
-    if end < len(rows):
-        cut += f"{bundle.passages.id(rows[end])} with `after` for what follows"
+    following = end
+    if len(text) < ends[end] - ends[begin] - 2:  # the passage alone is longer
+        following -= 1
+    if following < len(rows):
+        cut += f"{bundle.passages.id(rows[following])} with `after` for what follows"
     else:
         cut += "one section or passage by its id"
     return stated | {"text": text, "cut": cut}

@@ -174,6 +174,8 @@ class _Reader:
             del pieces[0]
         words = "".join(piece.text if piece.end > piece.start else " " for piece in pieces)
         own = OWN_ANCHOR.search(words)
+        if own and self._edited.text[pieces[-1].start : pieces[-1].end].endswith("`"):  # it is code
+            own = None
         shown = words
         if own:
             shown = words[: own.start()]
