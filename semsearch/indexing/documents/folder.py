@@ -342,7 +342,10 @@ def folder_of(path: Path) -> Path:
 
 
 def anchors_of(folder: Path, options: DocumentOptions) -> str:
-    """Return the style of anchors for a folder: the chosen one, or the one of its site, if that shows the files."""
+    """Return the style of anchors for a folder: the chosen one, or the one of its site.
+
+    MkDocs counts only if the base URL does not show the files themselves.
+    """
     if options.anchors != "auto":
         return options.anchors
     site = find_above(folder, (*DOCUSAURUS_CONFIG, *MKDOCS_CONFIG))

@@ -178,9 +178,9 @@ def _sections(part: DocumentPart, path: list[Heading]) -> Iterator[_Section]:
 
 
 def _add_headings_alone(part: DocumentPart, sections: Iterable[_Section]) -> None:
-    """Let a heading without a text of its own be one, so that it is found by its words.
+    """Make a heading that no text follows directly a text itself, so that it is found by its words.
 
-    It is one too if its section goes on after sections below it: so each section begins where its heading is.
+    Its section can go on after sections below it. So each section begins where its heading is.
     """
     begun: set[tuple[Heading, ...]] = set()
     for section in sections:
