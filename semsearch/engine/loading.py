@@ -204,8 +204,8 @@ def load(bundle: Path, embedder: Embedder | None = None) -> AnyBundle:
 
     The model of a bundle with a query table is opened by the first request that needs it. A bundle without a model is
     warmed up with a stored embedding.
-    `embedder` is the bundle's own, if it is open already. `made` is the time of manifest.json. A bundle holds no
-    time, so that the same texts make the same bytes.
+    `embedder` is the bundle's own, if it is open already. The field `made` is the time of the file manifest.json: the
+    files themselves state no time, so that the same texts make the same bytes.
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = check_bundle(bundle)

@@ -6,7 +6,7 @@ shard carries the place of its first text, because Ray returns shards in any ord
 worker or node.
 
 Ray Data's own readers are left out: they guess types (the id 007 becomes 7), and the bundle would differ from that of
-an export on one machine. The machine that runs the export reads the corpus, as it does without Ray.
+one machine. The machine that runs `semsearch index` reads the corpus, as it does without Ray.
 """
 
 import os

@@ -116,9 +116,9 @@ def embed(
 def find_places(changes: RowChanges, corpus: Corpus, given: Sequence[KnownRows], merged: Positions | None) -> Positions:
     """Return where the embedding of each row of an index without a model is, (rows,).
 
-    A number below the number of the older index's rows is one of them, and others continue with the rows of `given`.
-    merged are these places for the rows of a merged index; other indexes take a given embedding for each row. Without
-    any, all rows must be those of the older index.
+    Smaller numbers than the number of older rows are rows of the older index. Greater ones are rows of `given`, whose
+    first row follows the last older one. For rows that were added to an older index, merged has these places already.
+    Otherwise each row takes the given embedding with its number, or if none are given, that of the equal older row.
 
     Raises OptionError if rows have no embedding.
     """

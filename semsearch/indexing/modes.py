@@ -54,7 +54,7 @@ def texts_of(bundle: Path) -> CorpusInfo | None:
 def require_texts(bundle: Path) -> None:
     """Raise BundleError if a folder has no index with texts."""
     if texts_of(bundle) is None:
-        raise BundleError(f"{bundle}: holds no texts to remove; name another bundle")
+        raise BundleError(f"{bundle}: holds no texts to change; name another bundle")
 
 
 def has_texts_of(bundle: Path, place: str, name: str) -> bool:

@@ -52,8 +52,8 @@ class Option:
     needs: str = ""  # the option without which this one has no effect
     can_be_older: bool = False  # whether what it needs can also be in the older bundle
     converts: tuple[str, ...] = ()  # options of which an update needs one too: it names the model to convert
-    # Whether it is about what a model reads or embeds, so that it has no effect in an index without one. All options of
-    # the topics MODEL and RERANKER are, but for embedded_by.
+    # Whether it needs a model, which an index of embeddings that were made elsewhere does not have. It is True for all
+    # options of the topics MODEL and RERANKER, but for embedded_by.
     embeds: bool = False
     form: Form | None = None  # how a command line has the value, if not as Python has it
     in_python_alone: bool = False

@@ -6,7 +6,7 @@ beside its final place, flushed to the disk and renamed, so every piece in `.par
 
 When the disk has stored all new files, the marker `.partial/complete` is written, and the files move into the bundle's
 folder one by one. The old manifest.json is removed first and the new one moves last, so a half-replaced bundle never
-opens. If an export is stopped while files move, the next run moves the rest.
+opens. If a run is stopped while files move, the next run moves the rest.
 
 The bundle's folder itself is never renamed. It can be a mount point or a shell's current folder, its parent can be
 read-only, and a container that mounted it sees the new files.

@@ -334,9 +334,9 @@ def _dim_of(texts: Texts, options: IndexOptions) -> int:
 
 
 def with_given(changes: RowChanges, places: Positions) -> RowChanges:
-    """Return the changes of an index without a model with the number of unchanged rows that have another embedding.
+    """Return the changes of an index without a model, which also count the rows that only got another embedding.
 
-    places are those of `find_places`.
+    places (rows,) say where the embedding of each row is, as `find_places` returns them.
     """
     is_given = (places >= changes.older_count) & (changes.older_rows >= 0)
     return replace(changes, given_again=int(np.count_nonzero(is_given)))

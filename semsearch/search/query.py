@@ -39,7 +39,8 @@ NEEDS_TEXTS = {"needs_texts": True}
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query. docs/api.md explains each field. Callers check values, the search checks columns."""
+    """A query. docs/api.md explains each field. Who makes it has checked the values, and the search checks the names
+    of columns."""
 
     text: str | None = None
     num_results: int = 5

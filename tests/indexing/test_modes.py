@@ -199,7 +199,7 @@ def test_a_bundle_without_texts_has_none_to_remove(out: Path) -> None:
     for bundle in (out, out.parent / "none"):
         with pytest.raises(BundleError) as caught:
             remove("1", bundle)
-        assert str(caught.value) == f"{bundle}: holds no texts to remove; name another bundle"
+        assert str(caught.value) == f"{bundle}: holds no texts to change; name another bundle"
 
 
 def test_a_uuid_is_an_id(out: Path) -> None:

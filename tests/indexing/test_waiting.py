@@ -153,7 +153,7 @@ def test_nobody_is_waited_for_who_does_not_write(out: Path) -> None:
     told = list[str]()
     index(coats(3), out=out, id_column="sku", wait=WAIT, progress=lambda step, share, texts=0: told.append(step))
     assert "wait for the index" not in told
-    with pytest.raises(BundleError, match="holds no texts to remove"):
+    with pytest.raises(BundleError, match="holds no texts to change"):
         remove("c-1", out.parent / "nothing", wait=WAIT)
     with pytest.raises(BundleError, match="no text with the id 'c-9'"):
         remove("c-9", out, wait=WAIT)

@@ -81,8 +81,8 @@ def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
 def _fill_alone(path: Path, lock: int, fill: Callable[[Path], None]) -> None:
     """Fill a folder, or return after a while if another process has locked it.
 
-    It does not wait for that lock: when the folder is filled, the process that filled it keeps the lock, as a shared
-    one, for as long as it uses the folder.
+    Waiting for the lock would take too long: the process that fills the folder keeps it afterwards, as a shared lock,
+    for as long as it uses the folder.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,9 @@
 """What a query also finds: each rewriting adds words to a query, or the texts that have it as a name.
 
-`Keywords.match` applies REWRITINGS in their order, each to what the ones before it have left. `bench/rewritings.py`
-leaves out each one in turn. A docstring has the losses of nDCG@10 then, by words and in hybrid search, with questions
-about this project's documentation, an invented shop, and names. SciFact and CISI lose 0.004 at most.
+`Keywords.match` applies REWRITINGS in their order. Each gets the words that those before it have not rewritten.
+`bench/rewritings.py` measures the ranking without each one in turn. The docstring of a rewriting says how much nDCG@10
+is lost without it, by words and in hybrid search, with questions about this project's documentation, an invented shop,
+and names. SciFact and CISI lose 0.004 at most.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set

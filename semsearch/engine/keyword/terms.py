@@ -3,7 +3,7 @@
 BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) adds up an impact of each of the query's
 terms: idf(term) * tf / (tf + K1 * (1 - B + B * length / mean length)). tf says how often the term occurs in the row,
 and idf is log(1 + (rows - n + 0.5) / (n + 0.5)) for a term that n rows have, as in Lucene. An impact depends on nothing
-in the query, so the export stores it, in 8 bit with a scale for each term.
+in the query, so the index stores it, in 8 bit with a scale for each term.
 
     terms, terms.offsets        UTF-8 bytes of the terms, sorted by byte, and offsets (terms + 1,) uint64
     postings.offsets            where the postings of each term begin (terms + 1,) uint64

@@ -45,9 +45,9 @@ FEW_HITS = 25  # candidates and rescored (StagesInfo) are for this many hits, an
 # A rough search scores at least this many times as many rows as it returns: it misses only some of the last ones.
 ROUGH_SURPLUS = 2
 ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing only their signs beats comparing all
-# The share of the nearest rows that a filter excludes, divided by the share of all rows that it excludes: 1 if it is
-# independent of the query. Above this limit all rows are scanned: without the 1,000 nearest rows, the stages missed
-# 74 % of the hits.
+# A filter can exclude more of the nearest rows than of all rows. This is the limit of the one share divided by the
+# other, which is 1 for a filter that is independent of the query. Above it all rows are scanned: where a filter
+# excluded the 1,000 nearest rows, the stages missed 74 % of the hits.
 MOST_EXCLUDED = 1.1
 ROWS_PER_COPY = 4  # if at most one row in 4 is compared exactly, copying their codes beats comparing all
 MANY_ROWS = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32

@@ -102,7 +102,7 @@ def writing_passages(path: Path, older: Path | None = None) -> Iterator[PassageW
 
     older is a passages.safetensors whose rows can be taken. The rows wait in temporary files in the path's folder,
     which needs room for them twice; 40 bytes of each row stay in memory, and 16 for its lines. The temporary files have
-    no names, so a killed export leaves none behind.
+    no names, so a killed process leaves none behind.
     Raises OSError if the files cannot be written, and TensorsError if the older file is damaged.
     """
     with ExitStack() as opened:
