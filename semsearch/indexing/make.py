@@ -42,6 +42,7 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     ] = None,
     separator: Annotated[str | None, Option(Topic.TEXTS, recorded=True), values.one_character] = None,
     decimal_comma: Annotated[bool, Option(Topic.TEXTS, recorded=True)] = False,
+    strict: Annotated[bool, Option(Topic.TEXTS, recorded=False)] = False,
     base_url: Annotated[str, Option(Topic.DOCUMENTS, recorded=True)] = "",
     anchors: Annotated[
         Literal["auto", "github", "mkdocs", "sphinx", "docusaurus"], Option(Topic.DOCUMENTS, recorded=True)
@@ -50,7 +51,6 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     ignore: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = True,
     follow_symlinks: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
     drafts: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
-    strict: Annotated[bool, Option(Topic.TEXTS, recorded=False)] = False,
     split: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True, embeds=True)] = False,
     passage_tokens: Annotated[
         int, Option(Topic.DOCUMENTS, recorded=True, embeds=True), values.at_least(1)
@@ -139,6 +139,8 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
             numbers (a list of them) or none, which leaves the column out. Without it, the type that all values have.
         separator: character that separates the fields of a CSV. Without it, a comma.
         decimal_comma: read numbers of a CSV such as 3,50 or 1.234,50.
+        strict: stop at a document that cannot be read, or a row whose value has another type than its column. Otherwise
+            such a value is a warning, and filters cannot use the column.
         base_url: address at which the folder of documents is published.
         anchors: whose addresses of pages and headings Markdown has. auto is docusaurus if a docusaurus.config is in the
             folder or above it, mkdocs if a mkdocs.yml is, and otherwise github.
@@ -147,8 +149,6 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
             an index.html is read whole.
         follow_symlinks: follow symbolic links that lead out of the folder. Otherwise they are left out and counted.
         drafts: read pages too that ask not to be published or found, such as those with draft: true or noindex.
-        strict: stop at a document that cannot be read, or a row whose value has another type than its column. Otherwise
-            such a value is a warning, and filters cannot use the column.
         split: divide long texts of a table instead of truncating them.
         passage_tokens: maximum tokens of a passage of a document or of a divided text.
         overlap: tokens of a passage that repeat the end of the one before.

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import is_dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -12,7 +13,7 @@ from semsearch.engine.bundle import MANIFEST, BundleError, read_manifest
 from semsearch.engine.errors import OptionError
 from semsearch.indexing.make import index
 from semsearch.indexing.modes import Mode
-from semsearch.indexing.options import all_options, content_options, new_options, options_of
+from semsearch.indexing.options import Topic, all_options, content_options, new_options, options_of
 from semsearch.indexing.steps import IndexOptions
 from semsearch.indexing.synonyms import read_synonyms
 from tests.command_line import run
@@ -73,6 +74,11 @@ def test_a_step_names_options_that_exist_and_each_option_is_used() -> None:
     assert used - options == {"recorded", "recorded_before", "argument_names", *of_others}
     read_from_recorded = {"title", "description", "boost"}
     assert options - used == {"data", "wait", *read_from_recorded}
+
+
+def test_the_options_of_a_topic_follow_each_other() -> None:
+    topics = [option.topic for option in options_of(index).values()]
+    assert [topic for topic, _ in groupby(topics)] == list(Topic)
 
 
 def stated(*arguments: Any, **options: Any) -> dict[str, Any]:
