@@ -31,10 +31,9 @@ SOURCE = "source.txt"  # where the texts came from, for whoever made the bundle;
 UPDATE = "update.safetensors"  # what an update needs and a search does not; the manifest does not list this file
 TRUNCATED = "truncated.jsonl"  # truncated texts, for who made the bundle: see semsearch/indexing/vectors/indexer.py
 
-EmbeddedBy: TypeAlias = Literal["table", "model"]  # what embeds queries
+QueryEmbedder: TypeAlias = Literal["table", "model"]  # what embeds queries
 BY_MODEL: Final = "model"
 BY_TABLE: Final = "table"
-EMBEDDED = (BY_MODEL, BY_TABLE)
 
 BY_CORES = "cpu int8"  # what has embedded passages, by default: the processor's cores and the bundle's own model
 GIVEN = "given"  # the same for passages whose embeddings the caller of `index` had already

@@ -16,7 +16,7 @@ from semsearch.indexing.argument_names import naming_arguments
 from semsearch.indexing.changing import Changing, changing_index
 from semsearch.indexing.documents.passages import PASSAGE_TOKENS
 from semsearch.indexing.keywords import FUSION_WEIGHT
-from semsearch.indexing.modes import MODES, Mode, require_texts, texts_of
+from semsearch.indexing.modes import MODES, Mode, require_index, texts_of
 from semsearch.indexing.options import Option, Topic, calling, names_of_arguments, options_for
 from semsearch.indexing.progress import OnProgress, WaitingProgress, chosen_progress
 from semsearch.indexing.replacing import require_free, when_free
@@ -243,7 +243,7 @@ def changing(
             options = options_for(index, IndexOptions, out=bundle, wait=wait, mode="replace", progress=waiting)
             if texts_of(Path(bundle)) is None:
                 require_free(Path(bundle))  # another process can be moving its files
-                require_texts(Path(bundle))
+                require_index(Path(bundle))
             return block.enter_context(changing_index(options))
 
         yield when_free(begin, wait, waiting.wait)

@@ -51,7 +51,7 @@ def texts_of(bundle: Path) -> CorpusInfo | None:
     return None
 
 
-def require_texts(bundle: Path) -> None:
+def require_index(bundle: Path) -> None:
     """Raise BundleError if a folder has no index with texts."""
     if texts_of(bundle) is None:
         raise BundleError(f"{bundle}: holds no texts to change; name another bundle")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, TypeAlias
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from semsearch.engine.bundle import EmbeddedBy
+from semsearch.engine.bundle import QueryEmbedder
 
 Ranges: TypeAlias = list[tuple[int, int]]
 
@@ -145,7 +145,7 @@ class SimilarReply(TypedDict):
         ]
     ]
     queries: NotRequired[
-        Annotated[EmbeddedBy, Field(description="what embedded the text, if the corpus has a query table")]
+        Annotated[QueryEmbedder, Field(description="what embedded the text, if the corpus has a query table")]
     ]
     index: NotRequired[
         Annotated[

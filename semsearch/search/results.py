@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from semsearch.engine.bundle import EmbeddedBy
+from semsearch.engine.bundle import QueryEmbedder
 from semsearch.engine.hits import Hit
 from semsearch.engine.passages import Lines, PassageReader
 
@@ -29,7 +29,7 @@ class Found:
     facets: "Facets | None" = None
     total: int | None = None
     corrected: "Mapping[str, Correction] | None" = None
-    queries: EmbeddedBy | None = None
+    queries: QueryEmbedder | None = None
 
     @property
     def scores(self) -> list[float]:

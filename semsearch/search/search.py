@@ -10,7 +10,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CorpusInfo, EmbeddedBy, KeywordsInfo, ModelInfo
+from semsearch.engine.bundle import BY_MODEL, BY_TABLE, CorpusInfo, KeywordsInfo, ModelInfo, QueryEmbedder
 from semsearch.engine.hits import Mask
 from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.quantization import Embeddings
@@ -61,7 +61,7 @@ class Embedded(NamedTuple):
 
     embedding: Embeddings | None
     is_truncated: bool = False
-    by: EmbeddedBy | None = None  # if the bundle has a query table
+    by: QueryEmbedder | None = None  # if the bundle has a query table
 
 
 class BundleSearch:
@@ -270,7 +270,7 @@ async def embed_text(text: str, query: Query, bundle: AnyBundle, executor: Execu
     table = bundle.table
     if table is None or query.queries == BY_MODEL:
         (embedding,) = await executor.embed([tokens])
-        by: EmbeddedBy | None = None if table is None else BY_MODEL
+        by: QueryEmbedder | None = None if table is None else BY_MODEL
     else:
         (embedding,) = table.embed([tokens])  # takes microseconds: its texts wait for no batch
         by = BY_TABLE
