@@ -60,7 +60,7 @@ printf '\n-- a folder, an index and a server\n'
 "$semsearch" query "$work/docs" "which animal is in a bad mood?" --num-results 1 | tee "$work/found"
 grep -q 'wings.pdf#page=1' "$work/found"
 "$semsearch" index "$work/docs" --out "$work/bundle"
-"$semsearch" query "$work/bundle" "titles of a scanned PDF" --num-results 1 | grep -q 'documents.md#'
+"$semsearch" query "$work/bundle" "titles of a scanned PDF" --num-results 1 | grep -q 'documents.md:[0-9]'
 serve() {
     "$semsearch" serve "$@" --port 0 > "$work/log" 2> "$work/errors" &
     server=$!
