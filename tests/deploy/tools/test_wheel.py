@@ -177,7 +177,7 @@ def test_the_extra_index_makes_an_index_without_pytorch(by_name: Path, tmp_path:
     (tmp_path / "docs" / "night.md").write_text("# Night\n\nThe night nurse slept.", encoding="utf-8")
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     query = (by_name / "bin" / "semsearch", "query", "docs", "An angry goose", "--num-results", "1")
-    assert "geese.md#geese" in run(*query, folder=tmp_path, environment=ALONE | cache)
+    assert "geese.md:3" in run(*query, folder=tmp_path, environment=ALONE | cache)
     assert not (tmp_path / "cache" / "semsearch" / "models").exists()  # the model was in its package
 
 
