@@ -28,6 +28,7 @@ from semsearch.engine.metadata.columns import STRING_TYPES
 from semsearch.engine.metadata.facets import count_values
 from semsearch.search.executor import Executor
 from semsearch.search.query import FLOOR, Query, SearchError, SearchFunction
+from semsearch.search.relevance import nothing_relevant
 from semsearch.search.reply import json_bytes, json_text
 from semsearch.search.request import (
     OFFERED,
@@ -38,7 +39,7 @@ from semsearch.search.request import (
     describe_errors,
     whole_number,
 )
-from semsearch.search.results import PATH, heading_path
+from semsearch.search.results import PATH, Found, heading_path
 
 Object = dict[str, Any]
 
@@ -126,8 +127,9 @@ class Tools:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_query(request, self.settings)
                 searched = self.current()
-                content = dict((await self.search(request.query(), stopwatch.lap)).reply())
-                await self.executor.run(lambda: _add_below(searched, content["results"]))
+                found = await self.search(request.query(), stopwatch.lap)
+                content = await self._noted(request.query(), found, searched) | found.reply()
+                await self.executor.run(lambda: _add_below(searched, found.results))
             content |= await self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}
             refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
@@ -169,17 +171,13 @@ class Tools:
         hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
         hits.sort(key=lambda hit: -(hit["score"] or 0.0))
         await self.executor.run(lambda: _add_below(bundle, hits))
-        results = [_section(bundle, hit) for hit in hits[:RESULTS]]
-        least = floor_score(bundle.manifest.corpus)
-        if least is None:
-            return {"results": results}
-        if query.rerank is not None or bundle.manifest.corpus.boost:
-            # the floor is compared with the score before reranking and boosts
-            found = await self.search(Query(text, 1, include=(), boost={}), lambda phase: None)
-        best = max(found.scores, default=least)
-        if best >= least:
-            return {"results": results}
-        return {"note": f"nothing relevant: the best score {best:.2f} is below {least:.2f}", "results": results}
+        noted = await self._noted(query, found, bundle)
+        return noted | {"results": [_section(bundle, hit) for hit in hits[:RESULTS]]}
+
+    async def _noted(self, query: Query, found: Found, bundle: AnyBundle) -> Object:
+        """Return the note of a result if nothing relevant was found."""
+        note = await nothing_relevant(query, found, bundle, self.search)
+        return {} if note is None else {"note": note}
 
     def _list_documents(self, bundle: LoadedBundle, offset: int) -> Object:
         column = bundle.columns[PATH]

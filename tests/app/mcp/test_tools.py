@@ -135,7 +135,22 @@ def test_a_best_hit_at_the_floor_is_relevant(
     bundle = write_bundle(tmp_path / "bundle", DOCUMENTS)
     best = connect(bundle=bundle).post("/similar", json={"text": "the baker sold"}).json()["results"][0]["score"]
     client = connect(bundle=add_floor(bundle, {"hybrid": best + above, "semantic": 1.0}))
-    assert ("note" in content_of(call(client, "search", query="the baker sold"))) is note
+    for found in (call(client, "search", query="the baker sold"), call(client, OWN, text="the baker sold")):
+        assert ("note" in content_of(found)) is note
+
+
+def test_both_searches_say_that_nothing_relevant_was_found_and_return_the_rest(
+    connect: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    bundle = write_bundle(tmp_path / "bundle", DOCUMENTS)
+    plain = content_of(call(connect(bundle=bundle), OWN, text="mortgage"))
+    assert "note" not in plain
+    client = connect(bundle=add_floor(bundle, {"hybrid": 2.0, "semantic": 2.0}))
+    found = content_of(call(client, OWN, text="mortgage"))
+    assert found["results"] == plain["results"]
+    assert found["note"] == content_of(call(client, "search", query="mortgage"))["note"]
+    assert "note" not in content_of(call(client, OWN, text="mortgage", min_score="floor"))
+    assert "note" not in content_of(call(client, OWN, id="goose"))
 
 
 def test_with_a_reranker_search_uses_it_and_compares_the_floor_with_the_score_before(
