@@ -24,6 +24,7 @@ from semsearch.engine.loading import load
 from semsearch.search.executor import Executor, finish
 from semsearch.search.making import make_search
 from semsearch.search.query import MOST_CANDIDATES, MOST_IN_GROUP, Query, SearchError, query_with
+from semsearch.search.relevance import nothing_relevant
 from semsearch.search.results import PATH, Found
 
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
@@ -96,7 +97,8 @@ def run_query(
 ) -> None:
     """Search an index, and print the texts that are most like a text.
 
-    Without a text, --filter, --sort or --facet list texts.
+    Without a text, --filter, --sort or --facet list texts. A line on standard error says if nothing relevant was found;
+    the nearest texts are still printed.
 
     Args:
         place: a bundle, or a folder of documents, whose index is kept in a cache and updated when files change.
@@ -127,7 +129,10 @@ def run_query(
         asked = replace(asked, group_by=PATH)
     search = make_search(bundle, Executor(bundle.embedder))
     for number, words in enumerate(texts):
-        found = finish(search(replace(asked, text=words), lambda phase: None))
+        query = replace(asked, text=words)
+        found = finish(search(query, lambda phase: None))
+        if (note := finish(nothing_relevant(query, found, bundle, search))) is not None:
+            sys.stderr.write(f"{note}\n" if file is None else f"{visible(str(words))}: {note}\n")
         if json:
             print(_json_line({"query": words} | found.reply()))
             continue

@@ -27,7 +27,7 @@ from semsearch.search.request import LocalRequest, RerankOptions
 from tests.command_line import error_line, run
 from tests.commands.options_page import search_page
 from tests.project import ROOT, needs_linux, run_in_a_shell
-from tests.world import write_bundle
+from tests.world import add_floor, write_bundle
 
 TEXT = "angry goose"
 
@@ -63,6 +63,27 @@ def test_json_is_the_reply_of_similar_with_the_query(
 ) -> None:
     (line,) = ask(TEXT, "--json", *options).splitlines()
     assert json.loads(line) == {"query": TEXT} | client.post("/similar", json={"text": TEXT} | body).json()
+
+
+@pytest.mark.parametrize("form", [[], ["--oneline"], ["--json"]])
+def test_standard_error_says_that_nothing_relevant_was_found_and_the_texts_are_printed(
+    ask: Callable[..., str], bundle_copy: Path, form: list[str]
+) -> None:
+    best = json.loads(ask(TEXT, "--num-results", "1", "--json"))["results"][0]["score"]
+    for above, said in ((0.0, False), (0.01, True)):
+        note = f"nothing relevant: the best score {best:.2f} is below {best + 0.01:.2f}\n" if said else ""
+        bundle = add_floor(bundle_copy, {"hybrid": best + above})
+        done = run("query", bundle, TEXT, *form)
+        assert (done.code, done.out, done.err) == (0, ask(TEXT, *form), note)
+        assert run("query", bundle, TEXT, *form, "--min-score", "floor").err == ""
+
+
+def test_each_line_of_a_file_that_finds_nothing_relevant_is_named(bundle_copy: Path) -> None:
+    bundle = add_floor(bundle_copy, {"hybrid": 2.0})
+    (queries := bundle_copy.with_name("queries")).write_text("goose\ngoose \x1b[2J\n")
+    first, second = run("query", bundle, "--file", queries).err.splitlines()
+    assert first.startswith("goose: nothing relevant: the best score 0.")
+    assert second.startswith("goose \\x1b[2J: nothing relevant: ")
 
 
 def test_a_number_that_no_search_takes_is_refused_before_a_search(bundle: Path) -> None:
