@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.resources import files
-from math import ceil, floor
+from math import ceil, comb, floor
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,11 @@ SHARE_BELOW = 0.95  # share of the questions about other fields whose best hit i
 # would lose a fifth of the questions in bench/floor.tsv, and in all modes for abstracts of SciFact, which share the
 # words of medicine and animals with some of the other fields, and would lose a sixth of their claims.
 LEAST_KEPT = 0.9
+# Minimum share that is certain, except for an error with the probability CHANCE. It needs 19 questions, so an index of
+# fewer texts has no floor. With 250 questions, LEAST_KEPT decides alone. Without this, small indexes had floors by
+# chance in the mode keyword, which lost up to half of the questions (`python -m bench few`).
+LEAST_SURE = 0.85
+CHANCE = 0.05
 FLOOR_DECIMALS = 4
 FIELD_MARK = "# "  # begins the line with the name of a field
 MEASURING = "measure the floor"
@@ -91,15 +96,25 @@ def best_scores(bundle: LoadedBundle, search: SearchFunction, questions: Sequenc
     return best
 
 
-def find_floor(own: BestScores, by_field: BestScores) -> FloorInfo:
+def find_floor(own: BestScores, by_field: BestScores, least_sure: float = LEAST_SURE) -> FloorInfo:
     """Return the floor for the best scores of questions from the texts, (n,), and of others, (fields, questions)."""
     others = np.sort(leave_out_own(by_field), axis=None)
     last = float(others[ceil(SHARE_BELOW * len(others)) - 1])  # the floor is the next number above it
     score = round((floor(last * 10**FLOOR_DECIMALS) + 1) / 10**FLOOR_DECIMALS, FLOOR_DECIMALS)
-    kept = float(np.mean(own >= score))
-    if kept < LEAST_KEPT:
+    reached = int(np.count_nonzero(own >= score))
+    kept = reached / len(own)
+    if kept < LEAST_KEPT or probability(reached, len(own), least_sure) >= CHANCE:
         return FloorInfo(None, round(kept, FLOOR_DECIMALS))
     return FloorInfo(score, round(kept, FLOOR_DECIMALS))
+
+
+def probability(reached: int, questions: int, share: float) -> float:
+    """Return the probability that so many questions or more reach the floor if each does with the probability `share`.
+
+    It is the p-value of the exact binomial test.
+    """
+    counts = range(reached, questions + 1)
+    return sum(comb(questions, count) * share**count * (1 - share) ** (questions - count) for count in counts)
 
 
 def leave_out_own(by_field: BestScores) -> BestScores:

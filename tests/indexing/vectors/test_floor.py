@@ -26,20 +26,36 @@ def _measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_95_of_100_questions_about_other_fields_do_not_reach_the_floor() -> None:
-    found = find_floor(np.array([0.5, 0.9]), OTHERS)
+    found = find_floor(np.full(40, 0.5), OTHERS)
     assert found == FloorInfo(0.1901, kept=1.0)
     assert np.count_nonzero(OTHERS < 0.1901) == 19
-    own = np.array([*[0.5] * 18, 0.1901, 0.19])  # all but one of them reach it
-    assert find_floor(own, OTHERS) == FloorInfo(0.1901, kept=0.95)
+    own = np.array([*[0.5] * 38, 0.1901, 0.19])  # all but one of them reach it
+    assert find_floor(own, OTHERS) == FloorInfo(0.1901, kept=0.975)
 
 
 def test_there_is_no_floor_if_it_would_lose_many_questions_from_the_texts() -> None:
-    own = np.array([0.5] * 8 + [0.1] * 2)
-    assert find_floor(own, OTHERS) == FloorInfo(None, kept=0.8)
+    own = np.array([0.5] * 224 + [0.1] * 26)
+    assert find_floor(own, OTHERS) == FloorInfo(None, kept=0.896)
+    own[-1] = 0.5
+    assert find_floor(own, OTHERS) == FloorInfo(0.1901, kept=0.9)
+
+
+# `fewest` is the larger of 0.9 * n and of the least m for which the sum of C(n, k) * 17^k * 3^(n-k), over k from m to
+# n, is less than 20^n / 20.
+@pytest.mark.parametrize(("questions", "fewest"), [(19, 19), (30, 29), (50, 47), (100, 92), (249, 225)])
+def test_the_fewer_questions_the_more_of_them_have_to_reach_the_floor(questions: int, fewest: int) -> None:
+    for reached, has_floor in ((questions, True), (fewest, True), (fewest - 1, False)):
+        own = np.array([0.5] * reached + [0.1] * (questions - reached))
+        assert (find_floor(own, OTHERS).score is not None) is has_floor
+
+
+def test_an_index_of_less_than_19_texts_has_no_floor() -> None:
+    assert [find_floor(np.full(number, 0.5), OTHERS) for number in (1, 18)] == [FloorInfo(None, kept=1.0)] * 2
+    assert find_floor(np.full(19, 0.5), OTHERS) == FloorInfo(0.1901, kept=1.0)
 
 
 def test_fields_that_the_texts_are_about_are_left_out() -> None:
-    own = np.full(10, 0.8)
+    own = np.full(40, 0.8)
     for about in ([0.7] * 5, [0.05, 0.1, 0.7, 0.8, 0.9]):  # half of the questions of a field are answered
         assert find_floor(own, np.array([*OTHERS, about])) == find_floor(own, OTHERS)
 
