@@ -19,6 +19,7 @@ MEASUREMENTS = {
     "accuracy": "accuracy",
     "modes": "relevance",
     "floor": "relevance",
+    "few": "few",
     "documents": "relevance",
     "rewritings": "rewritings",
     "throughput": "accuracy",
