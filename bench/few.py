@@ -1,7 +1,8 @@
 """The floors of indexes of few texts: how many have one, what it loses, and what it keeps out.
 
 The texts are random sections of this documentation that answer questions of judged/docs.jsonl, and random products of
-judged/products.jsonl, with the questions of judged/shop.jsonl. None of the questions was used to choose the floor.
+judged/products.jsonl, with the questions of judged/shop.jsonl. No floor is made with these questions, but the
+condition for few questions was chosen on other random indexes of the same texts.
 """
 
 import json
