@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from json import dumps, loads
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
@@ -58,6 +58,7 @@ OPTION_FORMS: dict[str, Any] = {
     "sort": Sequence[str] | None,
     "group_size": Annotated[int, Parameter(validator=Number(gte=1, lte=MOST_IN_GROUP))],
     "facets": Annotated[Sequence[str], Parameter(name="--facet")],
+    "include": Annotated[Sequence[Literal["text", "metadata", "source"]], Parameter(name="--fields")],
 }
 SENTENCES = {  # sentences for options that mean something else on a command line
     "sort": "order by a column, or from high to low by COLUMN:desc.",

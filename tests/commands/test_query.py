@@ -52,7 +52,7 @@ def ask(bundle: Path) -> Callable[..., str]:
         (["--filter", '{"chapter": {"$lt": 3}}'], {"filter": {"chapter": {"$lt": 3}}}),
         (["--without", "angry", "--without", "the ferry"], {"without": ["angry", "the ferry"]}),
         (["--boost", '{"chapter": {"log": true, "weight": 1}}'], {"boost": {"chapter": {"log": True, "weight": 1}}}),
-        (["--include", "metadata", "--include", "source"], {"include": ["metadata", "source"]}),
+        (["--fields", "metadata", "--fields", "source"], {"include": ["metadata", "source"]}),
         (["--facet", "who", "--facets-of", "results"], {"facets": ["who"], "facets_of": "results"}),
         (["--queries", "model", "--num-results", "2"], {"queries": "model", "num_results": 2}),
         (["--highlights", "--min-score", "0.1"], {"highlights": True, "min_score": 0.1}),
@@ -108,7 +108,7 @@ def test_the_page_of_options_is_what_the_signature_of_search_says() -> None:
 
 
 def test_a_field_that_cards_need_is_shown_although_json_would_leave_it_out(ask: Callable[..., str]) -> None:
-    assert ask(TEXT, "--include", "metadata") == ask(TEXT)
+    assert ask(TEXT, "--fields", "metadata") == ask(TEXT)
 
 
 def test_in_a_pipe_each_hit_is_a_plain_line_with_its_whole_text(ask: Callable[..., str], client: httpx.Client) -> None:
