@@ -62,6 +62,7 @@ def install_mcp(
     *,
     watch: bool = False,
     exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
     http: str | None = None,
     key_variable: str | None = None,
     write: Annotated[bool, Parameter(negative=())] = False,
@@ -73,6 +74,8 @@ def install_mcp(
         place: a bundle, or a folder of documents.
         watch: update the index when files change.
         exclude: leave out documents whose path ends in this form, such as secrets/*; can be repeated.
+        include: read files of other suffixes too, as plain text, whose path ends in this form, such as *.py; can be
+            repeated.
         http: the address of a running server, in place of a bundle or a folder.
         key_variable: with --http, the environment variable that holds the key, such as SEARCH_KEY. The file gets its
             name, never the key.
@@ -80,7 +83,7 @@ def install_mcp(
     """
     known = AGENTS[agent]
     if http is not None:
-        if place is not None or watch or exclude:
+        if place is not None or watch or exclude or include:
             raise OptionError("http", "found a folder or its options too, expected the address alone")
         target = _endpoint(http)
         _refuse_remote(agent, known, key_variable)
@@ -92,15 +95,15 @@ def install_mcp(
         raise OptionError("key_variable", "is for --http; a server on this machine needs no key")
     else:
         place = place.resolve(strict=True)
-        refuse_for_bundle(place, watch=watch, exclude=exclude)
+        refuse_for_bundle(place, watch=watch, exclude=exclude, include=include)
         target = str(place)
         if visible(target) != target:
             found = "found control characters, or bytes that are no UTF-8"
             raise PlaceError(
                 f"{visible(target)}: {found}, expected a path that a file of text can hold; rename the folder"
             )
-        entry = program_entry(known, _program(place, watch=watch, exclude=exclude))
-        names = _names(place.parts[1:], _most_characters(_tool_of(place, exclude)))
+        entry = program_entry(known, _program(place, watch=watch, exclude=exclude, include=include))
+        names = _names(place.parts[1:], _most_characters(_tool_of(place, exclude, include)))
     if agent == "other":
         print(_block(known, next(names), entry, None))
         if write:
@@ -239,9 +242,9 @@ def _most_characters(tool: str | None) -> int:
     return MOST_TOOL_NAME - len("mcp____") - longest
 
 
-def _tool_of(place: Path, exclude: Sequence[str]) -> str:
+def _tool_of(place: Path, exclude: Sequence[str], include: Sequence[str]) -> str:
     """Return the name of the tool that searches the texts of a bundle or a folder."""
-    info = find_corpus(place if is_bundle(place) else kept_index(place, exclude))
+    info = find_corpus(place if is_bundle(place) else kept_index(place, exclude, include))
     if info is None:  # the index is not made yet, and will be named after the folder
         info = CorpusInfo(
             rows=0,
@@ -256,10 +259,11 @@ def _tool_of(place: Path, exclude: Sequence[str]) -> str:
     return tool_name(info)
 
 
-def _program(place: Path, *, watch: bool, exclude: Sequence[str]) -> list[str]:
+def _program(place: Path, *, watch: bool, exclude: Sequence[str], include: Sequence[str]) -> list[str]:
     """Return the command line of a server. -P: no module of the agent's folder is imported."""
     words = [sys.executable, "-P", "-m", "semsearch", "mcp", str(place)]
     words += (f"--exclude={pattern}" for pattern in exclude)
+    words += (f"--include={pattern}" for pattern in include)
     if watch:
         words.append("--watch")
     return words

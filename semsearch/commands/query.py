@@ -92,6 +92,7 @@ def run_query(
     *,
     file: Annotated[str | None, Parameter(group=FINDING, allow_leading_hyphen=True)] = None,
     exclude: Annotated[Sequence[str], Parameter(group=FINDING)] = (),
+    include_files: Annotated[Sequence[str], Parameter(name="--include", group=FINDING)] = (),
     oneline: Annotated[bool, Parameter(group=SHOWING, negative=())] = False,
     json: Annotated[bool, Parameter(group=SHOWING, negative=())] = False,
     **options: Any,
@@ -106,6 +107,8 @@ def run_query(
         text: what to search for. Write -- before a text that begins with a dash.
         file: search for each line of a file; - reads standard input.
         exclude: leave out documents of a folder whose path ends in this form, such as drafts/*; can be repeated.
+        include_files: read files of a folder of other suffixes too, as plain text, whose path ends in this form, such
+            as *.py; can be repeated.
         oneline: a line for each text instead of a card; so it is without a terminal.
         json: print one object of JSON for each text, for other programs.
     """
@@ -119,7 +122,7 @@ def run_query(
     options["highlights"] = options.get("highlights", False) or _is_terminal()
     asked = _query(options)
     texts = [None] if text is file is None else _texts(text, file)
-    index = bundle_at(place, exclude, can_be_older=True)
+    index = bundle_at(place, exclude, include_files, can_be_older=True)
     folder = ""
     if index != Path(place):  # documents
         folder = str(Path(place) if Path(place).is_dir() else Path(place).parent)
@@ -145,8 +148,8 @@ def run_query(
 
 
 def _options() -> list[inspect.Parameter]:
-    place, text, file, exclude, oneline, json, _ = inspect.signature(run_query).parameters.values()
-    return [place, text, file, exclude, *options_of_search(), oneline, json]
+    place, text, file, exclude, include, oneline, json, _ = inspect.signature(run_query).parameters.values()
+    return [place, text, file, exclude, include, *options_of_search(), oneline, json]
 
 
 command: App = as_command(run_query, _options(), EXAMPLES, "query")

@@ -26,7 +26,7 @@ from cyclopts.validators import Number
 from semsearch.app.cold_start import no_garbage_collection
 from semsearch.app.settings import DEFAULT_BUNDLE, read_settings
 from semsearch.aws.s3.published import S3
-from semsearch.commands.places import PlaceError, file_states, kept_index
+from semsearch.commands.places import PlaceError, file_states, kept_index, refuse_patterns
 from semsearch.commands.terminal import fail, visible
 from semsearch.engine.bundle import is_bundle
 from semsearch.engine.cores import usable_cores
@@ -69,6 +69,7 @@ def serve(
     watch: bool = False,
     documents: Path | None = None,
     exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
     verify: bool = False,
     host: Annotated[str, Parameter(env_var="HOST")] = "127.0.0.1",
     port: Port = 8000,
@@ -90,6 +91,8 @@ def serve(
         watch: update the index when files change.
         documents: with --watch and a bundle: the folder of the documents that the bundle was made of.
         exclude: leave out documents of a folder whose path ends in this form, such as drafts/*; can be repeated.
+        include: read files of a folder of other suffixes too, as plain text, whose path ends in this form, such as
+            *.py; can be repeated.
         verify: compare each file of a bundle with its SHA-256 before it is served, which reads all of it. Files from S3
             are always compared.
         host: address to listen on; the default is for this machine alone.
@@ -123,7 +126,8 @@ def serve(
         for listener in listeners:
             stack.enter_context(listener)
         place = place or os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE)
-        bundle, watching = stack.enter_context(bundle_of(place, watch=watch, documents=documents, exclude=exclude))
+        made = bundle_of(place, watch=watch, documents=documents, exclude=exclude, include=include)
+        bundle, watching = stack.enter_context(made)
         updates = None if watching is None else watching.updates
         given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
         if allowed_host is not None:
@@ -155,7 +159,12 @@ def _processes(asked: int | None, *, can_fork: bool) -> int:
 
 @contextmanager
 def bundle_of(
-    place: str, *, watch: bool, documents: Path | None, exclude: Sequence[str] = ()
+    place: str,
+    *,
+    watch: bool,
+    documents: Path | None,
+    exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
 ) -> Iterator[tuple[str, "IndexProcess | None"]]:
     """Yield the folder or the address of the bundle for a place. The index of documents is made or updated first.
 
@@ -168,17 +177,16 @@ def bundle_of(
     folder = Path(place) if documents is None else documents
     if watch and (is_bundle(folder) or not folder.exists()):
         raise PlaceError(f"--watch: found {folder}, expected the folder of the documents; name it with --documents")
-    if is_made and exclude:
-        expected = "expected a folder of documents; `semsearch index` has this option too"
-        raise OptionError("exclude", f"found {place}, {expected}")
+    if is_made:
+        refuse_patterns(place, exclude, include)
     if is_made and not watch:
         yield place, None
         return
     from semsearch.commands.watching import IndexProcess  # a bundle does not need it
 
-    bundle = Path(place) if is_made else kept_index(Path(place), exclude)
-    is_empty = watch and not file_states(folder, bundle, exclude)
-    with closing(IndexProcess(folder, bundle, watch=watch, exclude=exclude)) as process:
+    bundle = Path(place) if is_made else kept_index(Path(place), exclude, include)
+    is_empty = watch and not file_states(folder, bundle, exclude, include)
+    with closing(IndexProcess(folder, bundle, watch=watch, exclude=exclude, include=include)) as process:
         if error := process.error_of_first():
             if not is_empty:
                 raise PlaceError(error)

@@ -44,7 +44,7 @@ SECONDS_BETWEEN_SCANS = 0.5  # files are read after two scans that find the same
 SECONDS_TO_BE_STILL = 2.0  # after a change; then they are read although they are still being written
 SECONDS_BEFORE_RESTART = 1.0
 SECONDS_BEFORE_RETRY = 5.0  # at least, after an update that failed
-EXCLUDE = "--exclude="  # begins an argument of this process
+EXCLUDE, INCLUDE = "--exclude=", "--include="  # they begin arguments of this process
 WAITING, RESULT = "waiting", "result"  # the kinds of lines that are printed
 PAUSE_FACTOR = 10  # the pause is this many times as long as the update, so that tries take a tenth of a core at most
 
@@ -52,8 +52,16 @@ PAUSE_FACTOR = 10  # the pause is this many times as long as the update, so that
 class IndexProcess:
     """The process that makes the index of a folder. With `watch` it goes on, and is started again if it dies."""
 
-    def __init__(self, path: Path, bundle: Path, *, watch: bool, exclude: Sequence[str] = ()) -> None:
-        """Start the process that makes the index of `path` in the folder `bundle`, without what patterns leave out."""
+    def __init__(
+        self,
+        path: Path,
+        bundle: Path,
+        *,
+        watch: bool,
+        exclude: Sequence[str] = (),
+        include: Sequence[str] = (),
+    ) -> None:
+        """Start the process that makes the index of `path` in the folder `bundle`; see `update` for the patterns."""
         self.updates: SharedFailures = SharedFailures()
         self.report: Callable[[str], object] = fail  # takes the error of an update after the first one
         self._path, self._watch = path, watch
@@ -61,6 +69,7 @@ class IndexProcess:
         if watch:
             self._command.append("--watch")
         self._command += (f"{EXCLUDE}{pattern}" for pattern in exclude)
+        self._command += (f"{INCLUDE}{pattern}" for pattern in include)
         self._has_ended_first = Event()
         self._is_made = Event()
         self._is_closed = Event()
@@ -156,6 +165,7 @@ def main(
     *,
     watch: bool,
     exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
     pause: float = SECONDS_BEFORE_RETRY,
     interval: float = SECONDS_BETWEEN_SCANS,
     patience: float = SECONDS_TO_BE_STILL,
@@ -175,7 +185,7 @@ def main(
     while True:
         shown = None
         try:
-            found = file_states(path, bundle, exclude)
+            found = file_states(path, bundle, exclude, include)
         except OSError as error:
             shown = UpdateResult(f"{path}: {error}", is_made=False)
         else:
@@ -185,7 +195,7 @@ def main(
             if is_due and is_still:
                 _print_waiting(printed, found, indexed)
                 began = clock()
-                done = _update(path, bundle, found, exclude)
+                done = _update(path, bundle, found, exclude, include)
                 if done is not None:
                     indexed, result, changed_at, retry_at = found, done, math.inf, math.inf
                     printed.pop(RESULT, None)
@@ -216,14 +226,16 @@ def _print_new(printed: dict[str, str], kind: str, content: Mapping[str, object]
         printed[kind] = line
 
 
-def _update(path: Path, bundle: Path, found: FileStates, exclude: Sequence[str]) -> UpdateResult | None:
+def _update(
+    path: Path, bundle: Path, found: FileStates, exclude: Sequence[str], include: Sequence[str]
+) -> UpdateResult | None:
     """Make or update the index, and return what came of it, None if another process does so."""
     try:
         with updating(bundle):
             if is_kept(bundle) and found == read_states(bundle):  # another process has updated it
                 return UpdateResult()
             with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-                report = update(path, bundle, found, on_progress, exclude).report
+                report = update(path, bundle, found, on_progress, exclude, include).report
     except BusyError:
         return None
     except ExpectedError as error:
@@ -244,5 +256,10 @@ def _update(path: Path, bundle: Path, found: FileStates, exclude: Sequence[str])
 if __name__ == "__main__":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that closes sends it to this process too
     with keeping_worker(), naming_options():
-        _patterns = [word.removeprefix(EXCLUDE) for word in sys.argv[3:] if word.startswith(EXCLUDE)]
-        sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), watch="--watch" in sys.argv[3:], exclude=_patterns))
+        _words = sys.argv[3:]
+        _exclude, _include = (
+            [word.removeprefix(begin) for word in _words if word.startswith(begin)] for begin in (EXCLUDE, INCLUDE)
+        )
+        sys.exit(
+            main(Path(sys.argv[1]), Path(sys.argv[2]), watch="--watch" in _words, exclude=_exclude, include=_include)
+        )

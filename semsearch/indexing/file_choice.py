@@ -32,6 +32,7 @@ FORMATS = {  # the format of a document, by its suffix
     ".docx": "DOCX",
     ".txt": "plain text",
 }
+OTHER_TEXT = "other text"  # the format of a file that only a pattern of the option `include` names
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 PARTIAL_SUFFIXES = (".md", ".mdx")  # suffixes of files that MDX imports
 SITE_VERSIONS = "versions.json"  # lists the versions of a Docusaurus site, or of a folder of mike
@@ -67,7 +68,18 @@ def excluded_patterns(exclude: Sequence[str], folder: Path, files: Collection[st
     return patterns
 
 
-def is_excluded(name: str, patterns: Sequence[str]) -> bool:
+def format_of(name: str, include: Sequence[str]) -> str:
+    """Return the format of the document at a path in the folder, "" if it is none.
+
+    A suffix of FORMATS decides before the patterns of the option `include`.
+    """
+    known = FORMATS.get(suffix_of(name), "")
+    if not known and include and matches(as_text(name), [*map(as_text, include)]):
+        return OTHER_TEXT
+    return known
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
     """Return whether a path in the folder, as `as_text` returns it, ends in one of the patterns."""
     return any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns)
 
@@ -105,10 +117,12 @@ def files_of_index(path: Path, options: Mapping[str, Any]) -> Iterator[str]:
     files = list(walk(path, rules, skip=skip))
     patterns = excluded_patterns(options.get("exclude", ()), path, files)
     suffixes = tuple(FORMATS)  # for a folder of 100,000 files, faster than `suffix_of`
-    documents = [file for file in files if file.lower().endswith(suffixes)]
+    begin, include = len(str(path)) + 1, options.get("include", ())
+    documents = [
+        file for file in files if file.lower().endswith(suffixes) or (include and format_of(file[begin:], include))
+    ]
     if patterns:
-        begin = len(str(path)) + 1
-        documents = [file for file in documents if not is_excluded(as_text(file[begin:]), patterns)]
+        documents = [file for file in documents if not matches(as_text(file[begin:]), patterns)]
     if not documents:
         yield from filter(is_table, files)
         return

@@ -48,6 +48,7 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         Literal["auto", "github", "mkdocs", "sphinx", "docusaurus"], Option(Topic.DOCUMENTS, recorded=True)
     ] = "auto",
     exclude: Annotated[Sequence[str], Option(Topic.DOCUMENTS, recorded=True), list] = (),
+    include: Annotated[Sequence[str], Option(Topic.DOCUMENTS, recorded=True), list] = (),
     ignore: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = True,
     follow_symlinks: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
     drafts: Annotated[bool, Option(Topic.DOCUMENTS, recorded=True)] = False,
@@ -145,6 +146,8 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         anchors: whose addresses of pages and headings Markdown has. auto is docusaurus if a docusaurus.config is in the
             folder or above it, mkdocs if a mkdocs.yml is, and otherwise github.
         exclude: leave out documents whose path ends in this form, such as 404.html or drafts/*.
+        include: read files of other suffixes too, as plain text, whose path ends in this form, such as *.py or
+            src/*.toml. What `exclude` and `ignore` leave out stays out.
         ignore: leave out what .gitignore and .ignore files name, and installed packages and build output. A folder with
             an index.html is read whole.
         follow_symlinks: follow symbolic links that lead out of the folder. Otherwise they are left out and counted.

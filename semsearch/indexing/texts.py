@@ -179,7 +179,9 @@ def _are_documents(path: Path, options: TextOptions) -> bool:
     Raises CorpusError if there is also a text column or an id column, which documents do not have.
     """
     table = options.table
-    are_documents = is_documents(path, ignore=table.ignore, follow_symlinks=table.follow_symlinks)
+    are_documents = is_documents(
+        path, ignore=table.ignore, follow_symlinks=table.follow_symlinks, include=options.documents.include
+    )
     if are_documents and (table.text_column is not None or table.id_column is not None):
         found = "documents, and the option text_column or id_column, which the updated index can have recorded"
         remedy = "choose another folder with --out, or leave the columns out: --text-column '' --id-column ''"

@@ -62,18 +62,18 @@ def test_the_file_of_an_agent_is_shown_and_then_written_beside_what_is_there(hom
         f'[{key}.other]\nargs = ["a"]\n' if file.suffix == ".toml" else json.dumps({key: {"other": {"args": ["a"]}}})
     )
     file.write_text(before)
-    shown = run("install-mcp", agent, "a/docs", "--watch", "--exclude", "secrets/*")
+    shown = run("install-mcp", agent, "a/docs", "--watch", "--exclude", "secrets/*", "--include", "*.py")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out.endswith("\nNothing is written yet: add --write.\n")
     assert file.read_text() == before
-    written = run("install-mcp", agent, "a/docs", "--watch", "--exclude", "secrets/*", "--write")
+    written = run("install-mcp", agent, "a/docs", "--watch", "--exclude", "secrets/*", "--include", "*.py", "--write")
     undo = "To undo it, remove the lines marked + and put back those marked -.\n"
     if agent == "codex":
         undo = "To undo it, remove the lines marked +.\n"
     assert written.out.splitlines()[:-1] == shown.out.splitlines()[:-1]
     assert written.out.endswith(f"{undo}")
     servers = content(file)[key]
-    words = [*START, str(home / "a/docs"), "--exclude=secrets/*", "--watch"]
+    words = [*START, str(home / "a/docs"), "--exclude=secrets/*", "--include=*.py", "--watch"]
     entry = {
         "command": sys.executable,
         "args": words,
@@ -314,6 +314,7 @@ def test_files_that_variables_and_suffixes_place_elsewhere_are_found(
     [
         (["cursor"], "--http: found neither a folder nor an address"),
         (["cursor", "a/docs", "--http", "http://a"], "--http: found a folder or its options too"),
+        (["cursor", "--http", "http://a", "--include", "*.py"], "--http: found a folder or its options too"),
         (["cursor", "--http", "http://a", "--watch"], "--http: found a folder or its options too"),
         (["cursor", "--http", "a:8000"], "--http: found a:8000, expected an address such as http://127.0.0.1:8000"),
         (["cursor", "--http", "http://[a"], "--http: found http://[a, expected an address"),

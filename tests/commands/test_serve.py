@@ -22,8 +22,10 @@ class Process:
     made: list["Process"] = []  # noqa: RUF012
     error: str = ""
 
-    def __init__(self, folder: Path, bundle: Path, *, watch: bool, exclude: Sequence[str]) -> None:
-        self.arguments, self.exclude, self.seen = (folder, bundle, watch), exclude, list[str]()
+    def __init__(
+        self, folder: Path, bundle: Path, *, watch: bool, exclude: Sequence[str], include: Sequence[str]
+    ) -> None:
+        self.arguments, self.patterns, self.seen = (folder, bundle, watch), (exclude, include), list[str]()
         Process.made.append(self)
 
     def error_of_first(self) -> str:
@@ -75,15 +77,24 @@ def test_documents_are_indexed_first_and_watched_until_the_end(
 def test_excluded_documents_are_neither_indexed_nor_waited_for(
     documents: Path, bundle: Path, made: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with bundle_of(str(documents), watch=False, documents=None, exclude=["b.md"]) as found:
-        assert found == (str(kept_index(documents, ["b.md"])), None)
-    assert (made[0].arguments[1], made[0].exclude) == (kept_index(documents, ["b.md"]), ["b.md"])
+    kept = kept_index(documents, ["b.md"], ["*.py"])
+    with bundle_of(str(documents), watch=False, documents=None, exclude=["b.md"], include=["*.py"]) as found:
+        assert found == (str(kept), None)
+    assert (made[0].arguments[1], made[0].patterns) == (kept, (["b.md"], ["*.py"]))
     monkeypatch.setattr(Process, "error", "no files")
     with bundle_of(str(documents), watch=True, documents=None, exclude=["a.md"]):
         assert made[1].seen == ["waited"]
-    message = f"^exclude: found {bundle}, expected a folder of documents; `semsearch index` has this option too$"
-    with pytest.raises(OptionError, match=message):
-        bundle_of(str(bundle), watch=True, documents=documents, exclude=["a.md"]).__enter__()
+    (documents / "a.py").write_text("text")
+    with (
+        pytest.raises(PlaceError, match=r"^no files$"),
+        bundle_of(str(documents), watch=True, documents=None, exclude=["a.md"], include=["*.py"]),
+    ):
+        pass
+    expected = "expected a folder of documents; `semsearch index` has this option too"
+    patterns: dict[str, Any]
+    for patterns in ({"exclude": ["a.md"]}, {"include": ["*.py"]}):
+        with pytest.raises(OptionError, match=f"^{next(iter(patterns))}: found {bundle}, {expected}$"):
+            bundle_of(str(bundle), watch=True, documents=documents, **patterns).__enter__()
 
 
 def test_an_index_that_cannot_be_made_is_an_error_unless_documents_can_still_come(

@@ -140,9 +140,10 @@ def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
         return MADE
 
     monkeypatch.setattr("semsearch.indexing.make.index", index)
-    assert main(folder, folder / "b", watch=False, exclude=["c.md"]) == 0
+    assert main(folder, folder / "b", watch=False, exclude=["c.md"], include=["*.py"]) == 0
     assert results(capsys.readouterr().out) == [{"error": "", "is_made": True}]
-    assert [(options["base_url"], options["exclude"]) for options in stated] == [(folder.as_uri(), ["c.md"])]
+    (options,) = stated
+    assert (options["base_url"], options["exclude"], options["include"]) == (folder.as_uri(), ["c.md"], ["*.py"])
 
 
 def test_the_states_of_files_are_the_same_however_their_folder_is_named(
@@ -170,7 +171,36 @@ def test_what_patterns_leave_out_is_found_only_by_commands_without_them(
     assert bundle_at("notes", [*reversed(patterns), "c.md"]) == kept_index(documents, patterns)
     assert capsys.readouterr().err == ""  # nothing was updated
     assert kept_index(documents, ["secrets/*"]) != kept_index(documents, patterns) != kept_index(documents)
-    assert kept_index(documents, ["ab"]) != kept_index(documents, ["a", "b"])
+    patterns_of_two: list[tuple[list[str], list[str]]] = [
+        (["ab"], []),
+        (["a", "b"], []),
+        (["a"], ["b"]),
+        (["b"], ["a"]),
+        ([], ["a", "b"]),
+        ([], ["ab"]),
+        (["", "a", "b"], []),
+        ([], ["", "a", "b"]),
+        ([], []),
+    ]
+    assert len({kept_index(documents, *each) for each in patterns_of_two}) == len(patterns_of_two)
+    assert kept_index(documents, [], ["b", "a", "b"]) == kept_index(documents, [], ["a", "b"])
+
+
+def test_texts_of_other_suffixes_are_searched_by_commands_that_include_them(documents: Path, bundle: Path) -> None:
+    (documents / "ferry.py").write_text("# The ferry\n")
+    (documents / "picture.png").write_bytes(b"\x89PNG")
+    shutil.copytree(bundle, kept_index(documents, (), ["*.py"]))  # for its model
+    first = run("query", "notes", "ferry", "--json")
+    assert [hit["text"] for hit in json.loads(first.out)["results"]] == ["An angry goose."]
+    counts = "notes: 2 files are not read (1 .py, 1 .png); --include '*.SUFFIX' reads those that are text\n"
+    assert first.err.endswith(counts)
+    assert run("query", "notes", "ferry", "--json").err == ""
+    agent = Agent("notes", "--include", "*.py")
+    assert eventually(lambda: '"id":"ferry.py"' in agent.search("ferry"))
+    assert agent.end() == 0
+    found = run("query", "notes", "ferry", "--include", "*.py", "--json")
+    assert {hit["text"] for hit in json.loads(found.out)["results"]} == {"An angry goose.", "# The ferry"}
+    assert found.err == ""
 
 
 def test_a_query_and_an_agent_do_not_find_what_their_patterns_leave_out(documents: Path, bundle: Path) -> None:
@@ -187,9 +217,10 @@ def test_a_query_and_an_agent_do_not_find_what_their_patterns_leave_out(document
 
 @pytest.mark.parametrize("command", [["query", "{bundle}", "goose"], ["mcp", "{bundle}"]])
 def test_a_bundle_is_searched_in_whole_or_not_at_all(bundle: Path, command: list[str]) -> None:
-    done = run(*(word.format(bundle=bundle) for word in command), "--exclude", "a.md")
-    expected = "expected a folder of documents; `semsearch index` has this option too"
-    assert (done.code, done.out, done.err) == (2, "", f"error: --exclude: found the bundle {bundle}, {expected}\n")
+    for option in ("--exclude", "--include"):
+        done = run(*(word.format(bundle=bundle) for word in command), option, "a.md")
+        expected = "expected a folder of documents; `semsearch index` has this option too"
+        assert (done.code, done.out, done.err) == (2, "", f"error: {option}: found the bundle {bundle}, {expected}\n")
 
 
 def test_an_update_of_a_kept_index_reads_the_changed_documents_alone(
@@ -491,7 +522,12 @@ class Died:
 
 
 def follow(
-    monkeypatch: pytest.MonkeyPatch, processes: list[Died], *, watch: bool, exclude: Sequence[str] = ()
+    monkeypatch: pytest.MonkeyPatch,
+    processes: list[Died],
+    *,
+    watch: bool,
+    exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
 ) -> tuple[IndexProcess, list[list[str]]]:
     """Follow processes that die one after the other; return what followed them and the commands that started them."""
     commands = []
@@ -503,7 +539,7 @@ def follow(
 
     monkeypatch.setattr("semsearch.commands.watching.SECONDS_BEFORE_RESTART", 0)
     monkeypatch.setattr("subprocess.Popen", start)
-    followed = IndexProcess(Path("notes"), Path("bundle"), watch=watch, exclude=exclude)
+    followed = IndexProcess(Path("notes"), Path("bundle"), watch=watch, exclude=exclude, include=include)
     followed._following.join(60)
     assert not followed._following.is_alive()
     return followed, commands
@@ -533,8 +569,9 @@ def test_a_process_that_makes_an_index_once_ends_after_its_first_result(
 ) -> None:
     followed, commands = follow(monkeypatch, [Died(1, FIRST_FAILED)], watch=False)
     assert (followed.error_of_first(), commands[0]) == ("no files", ["notes", "bundle"])
-    followed, commands = follow(monkeypatch, [Died(0, IN_PART)], watch=False, exclude=["a b", "--watch"])
-    assert commands == [["notes", "bundle", "--exclude=a b", "--exclude=--watch"]]
+    exclude, include = ["a b", "--watch"], ["--exclude=c"]
+    followed, commands = follow(monkeypatch, [Died(0, IN_PART)], watch=False, exclude=exclude, include=include)
+    assert commands == [["notes", "bundle", "--exclude=a b", "--exclude=--watch", "--include=--exclude=c"]]
     assert (followed.error_of_first(), followed.updates.error) == ("", "a.md: refused")
     followed, _ = follow(monkeypatch, [Died(3)], watch=False)
     ended = "notes: the process that makes its index ended with exit code 3; run the command again"
@@ -551,7 +588,9 @@ class Watched:
         self.states, self.outcomes, self.stop = states, outcomes, stop
         self.now, self.look, self.updates = -1.0, -1, list[int]()
 
-    def file_states(self, path: Path, bundle: Path, exclude: Sequence[str]) -> dict[str, list[int]]:
+    def file_states(
+        self, path: Path, bundle: Path, exclude: Sequence[str], include: Sequence[str]
+    ) -> dict[str, list[int]]:
         self.look += 1
         self.now = max(self.now, float(self.look))
         if self.look == len(self.states) - 1:

@@ -36,6 +36,7 @@ def test_of_a_folder_without_a_document_the_tables_count(tmp_path: Path) -> None
     assert chosen(docs) == in_docs(["data.json", "guide/c.CSV.gz"])
     (docs / "excluded.md").write_text("text")
     assert chosen(docs) == in_docs(["excluded.md"])
+    assert chosen(docs, {"include": ["c.CSV.gz"]}) == in_docs(["excluded.md", "guide/c.CSV.gz"])
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,12 @@ def test_of_a_folder_without_a_document_the_tables_count(tmp_path: Path) -> None
         ({}, set(), set()),
         ({"exclude": ["old/*", "caf\u00e9.md"]}, set(), {"old/c.md", "cafe\u0301.md"}),
         ({"exclude": ["docs/*", "s/*", "ld/*"]}, set(), set()),
+        ({"include": ["f.py", "*.csv"]}, {"f.py", "old/g.csv"}, set()),
+        ({"include": ["old/*", "*"], "exclude": ["*.csv", "c.md"]}, {"f.py", "caf\u00e9.el"}, {"old/c.md"}),
+        ({"include": ["CAF\u00c9.el", "cafe\u0301.el", "*.PY"]}, {"caf\u00e9.el"}, set()),
+        ({"include": ["y", "py", ".py", "ld/g.csv", "ignored.py"]}, set(), set()),
         ({"ignore": False}, {"ignored.md"}, set()),
+        ({"ignore": False, "include": ["ignored.py"]}, {"ignored.md", "ignored.py"}, set()),
         ({"drafts": True}, {"_drafts/d.md"}, set()),
         ({"follow_symlinks": True}, {"linked/e.md"}, set()),
     ],
@@ -53,9 +59,10 @@ def test_the_options_of_the_index_decide(
     options: dict[str, Any], added: set[str], removed: set[str], tmp_path: Path
 ) -> None:
     docs = write(tmp_path / "docs", "a.md", "old/c.md", "cafe\u0301.md", "ignored.md", "_drafts/d.md")
+    write(docs, "f.py", "old/g.csv", "caf\u00e9.el", "ignored.py", ".hidden.py")
     write(tmp_path, "private/e.md")
     (docs / "linked").symlink_to("../private")
-    (docs / ".ignore").write_text("ignored.md")
+    (docs / ".ignore").write_text("ignored.*")
     assert chosen(docs, options) == in_docs({"a.md", "old/c.md", "cafe\u0301.md"} - removed | added)
 
 

@@ -31,6 +31,7 @@ class ReadReport:
     warnings: tuple[str, ...] = ()  # what the owner of rows in memory may expect otherwise
     # documents
     documents: Mapping[str, int] = field(default_factory=dict)  # number of documents of each format
+    other_suffixes: Mapping[str, int] = field(default_factory=dict)  # number of skipped files by suffix, "" for none
     unreadable: tuple[str, ...] = ()  # documents that were not read, each with its path and the reason
     # those of the unreadable ones whose passages in the older index stay, or that the system refused to read
     outdated: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from semsearch.indexing.documents.looks import look_again
 from semsearch.indexing.documents.older import OlderPassages, OlderRecords
 from semsearch.indexing.documents.reading import DocumentOptions, ReadDocument, Reading, read_document, size_of
 from semsearch.indexing.documents.records import FileRecord, FileRecords, unchanged_record
-from semsearch.indexing.file_choice import FORMATS, excluded_patterns, is_excluded, is_table, suffix_of
+from semsearch.indexing.file_choice import FORMATS, excluded_patterns, format_of, is_table, matches, suffix_of
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.walking import DOCUSAURUS_CONFIG, MKDOCS_CONFIG, WalkRules, as_text, find_above
@@ -33,8 +33,8 @@ READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
 BYTES_OF_WORKER, LEAST_BYTES = 100_000, 1_000
 
 
-def is_documents(path: Path, *, ignore: bool, follow_symlinks: bool) -> bool:
-    """Return whether a path is a document or a folder with one.
+def is_documents(path: Path, *, ignore: bool, follow_symlinks: bool, include: Sequence[str] = ()) -> bool:
+    """Return whether a path is a document or a folder with one. Files that match `include` are documents too.
 
     Raises CorpusError for a file that is neither a document nor a table, and for a folder without either.
     """
@@ -43,7 +43,7 @@ def is_documents(path: Path, *, ignore: bool, follow_symlinks: bool) -> bool:
     rules = WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks)
     read, skipped = find_files(path, rules, expected, unread)
     files = [*read, *unread]
-    if any(suffix_of(file) in FORMATS for file in files):
+    if any(format_of(_name_of(file, path), include) for file in files):
         return True
     if not any(map(is_table, files)) and path.exists():
         if path.is_file():
@@ -52,6 +52,11 @@ def is_documents(path: Path, *, ignore: bool, follow_symlinks: bool) -> bool:
         found = "; ".join([others, *map(str, skipped)])
         raise corpus_error(path, None, found, expected, "check the path")
     return False
+
+
+def _name_of(file: str, path: Path) -> str:
+    """Return the path of a file in the folder `path`, or its name if it is `path` itself."""
+    return relative_path(file, path) or path.name
 
 
 class _File(NamedTuple):
@@ -141,6 +146,7 @@ class Documents:
             files=found.formats.total(),
             skipped=(*found.skipped, *others),
             documents=dict(found.formats),
+            other_suffixes=dict(found.other_suffixes.most_common()),
             unreadable=tuple(found.unreadable),
             outdated=tuple(found.outdated),
             refused=tuple(found.refused),
@@ -162,15 +168,16 @@ class Documents:
             paths = sorted([*paths, *unread], key=path_order)
         files = []
         for path in paths:
-            suffix = suffix_of(path)
-            name = relative_path(path, self._folder) if self._folder == self._path else self._path.name
-            file = _File(path, name, FORMATS.get(suffix, ""))
-            if patterns and is_excluded(as_text(name), patterns):
+            name = _name_of(path, self._path)
+            file = _File(path, name, format_of(name, options.include))
+            if patterns and matches(as_text(name), patterns):
                 self._found.skip("an excluded path", file)
             elif file.format or (path in unread and os.path.isdir(path)):  # noqa: PTH112  `is_dir` can raise the same error
                 files.append(file)
             else:
+                suffix = suffix_of(path)
                 self._found.skip(f"the suffix {suffix!r}", file)
+                self._found.other_suffixes[suffix] += 1
         return files
 
     def _unchanged(self, file: _File, names: Collection[str]) -> FileRecord | None:
@@ -263,6 +270,7 @@ class _Found:
     skipped: tuple[Skipped, ...] = ()  # what was not looked at
     others: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # files left out, by the reason
     formats: Counter[str] = field(default_factory=Counter)
+    other_suffixes: Counter[str] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)

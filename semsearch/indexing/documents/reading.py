@@ -25,11 +25,11 @@ from semsearch.indexing.documents.notebook import read_notebook
 from semsearch.indexing.documents.pages import path_columns
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.pdf import read_pdf
-from semsearch.indexing.documents.plain_text import read_plain
+from semsearch.indexing.documents.plain_text import read_other, read_plain
 from semsearch.indexing.documents.records import FileRecord, record_file
 from semsearch.indexing.documents.rst import read_rst
 from semsearch.indexing.errors import first_line
-from semsearch.indexing.file_choice import FORMATS, suffix_of
+from semsearch.indexing.file_choice import FORMATS, OTHER_TEXT, suffix_of
 from semsearch.indexing.processes import Limits
 from semsearch.indexing.walking import as_text
 
@@ -42,6 +42,7 @@ READERS: dict[str, Callable[[Path, str], Document]] = {  # by format
     "PDF": lambda path, anchors: read_pdf(path),
     "DOCX": lambda path, anchors: read_docx(path),
     "plain text": lambda path, anchors: read_plain(path),
+    OTHER_TEXT: lambda path, anchors: read_other(path),
 }
 OF_SITE = ("language", "version")  # columns of the pages of a site that has several
 LARGEST_FILE = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
@@ -57,6 +58,7 @@ class DocumentOptions:
     base_url: str
     anchors: str
     exclude: Sequence[str]
+    include: Sequence[str]
     ignore: bool
     follow_symlinks: bool
     drafts: bool
@@ -96,7 +98,7 @@ class ReadDocument(NamedTuple):
 
 def read_file(path: Path, anchors: str) -> Document:
     """Return a file as a document, by the reader of its format. Raises what that raises."""
-    return READERS[FORMATS[suffix_of(path)]](path, anchors)
+    return READERS[FORMATS.get(suffix_of(path), OTHER_TEXT)](path, anchors)
 
 
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:

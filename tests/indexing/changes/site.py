@@ -24,6 +24,7 @@ OPTIONS: Mapping[str, list[Any]] = {
     "passage_tokens": [30, 12],
     "base_url": ["", "https://x.org/"],
     "exclude": [(), ("guide/*",)],
+    "include": [(), ("*.js",)],
     "drafts": [False, True],
     "keywords": [True, False],
     "stem": [None, "german"],

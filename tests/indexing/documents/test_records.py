@@ -520,7 +520,9 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
     def key(reading: Reading | None = None) -> str:
         return key_of_reading(updates.folder, reading or updates.reading())
 
-    same = updates.reading(today=date(2027, 1, 1), exclude=["x"], ignore=False, follow_symlinks=True, strict=True)
+    same = updates.reading(
+        today=date(2027, 1, 1), exclude=["x"], include=["y"], ignore=False, follow_symlinks=True, strict=True
+    )
     assert key(same) == key()
     plain = updates.reading()
     others = [
