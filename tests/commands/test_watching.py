@@ -203,6 +203,35 @@ def test_texts_of_other_suffixes_are_searched_by_commands_that_include_them(docu
     assert found.err == ""
 
 
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [
+        (["b.py"], "1 files are not read (1 .py)"),
+        (["b.py", "c.md", "c.PY", "d.toml", "Makefile"], "4 files are not read (2 .py, 1 without a suffix, 1 .toml)"),
+        ([f"b.{n}" for n in range(10)], f"10 files are not read ({', '.join(f'1 .{n}' for n in range(10))})"),
+        (
+            [f"b.{n:02}" for n in range(12)],
+            f"12 files are not read ({', '.join(f'1 .{n:02}' for n in range(10))}, others)",
+        ),
+        (["b.\x1b[2J"], "1 files are not read (1 .\\x1b[2j)"),
+        (["b.\xe9", "_static/c.py", ".d.py"], "1 files are not read (1 .\xe9)"),
+    ],
+    ids=["one", "several", "ten", "twelve", "control", "skipped"],
+)
+def test_a_query_that_makes_an_index_says_which_suffixes_were_not_read(
+    names: list[str], counts: str, documents: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in names:
+        (documents / name).parent.mkdir(exist_ok=True)
+        (documents / name).write_text("words")
+    bundle_at(documents)
+    (line,) = [each for each in capsys.readouterr().err.splitlines() if "files are not read" in each]
+    assert line == f"{documents}: {counts}; --include '*.SUFFIX' reads those that are text"
+    lengthen(documents / "a.md")
+    bundle_at(documents)
+    assert "are not read" not in capsys.readouterr().err
+
+
 def test_a_query_and_an_agent_do_not_find_what_their_patterns_leave_out(documents: Path, bundle: Path) -> None:
     write_story(documents / "b.md", "The ferry")
     shutil.copytree(bundle, kept_index(documents, ["b.*"]))  # for its model
