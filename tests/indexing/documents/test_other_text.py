@@ -62,8 +62,8 @@ def paths(passages: list[Passage]) -> list[object]:
     return [each.metadata["path"] for each in passages]
 
 
-@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
 def test_a_text_is_divided_where_code_is_and_states_its_lines(
     newline: bytes, mark: bytes, tmp_path: Path, make_splitter: Callable[..., Splitter]
 ) -> None:
@@ -91,6 +91,7 @@ def test_a_text_is_divided_where_code_is_and_states_its_lines(
         (b"\0", "not text: it has NUL bytes"),
         (b"text\0", "not text: it has NUL bytes"),
     ],
+    ids=["latin", "program", "one byte", "end"],
 )
 def test_a_file_that_is_no_text_is_not_read(content: bytes, reason: str, tmp_path: Path) -> None:
     (tmp_path / "a.out").write_bytes(content)
