@@ -62,6 +62,7 @@ grep -q 'wings.pdf#page=1' "$work/found"
 "$semsearch" index "$work/docs" --out "$work/bundle"
 "$semsearch" query "$work/bundle" "titles of a scanned PDF" --num-results 1 | grep -q 'documents.md:[0-9]'
 serve() {
+    : > "$work/errors"  # the address of the server before must not be found there
     "$semsearch" serve "$@" --port 0 > "$work/log" 2> "$work/errors" &
     server=$!
     until address=$(grep -o 'http://127.0.0.1:[0-9]*' "$work/errors"); do
