@@ -116,6 +116,7 @@ def _processor_time(handler: Handler, values: Values, field: str) -> tuple[float
 
 def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     """Yield the largest values of each route and tool over a bundle, searches first."""
+    from semsearch.app.mcp.fetching import MOST_IDS
     from semsearch.app.mcp.names import tool_name
     from semsearch.app.middleware import MOST_BODY_VALUES
     from semsearch.app.settings import CHARACTERS_PER_TOKEN
@@ -163,7 +164,12 @@ def largest_values(bundle: "LoadedBundle") -> Iterator[Values]:
     }
     if bundle.manifest.rerank is not None:
         search["rerank"] = {"rerank": {"candidates": MOST_CANDIDATES}}
-    fetched: dict[str, Body] = {"id": {"id": "x" * CHARACTERS_PER_TEXT}, "max_characters": {"max_characters": 10**6}}
+    ids = [bundle.passages.id(row) for row in range(min(MOST_IDS, len(bundle.passages)))]
+    fetched: dict[str, Body] = {
+        "id": {"id": "x" * CHARACTERS_PER_TEXT},
+        "ids": {"id": None, "ids": ids},
+        "max_characters": {"max_characters": 10**6},
+    }
     if corpus.columns.get("path") == "string":
         fetched |= {"before": {"before": MOST_AROUND}, "after": {"after": MOST_AROUND}}
         yield Values("/mcp", {}, {"offset": {"offset": 10**9}}, tool="list_documents")
