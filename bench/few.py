@@ -25,7 +25,7 @@ from semsearch.indexing.corpus.corpus import heading_prefix
 from semsearch.indexing.vectors.floor import LEAST_SURE, find_floor, read_fields
 from semsearch.indexing.vectors.recall import sample_spans
 
-KINDS = ("own", "everyday", "near")  # of questions: those that the texts answer, others, and others of the same set
+KINDS = ("own", "everyday", "near")  # questions that the texts answer, others, and others of the same set
 INDEXES = {10: 12, 30: 6, 100: 3}  # how many indexes are made, by their number of texts
 
 

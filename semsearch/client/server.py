@@ -154,8 +154,13 @@ class RemoteServer:
             if total not in (None, reply["total"]):
                 raise ValueError(f"{self._url}: has {reply['total']} texts and had {total}; read them again")
             total = reply["total"]
-            fields = [[result[name] for result in reply["results"]] for name in ("index", "id", "text", "metadata")]
-            yield PassageColumns(*fields)
+            results = reply["results"]
+            yield PassageColumns(
+                rows=[result["index"] for result in results],
+                ids=[result["id"] for result in results],
+                texts=[result["text"] for result in results],
+                metadata=[result["metadata"] for result in results],
+            )
             if offset + MOST_HITS >= total:
                 return
         expected = f"at most {MOST_READ}, which a server lets be read"

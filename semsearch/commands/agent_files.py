@@ -41,7 +41,7 @@ def write_configuration(file: Path, text: str) -> None:
     """Replace a file in one step, and keep its mode. A link stays, and the file that it leads to is replaced."""
     file = file.resolve()
     file.parent.mkdir(parents=True, exist_ok=True)
-    mode = 0o666  # of a new file, less what the umask takes away
+    mode = 0o666  # mode of a new file, before the umask
     if file.exists():
         mode = file.stat().st_mode & 0o7777
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")

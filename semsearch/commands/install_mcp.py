@@ -40,7 +40,7 @@ from semsearch.engine.bundle import CorpusInfo, find_corpus, is_bundle
 from semsearch.engine.errors import OptionError
 
 MOST_TOOL_NAME = 64  # characters that APIs accept; agents call a tool mcp__SERVER__TOOL
-LONGEST_COMMON_TOOL = "list_documents"  # of the tools that every server has
+LONGEST_COMMON_TOOL = "list_documents"  # the longest name of a tool that every server has
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")  # capitals alone, so that no key is taken for a name
 EXAMPLES = """\
 Examples:

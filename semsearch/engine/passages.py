@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     last_cell: int = 0
 
 
-NO_LINES = Lines(0, 0)  # of a text whose format has no lines
+NO_LINES = Lines(0, 0)  # the lines of a text whose format has none
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73")
 OWN_COLOUR, OTHER_COLOUR = "#0072B2", "#E69F00"
 LINE_MARKERS = ("o", "s", "^")
 LINE_WIDTHS = (3.4, 2.2, 1.2)  # points; a wide line is visible below a narrow one with the same values
-LEAST_RANGE = 0.2  # of the means that the axis shows, so that a difference of a hundredth looks small
+LEAST_RANGE = 0.2  # minimum range of the axis of the means, so that a difference of a hundredth looks small
 GREY = "0.35"
 PANEL_INCHES = (4.6, 3.8)  # two of them are as wide as a notebook
-BINS = 25  # of the scores
+BINS = 25  # bars of the histogram of scores
 
 
 def plot_evaluation(opened: OpenBundle, results: ModeResults, mode: str) -> "Drawing":

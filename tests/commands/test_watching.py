@@ -182,7 +182,9 @@ def test_what_patterns_leave_out_is_found_only_by_commands_without_them(
         ([], ["", "a", "b"]),
         ([], []),
     ]
-    assert len({kept_index(documents, *each) for each in patterns_of_two}) == len(patterns_of_two)
+    assert len({kept_index(documents, exclude, include) for exclude, include in patterns_of_two}) == len(
+        patterns_of_two
+    )
     assert kept_index(documents, [], ["b", "a", "b"]) == kept_index(documents, [], ["a", "b"])
 
 

@@ -68,7 +68,7 @@ def bundle_of_ten(new: Path) -> Path:
 
 
 def update(bundle: Path, numbers: list[int], mode: Any, *, seed: int = 8) -> IndexSummary:
-    """Give rows of other embeddings than those of the fixture."""
+    """Upsert rows with other embeddings than those of the fixture."""
     return index(rows_of(*numbers), bundle, embeddings=embeddings_of(*numbers, seed=seed), mode=mode, progress=False)
 
 

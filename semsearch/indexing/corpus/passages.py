@@ -18,7 +18,7 @@ from semsearch.indexing.digests import Positions
 from semsearch.indexing.tensor_files import map_file, save_tensors
 
 ROW_COLUMNS = (*PASSAGE_COLUMNS, SOURCE_TEXTS)  # in the order of `PassageRow.strings`
-BYTES_OF_LINES = 16  # of a row
+BYTES_OF_LINES = 16  # bytes of the four numbers of a row
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
@@ -222,4 +222,7 @@ def stored_rows(path: Path) -> Iterator[PassageRow]:
     sources = stored_sources(path) or repeat("", len(texts))
     found = _lines_of(map_tensors(path))
     lines = repeat(NO_LINES, len(texts)) if found is None else map(Lines._make, found.tolist())
-    return (PassageRow(*row) for row in zip(texts, ids, metadata, sources, lines, strict=True))
+    return (
+        PassageRow(text=text, id=id, metadata=metadata_of_row, source=source, lines=place)
+        for text, id, metadata_of_row, source, place in zip(texts, ids, metadata, sources, lines, strict=True)
+    )

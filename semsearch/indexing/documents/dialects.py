@@ -33,7 +33,7 @@ SLASHES = re.compile(
     r"[ \t]*\r?$",
     re.MULTILINE,
 )
-BLOCK_OPTION = re.compile(r"\r?\n(?: {4}|\t)[ \t]*[\w-]+:[^\n]*")  # of a block
+BLOCK_OPTION = re.compile(r"\r?\n(?: {4}|\t)[ \t]*[\w-]+:[^\n]*")  # an option below the first line of a block
 SELECTOR_BLOCK = "html"  # name of the block whose title is a selector
 INDENT = 4  # blanks before the lines of an admonition
 
@@ -90,7 +90,7 @@ def _is_anchor(text: str, found: re.Match[str]) -> bool:
 def _blocks(text: str, code: "Code") -> Iterator[Edit]:
     """Yield the edits that leave the titles and contents of blocks of PyMdown that are closed."""
     begun: list[re.Match[str]] = []
-    numbers: Counter[str] = Counter()  # of these, by their slashes
+    numbers: Counter[str] = Counter()  # how many blocks begin with as many slashes
     for found in SLASHES.finditer(text):
         slashes = found["slashes"]
         if found.start("mark") in code:

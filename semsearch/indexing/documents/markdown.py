@@ -74,13 +74,13 @@ def read_markdown_text(text: str, path: Path, anchors: str, lines: SourceLines |
     """Return Markdown as a document; the path is that of its file, and `lines` are its lines if the text is not its."""
     fields, begin, problem = read_front_matter(text)
     code = Code((event.start, event.end) for event in _events(text, begin) if event.is_code)
-    comments = list(find_comments(text, code))
-    edits = [Edit(0, begin), *(Edit(*comment) for comment in comments), *find_edits(text, code, anchors)]
+    comments = [Edit(start=start, end=end) for start, end in find_comments(text, code)]
+    edits = [Edit(0, begin), *comments, *find_edits(text, code, anchors)]
     edited = EditedText(text, edits)
     reader = _Reader(edited, anchors)
     for event in _events(edited.text):
         reader.read(event)
-    markup = Markup(edited, reader.pieces, [*(Edit(*comment) for comment in comments), *reader.tags])
+    markup = Markup(edited, reader.pieces, [*comments, *reader.tags])
     blocks = [block for block in reader.blocks if isinstance(block, Heading) or markup.plain(block.start, block.end)]
     headings = (block.text for block in blocks if isinstance(block, Heading) and block.level == 1)
     title = _plain(str(fields.pop("title", ""))) or next(filter(None, headings), path.stem)

@@ -193,15 +193,24 @@ def _add_headings_alone(part: DocumentPart, sections: Iterable[_Section]) -> Non
 def _passage(part: DocumentPart, section: _Section, block: Block, table: str) -> DocumentPassage:
     start, end = block.start, block.end
     text, source = part.text[start:end], ""
-    words, lines = (start, end), None
+    first, last, lines = start, end, None
     if part.markup is not None:
-        words = part.markup.words(start, end)
+        first, last = part.markup.words(start, end)
         source = part.markup.read_by_model(start, end)
         text = part.markup.plain(start, end)
     if part.edited is not None:
         start, end = part.edited.origin(start), part.edited.origin_of_end(end)
-        words = part.edited.origins(*words)
+        first, last = part.edited.origins(first, last)
     if part.lines is not None:
-        lines = part.lines.of(*words)
-    place = part.offset + start, part.offset + end
-    return DocumentPassage(text, *place, section.headings, section.anchor, part.page, table, source, lines or NO_LINES)
+        lines = part.lines.of(first, last)
+    return DocumentPassage(
+        text=text,
+        start=part.offset + start,
+        end=part.offset + end,
+        headings=section.headings,
+        anchor=section.anchor,
+        page=part.page,
+        table=table,
+        source=source,
+        lines=lines or NO_LINES,
+    )

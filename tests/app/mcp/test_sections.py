@@ -178,7 +178,7 @@ def test_a_section_that_is_one_character_too_long_loses_its_last_passage(
     [
         (200, [200 - 1 - 80, 80, 1]),  # b.md is cut after its first passage, because half of 199 is less than 141
         (300, [300 - 1 - 141, 141, 1]),
-        (501, [179, 141, 1]),  # of two passages
+        (501, [179, 141, 1]),  # texts of two passages
         (502, [179 + 2 + 179, 141, 1]),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_passage_is_at_its_lines_in_the_file(
     text = (begin + content).replace("\n", line_end)
     found = passages(text, tokens, suffix, anchors)
     assert found
-    generated = ["Note", "|"] + (["1", "2"] if suffix != ".rst" else [])  # of lists
+    generated = ["Note", "|"] + (["1", "2"] if suffix != ".rst" else [])  # numbers of lists
     check(tmp_path / f"page{suffix}", found, generated)
 
 

@@ -234,7 +234,7 @@ e
         ("`/// a`\n\n    /// tip\n    ///", "/// a\n\n/// tip\n///"),  # code
         ("/// tip\n\nb", "/// tip\n\nb"),  # not closed
         ("b\n\n///\n\nc", "b\n\n///\n\nc"),  # not begun
-        ("/// tip\n\nb\n\n////", "/// tip\n\nb\n\n////"),  # of other slashes
+        ("/// tip\n\nb\n\n////", "/// tip\n\nb\n\n////"),  # a last line with more slashes
         ("/// a\n\n//// b\n\n/// c\n\n////\n\n///", "/// c"),  # c ends with b
         ("/// a\n\nb\n\n///\n\n///", "b\n\n///"),
         ("/// a\n\n//// b\n\n///\n\n////", "//// b\n\n////"),
