@@ -242,3 +242,9 @@ def test_a_file_is_read_with_its_line_ends_and_one_that_is_missing_as_an_empty_t
     (tmp_path / "a").write_bytes(b"\xff")
     with pytest.raises(EditError, match="invalid start byte at byte 0, expected UTF-8"):
         read_configuration(tmp_path / "a")
+
+
+def test_a_new_file_has_the_mode_that_other_programs_give_it_here(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    write_configuration(tmp_path / "new.json", "{}")
+    assert (tmp_path / "new.json").stat().st_mode == (tmp_path / "other").stat().st_mode
