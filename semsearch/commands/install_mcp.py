@@ -158,7 +158,7 @@ def _install(
 def _changed(
     agent: Configuration, content: Mapping[str, Any], name: str, entry: Mapping[str, Any], variable: str | None
 ) -> dict[str, Any]:
-    """Return what a file holds after its change. What an entry says besides is kept."""
+    """Return the text of a file after its change. Other fields of the entry stay."""
     servers = servers_in(content, agent.servers)
     expected = {**content, agent.servers: {**servers, name: {**servers.get(name, {}), **entry}}}
     if _needs_input(agent, content, variable):

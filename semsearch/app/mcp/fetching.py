@@ -55,7 +55,7 @@ class FetchArguments(StrictRequest):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What an id is the id of: its rows, and the text of each, before which there can be headings."""
+    """The rows that an id names, and the text of each row, which can begin with headings."""
 
     id: str
     rows: list[int]

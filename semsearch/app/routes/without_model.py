@@ -13,7 +13,7 @@ NEED_MODEL = {  # paths by their method
 
 
 def add_without_model(app: FastAPI, model: ModelInfo) -> None:
-    """Add the routes to the app, which its OpenAPI document leaves out. `model` is the one elsewhere."""
+    """Add routes that the OpenAPI document leaves out. `model` describes the model that is elsewhere."""
     message = str(NoModelError(model))
 
     async def refuse() -> Response:
