@@ -66,7 +66,7 @@ def export(
         "rerank": rerank,
     }
     stated = {name: value for name, value in options.items() if value is not None}
-    run_index(corpus, verbose=True, out=out, **stated)
+    run_index([corpus], verbose=True, out=out, **stated)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ Left out: what else an agent can state of a server, such as its timeouts. An upd
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -112,11 +112,23 @@ def key_input(variable: str) -> dict[str, Any]:
     return {"type": "promptString", "id": variable, "description": "Key of the search server", "password": True}
 
 
-def is_of(entry: object, target: str) -> bool:
-    """Return whether an entry of a file starts `semsearch mcp` on the path `target`, or has the address `target`."""
+def is_of(entry: object, targets: Sequence[str]) -> bool:
+    """Return whether an entry of a file starts `semsearch mcp` on these paths alone, or has the address `targets`."""
     words = list(_strings(entry))
-    has_program = any(Path(word).name == "semsearch" for word in words) and "mcp" in words
-    return target in words and (has_program or "://" in target)
+    if any("://" in target for target in targets):
+        return targets[0] in words
+    given = (call[call.index("mcp") + 1 :] for call in _lists(entry) if "mcp" in call)
+    paths = {word for call in given for word in call if not word.startswith("-")}
+    return paths == {*targets} and any(Path(word).name == "semsearch" for word in words)
+
+
+def _lists(value: object) -> Iterator[list[str]]:
+    """Yield the lists that a value of JSON or TOML holds, as strings."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from _lists(each)
+    elif isinstance(value, list):
+        yield [*map(str, value)]
 
 
 def _strings(value: object) -> list[str]:

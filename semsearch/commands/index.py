@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from semsearch.aws.s3.published import S3
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.options import AS_JSON, as_command
+from semsearch.commands.options import AS_JSON, SEVERAL_LINES, as_command, lines_by_name
 from semsearch.commands.published import AMAZON, open_store
 from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
@@ -33,11 +33,12 @@ Examples:
 """
 # the types of options that a command line cannot have in the form that Python has, by the name of the form
 FORMS: dict[Form, Any] = {
-    "PATH": Annotated[str, Parameter(name="PATH")],
+    "PATH": Annotated[list[str], Parameter(name="PATH")],
     "COLUMN": Annotated[str | None, Parameter(metavar="COLUMN")],
     "FILE": Annotated[str | None, Parameter(metavar="FILE")],
     "SECONDS": Annotated[float, Parameter(metavar="SECONDS")],
     "NAME=TYPE": Annotated[list[str] | None, Parameter(metavar="NAME=TYPE")],
+    "NAME=TEXT": Annotated[list[str] | None, SEVERAL_LINES],
     "JSON": Annotated[dict[str, Any] | None, AS_JSON],
 }
 VERBOSE = inspect.Parameter(
@@ -72,7 +73,7 @@ def options_of_index(**changed: Any) -> dict[str, inspect.Parameter]:
     return options
 
 
-def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
+def run_index(data: list[str], /, *, verbose: bool = False, **options: Any) -> None:
     """Make an index of texts or documents, or update it.
 
     An index that is there already is updated with its own model and options; options that are stated replace these.
@@ -80,6 +81,8 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
     console = TerminalConsole()
     if options.get("column") is not None:
         options["column"] = types_of_columns(options["column"])
+    if options.get("describe") is not None:
+        options["describe"] = lines_by_name(options["describe"])
     modes = [mode for mode in MODES if options.pop(mode, False)]
     if len(modes) > 1:
         raise OptionError(modes[1], f"contradicts --{modes[0]}; choose one")
@@ -88,7 +91,8 @@ def run_index(data: str, /, *, verbose: bool = False, **options: Any) -> None:
     out = Path(options.get("out", inspect.signature(index).parameters["out"].default))
     try:
         with _progress(console, options.get("ray")) as on_progress, _fetched(options, on_progress) as fetched:
-            summary = index(data, **fetched, progress=on_progress)
+            places = data[0] if len(data) == 1 else [*map(Path, data)]
+            summary = index(places, **fetched, progress=on_progress)
     except FailedChecksError as error:
         print_checks(console, error.checks)
         raise

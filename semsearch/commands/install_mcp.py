@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 from unicodedata import normalize
@@ -34,7 +35,8 @@ from semsearch.commands.agents import (
     program_entry,
     remote_entry,
 )
-from semsearch.commands.places import PlaceError, kept_index, refuse_for_bundle
+from semsearch.commands.options import NONE_STATED, FolderOptions
+from semsearch.commands.places import PlaceError, folders_at, kept_index, refuse_for_bundle
 from semsearch.commands.terminal import visible
 from semsearch.engine.bundle import CorpusInfo, find_corpus, is_bundle
 from semsearch.engine.errors import OptionError
@@ -57,12 +59,10 @@ command: App = App(help_epilogue=EXAMPLES)
 @command.default
 def install_mcp(
     agent: AgentName,
-    place: Path | None = None,
     /,
-    *,
+    *places: Path,
     watch: bool = False,
-    exclude: Sequence[str] = (),
-    include: Sequence[str] = (),
+    options: FolderOptions = NONE_STATED,
     http: str | None = None,
     key_variable: str | None = None,
     write: Annotated[bool, Parameter(negative=())] = False,
@@ -71,11 +71,8 @@ def install_mcp(
 
     Args:
         agent: the agent that the server is for. For other, the lines to add by hand are printed.
-        place: a bundle, or a folder of documents.
+        places: a bundle, or folders of documents.
         watch: update the index when files change.
-        exclude: leave out documents whose path ends in this form, such as secrets/*; can be repeated.
-        include: read files of other suffixes too, as plain text, whose path ends in this form, such as *.py; can be
-            repeated.
         http: the address of a running server, in place of a bundle or a folder.
         key_variable: with --http, the environment variable that holds the key, such as SEARCH_KEY. The file gets its
             name, never the key.
@@ -83,38 +80,42 @@ def install_mcp(
     """
     known = AGENTS[agent]
     if http is not None:
-        if place is not None or watch or exclude or include:
+        if places or watch or options:
             raise OptionError("http", "found a folder or its options too, expected the address alone")
-        target = _endpoint(http)
+        targets = [_endpoint(http)]
         _refuse_remote(agent, known, key_variable)
-        entry = remote_entry(known, target, key_variable)
-        names = _names(list(reversed(_host_labels(target))), _most_characters(None))
-    elif place is None:
+        entry = remote_entry(known, targets[0], key_variable)
+        names = _names(list(reversed(_host_labels(targets[0]))), _most_characters(None))
+    elif not places:
         raise OptionError("http", "found neither a folder nor an address, expected one of them")
     elif key_variable is not None:
         raise OptionError("key_variable", "is for --http; a server on this machine needs no key")
     else:
-        place = place.resolve(strict=True)
-        refuse_for_bundle(place, watch=watch, exclude=exclude, include=include)
-        target = str(place)
-        if visible(target) != target:
-            found = "found control characters, or bytes that are no UTF-8"
-            raise PlaceError(
-                f"{visible(target)}: {found}, expected a path that a file of text can hold; rename the folder"
-            )
-        entry = program_entry(known, _program(place, watch=watch, exclude=exclude, include=include))
-        names = _names(place.parts[1:], _most_characters(_tool_of(place, exclude, include)))
+        whole = [place.resolve(strict=True) for place in places]
+        refuse_for_bundle(whole, options, watch=watch)
+        targets = [*map(str, folders_at(whole).values())]
+        for target in targets:
+            if visible(target) != target:
+                found = "found control characters, or bytes that are no UTF-8"
+                raise PlaceError(
+                    f"{visible(target)}: {found}, expected a path that a file of text can hold; rename the folder"
+                )
+        entry = program_entry(known, _program(targets, options, watch=watch))
+        parts: Sequence[str] = whole[0].parts[1:]
+        if len(whole) > 1:
+            parts = ["-".join(Path(target).name for target in targets)]
+        names = _names(parts, _most_characters(_tool_of(whole, options)))
     if agent == "other":
         print(_block(known, next(names), entry, None))
         if write:
             raise OptionError("write", "the file of this agent is not known; add the lines above by hand")
         return
-    _install(known, target, entry, names, key_variable, write=write)
+    _install(known, targets, entry, names, key_variable, write=write)
 
 
 def _install(
     agent: Configuration,
-    target: str,
+    targets: Sequence[str],
     entry: Mapping[str, Any],
     names: Iterator[str],
     variable: str | None,
@@ -128,7 +129,7 @@ def _install(
         before = read_configuration(file)
         content = parse_toml(before) if agent.is_toml else parse_json(before)
         servers = servers_in(content, agent.servers)
-        name = _free_name(servers, target, name, names)
+        name = _free_name(servers, targets, name, names)
         expected = _changed(agent, content, name, entry, variable)
         after = _edited(agent, before, name, entry, variable, is_new=name not in servers)
         if (parse_toml(after) if agent.is_toml else parse_json(after)) != expected:
@@ -202,10 +203,10 @@ def _block(agent: Configuration, name: str, entry: Mapping[str, Any], variable: 
     return json.dumps(block, indent=2, ensure_ascii=False)
 
 
-def _free_name(servers: Mapping[str, Any], target: str, name: str, names: Iterator[str]) -> str:
-    """Return the name of the entry for a target, or else the first name that no server has."""
+def _free_name(servers: Mapping[str, Any], targets: Sequence[str], name: str, names: Iterator[str]) -> str:
+    """Return the name of the entry for these targets, or else the first name that no server has."""
     for known, entry in servers.items():
-        if is_of(entry, target):
+        if is_of(entry, targets):
             return known
     while name in servers:
         name = next(names)
@@ -242,9 +243,9 @@ def _most_characters(tool: str | None) -> int:
     return MOST_TOOL_NAME - len("mcp____") - longest
 
 
-def _tool_of(place: Path, exclude: Sequence[str], include: Sequence[str]) -> str:
-    """Return the name of the tool that searches the texts of a bundle or a folder."""
-    info = find_corpus(place if is_bundle(place) else kept_index(place, exclude, include))
+def _tool_of(places: Sequence[Path], options: FolderOptions) -> str:
+    """Return the name of the tool that searches the texts of a bundle or of folders."""
+    info = find_corpus(places[0] if is_bundle(places[0]) else kept_index(*places, options=options))
     if info is None:  # the index is not made yet, and will be named after the folder
         info = CorpusInfo(
             rows=0,
@@ -252,18 +253,17 @@ def _tool_of(place: Path, exclude: Sequence[str], include: Sequence[str]) -> str
             recall={},
             model_sha256="",
             tokenizer_sha256="",
-            source=place.name,
+            source=", ".join(folders_at(places)) or places[0].name,
             columns={},
             keywords=None,
         )
     return tool_name(info)
 
 
-def _program(place: Path, *, watch: bool, exclude: Sequence[str], include: Sequence[str]) -> list[str]:
+def _program(places: Sequence[str], options: FolderOptions, *, watch: bool) -> list[str]:
     """Return the command line of a server. -P: no module of the agent's folder is imported."""
-    words = [sys.executable, "-P", "-m", "semsearch", "mcp", str(place)]
-    words += (f"--exclude={pattern}" for pattern in exclude)
-    words += (f"--include={pattern}" for pattern in include)
+    words = [sys.executable, "-P", "-m", "semsearch", "mcp", *places]
+    words += (f"--{name}={word}" for name, stated in asdict(options).items() for word in stated)
     if watch:
         words.append("--watch")
     return words

@@ -1,12 +1,15 @@
-"""Types of options that several commands share, for cyclopts, and commands whose options are made of a signature."""
+"""Options that several commands share, for cyclopts, and commands whose options are made of a signature."""
 
 import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter, Token
 from cyclopts.validators import Number
+
+from semsearch.engine.errors import OptionError
 
 
 def _shown_default(value: object) -> str | None:
@@ -60,6 +63,54 @@ JsonObject = Annotated[dict[str, Any], AS_JSON]
 Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
 NotBlank = Annotated[Sequence[str], Parameter(validator=_refuse_blank)]
 Positive = Annotated[int, Parameter(validator=Number(gte=1))]
+
+
+SEVERAL_LINES = Parameter(metavar="NAME=TEXT")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class FolderOptions:
+    """What an index has of the documents of its folders. The options of `index` of these names do the same.
+
+    Args:
+        exclude: leave out documents whose path ends in this form, such as secrets/*; can be repeated.
+        include: read files of other suffixes too, as plain text, whose path ends in this form, such as *.py; can be
+            repeated.
+        describe: what one of several folders has, such as notes="minutes of meetings"; can be repeated.
+    """
+
+    exclude: Sequence[str] = ()
+    include: Sequence[str] = ()
+    describe: Annotated[Sequence[str], SEVERAL_LINES] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether any is stated."""
+        return bool(self.exclude or self.include or self.describe)
+
+    def refuse(self, found: str) -> None:
+        """Raise OptionError if one is stated, for what was found in place of a folder of documents."""
+        for name in ("exclude", "include", "describe"):
+            if getattr(self, name):
+                expected = "expected a folder of documents; `semsearch index` has this option too"
+                raise OptionError(name, f"found {found}, {expected}")
+
+
+NONE_STATED = FolderOptions()
+
+
+def lines_by_name(words: Iterable[str]) -> dict[str, str]:
+    """Return what is said of folders, by their names, for words such as notes=minutes. An empty one says nothing.
+
+    Raises OptionError for other words.
+    """
+    found = {}
+    for word in filter(None, words):
+        name, equals, line = word.partition("=")
+        if not (name and equals):
+            raise OptionError("describe", f"found {word!r}, expected NAME=TEXT, such as notes='minutes of meetings'")
+        found[name] = line
+    return found
 
 
 def as_command(run: Callable[..., int | None], options: Iterable[inspect.Parameter], examples: str, name: str) -> App:

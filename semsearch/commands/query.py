@@ -16,7 +16,7 @@ from docstring_parser import parse
 
 from semsearch.client.search import Search
 from semsearch.commands.cards import line_place, print_cards, snippet_line
-from semsearch.commands.options import JsonObject, NotBlank, Share, as_command
+from semsearch.commands.options import FolderOptions, JsonObject, NotBlank, Share, as_command
 from semsearch.commands.places import bundle_at
 from semsearch.commands.terminal import visible
 from semsearch.engine.errors import OptionError
@@ -122,7 +122,7 @@ def run_query(
     options["highlights"] = options.get("highlights", False) or _is_terminal()
     asked = _query(options)
     texts = [None] if text is file is None else _texts(text, file)
-    index = bundle_at(place, exclude, include_files, can_be_older=True)
+    index = bundle_at(place, FolderOptions(exclude, include_files), can_be_older=True)
     folder = ""
     if index != Path(place):  # documents
         folder = str(Path(place) if Path(place).is_dir() else Path(place).parent)

@@ -26,7 +26,8 @@ from cyclopts.validators import Number
 from semsearch.app.cold_start import no_garbage_collection
 from semsearch.app.settings import DEFAULT_BUNDLE, read_settings
 from semsearch.aws.s3.published import S3
-from semsearch.commands.places import PlaceError, file_states, kept_index, refuse_patterns
+from semsearch.commands.options import NONE_STATED, FolderOptions
+from semsearch.commands.places import FolderIndex, PlaceError, folders_at, refuse_for_bundle
 from semsearch.commands.terminal import fail, visible
 from semsearch.engine.bundle import is_bundle
 from semsearch.engine.cores import usable_cores
@@ -46,6 +47,7 @@ EXAMPLES = """\
 Examples:
 
     semsearch serve docs/ --watch
+    semsearch serve docs/ notes/ --watch
     semsearch serve bundle/ --port 8080 --workers 4
     semsearch serve s3://my-bundles/docs --host 0.0.0.0 --open
 """
@@ -63,13 +65,10 @@ def from_variable(name: str, most: int) -> Parameter:
 
 @command.default
 def serve(
-    place: str | None = None,
-    /,
-    *,
+    *places: str,
     watch: bool = False,
-    documents: Path | None = None,
-    exclude: Sequence[str] = (),
-    include: Sequence[str] = (),
+    documents: Sequence[Path] = (),
+    options: FolderOptions = NONE_STATED,
     verify: bool = False,
     host: Annotated[str, Parameter(env_var="HOST")] = "127.0.0.1",
     port: Port = 8000,
@@ -86,13 +85,10 @@ def serve(
     """Serve a search page, an API and MCP, until interrupted.
 
     Args:
-        place: a bundle, s3://BUCKET/PREFIX, or a folder of documents, whose index is kept in a cache. Without it,
+        places: a bundle, s3://BUCKET/PREFIX, or folders of documents, whose index is kept in a cache. Without them,
             the environment variable BUNDLE_DIR, or bundle/.
         watch: update the index when files change.
-        documents: with --watch and a bundle: the folder of the documents that the bundle was made of.
-        exclude: leave out documents of a folder whose path ends in this form, such as drafts/*; can be repeated.
-        include: read files of a folder of other suffixes too, as plain text, whose path ends in this form, such as
-            *.py; can be repeated.
+        documents: with --watch and a bundle: the folder of the documents that the bundle was made of; can be repeated.
         verify: compare each file of a bundle with its SHA-256 before it is served, which reads all of it. Files from S3
             are always compared.
         host: address to listen on; the default is for this machine alone.
@@ -125,8 +121,8 @@ def serve(
             raise PlaceError(f"{host}:{port}: {_reason(error)}") from error
         for listener in listeners:
             stack.enter_context(listener)
-        place = place or os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE)
-        made = bundle_of(place, watch=watch, documents=documents, exclude=exclude, include=include)
+        places = places or (os.environ.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE),)
+        made = bundle_of(places, watch=watch, documents=documents, options=options)
         bundle, watching = stack.enter_context(made)
         updates = None if watching is None else watching.updates
         given = {"BUNDLE_DIR": bundle, "CORS_ORIGINS": cors_origins}
@@ -159,41 +155,38 @@ def _processes(asked: int | None, *, can_fork: bool) -> int:
 
 @contextmanager
 def bundle_of(
-    place: str,
-    *,
-    watch: bool,
-    documents: Path | None,
-    exclude: Sequence[str] = (),
-    include: Sequence[str] = (),
+    places: Sequence[str], *, watch: bool, documents: Sequence[Path] = (), options: FolderOptions = NONE_STATED
 ) -> Iterator[tuple[str, "IndexProcess | None"]]:
-    """Yield the folder or the address of the bundle for a place. The index of documents is made or updated first.
+    """Yield the folder or the address of the bundle for places. The index of documents is made or updated first.
 
     Another process makes it, whose memory is free again afterwards. With watch, also yield that process, which goes on
-    until the block ends, and wait for the first document of an empty folder. Raises PlaceError if the place, or the
-    error of that process, says so.
+    until the block ends, and wait for the first document of an empty folder. Raises PlaceError if a place, or the error
+    of that process, says so.
     """
     # what opens a bundle that is not there says how to make it
-    is_made = is_bundle(place) or place.startswith(S3) or not Path(place).exists()
-    folder = Path(place) if documents is None else documents
-    if watch and (is_bundle(folder) or not folder.exists()):
-        raise PlaceError(f"--watch: found {folder}, expected the folder of the documents; name it with --documents")
+    place, is_one, folders = places[0], len(places) == 1, [*map(Path, documents or places)]
+    is_made = is_one and (is_bundle(place) or place.startswith(S3) or not Path(place).exists())
+    if not is_one:
+        refuse_for_bundle(folders, options)
+    elif watch and (any(map(is_bundle, folders)) or not any(folder.exists() for folder in folders)):
+        raise PlaceError(f"--watch: found {folders[0]}, expected the folder of the documents; name it with --documents")
     if is_made:
-        refuse_patterns(place, exclude, include)
+        options.refuse(place)
     if is_made and not watch:
         yield place, None
         return
     from semsearch.commands.watching import IndexProcess  # a bundle does not need it
 
-    bundle = Path(place) if is_made else kept_index(Path(place), exclude, include)
-    is_empty = watch and not file_states(folder, bundle, exclude, include)
-    with closing(IndexProcess(folder, bundle, watch=watch, exclude=exclude, include=include)) as process:
+    index = FolderIndex(folders_at(folders), Path(place)) if is_made else FolderIndex.kept(folders, options)
+    is_empty = watch and not index.states()
+    with closing(IndexProcess(index, watch=watch)) as process:
         if error := process.error_of_first():
             if not is_empty:
                 raise PlaceError(error)
             fail(error)
-            sys.stderr.write(f"{visible(str(folder))}: waiting for the first document\n")
+            sys.stderr.write(f"{visible(index.title)}: waiting for the first document\n")
             process.wait_until_made()
-        yield str(bundle), process if watch else None
+        yield str(index.bundle), process if watch else None
 
 
 def _reason(error: OSError) -> str:

@@ -1,11 +1,11 @@
-"""Make or update the index of a folder in a process of its own, once or after each change of a file.
+"""Make or update the index of folders in a process of its own, once or after each change of a file.
 
 `serve` and `mcp` start it. It prints lines of JSON: the result of each update, and how many changes wait for the next
 one. It ends when its standard input is closed, so it ends with the process that started it. A running server detects
 that its bundle was replaced (FolderReloader).
 
-Several of these processes can look at one folder. The one that finds a change first updates the index, and holds its
-lock meanwhile. The others find then that the index is current, or update it themselves if that process has died.
+Several of these processes can look at the same folders. The one that finds a change first updates the index, and holds
+its lock meanwhile. The others find then that the index is current, or update it themselves if that process has died.
 """
 
 import json
@@ -15,9 +15,9 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -25,15 +25,8 @@ from time import monotonic
 from semsearch.app.exit_codes import how_it_ended
 from semsearch.app.shared_memory import SharedFailures
 from semsearch.commands.console import TerminalConsole
-from semsearch.commands.places import (
-    FileStates,
-    count_changes,
-    file_states,
-    is_kept,
-    read_states,
-    update,
-    updating,
-)
+from semsearch.commands.options import FolderOptions
+from semsearch.commands.places import FileStates, FolderIndex, count_changes
 from semsearch.commands.terminal import fail, visible
 from semsearch.engine.errors import ExpectedError, naming_options
 from semsearch.indexing.processes import keeping_worker, python_command
@@ -44,32 +37,21 @@ SECONDS_BETWEEN_SCANS = 0.5  # files are read after two scans that find the same
 SECONDS_TO_BE_STILL = 2.0  # after a change; then they are read although they are still being written
 SECONDS_BEFORE_RESTART = 1.0
 SECONDS_BEFORE_RETRY = 5.0  # at least, after an update that failed
-EXCLUDE, INCLUDE = "--exclude=", "--include="  # they begin arguments of this process
 WAITING, RESULT = "waiting", "result"  # the kinds of lines that are printed
 PAUSE_FACTOR = 10  # the pause is this many times as long as the update, so that tries take a tenth of a core at most
 
 
 class IndexProcess:
-    """The process that makes the index of a folder. With `watch` it goes on, and is started again if it dies."""
+    """The process that makes an index. With `watch` it goes on, and is started again if it dies."""
 
-    def __init__(
-        self,
-        path: Path,
-        bundle: Path,
-        *,
-        watch: bool,
-        exclude: Sequence[str] = (),
-        include: Sequence[str] = (),
-    ) -> None:
-        """Start the process that makes the index of `path` in the folder `bundle`; see `update` for the patterns."""
+    def __init__(self, index: FolderIndex, *, watch: bool) -> None:
+        """Start the process that makes the index."""
         self.updates: SharedFailures = SharedFailures()
         self.report: Callable[[str], object] = fail  # takes the error of an update after the first one
-        self._path, self._watch = path, watch
-        self._command = [*python_command("semsearch.commands.watching"), str(path), str(bundle)]
+        self._title, self._watch = index.title, watch
+        self._command = [*python_command("semsearch.commands.watching"), _as_argument(index)]
         if watch:
             self._command.append("--watch")
-        self._command += (f"{EXCLUDE}{pattern}" for pattern in exclude)
-        self._command += (f"{INCLUDE}{pattern}" for pattern in include)
         self._has_ended_first = Event()
         self._is_made = Event()
         self._is_closed = Event()
@@ -116,7 +98,7 @@ class IndexProcess:
             is_done = not self._watch and self._has_ended_first.is_set()
             if is_done or code == -signal.SIGINT or self._is_closed.wait(SECONDS_BEFORE_RESTART):
                 return
-            ending = f"{self._path}: the process that makes its index {how_it_ended(code)}"
+            ending = f"{self._title}: the process that makes its index {how_it_ended(code)}"
             if not self._watch:
                 self._note(f"{ending}; run the command again")
                 return
@@ -146,6 +128,17 @@ class IndexProcess:
         self._has_ended_first.set()
 
 
+def _as_argument(index: FolderIndex) -> str:
+    folders = {name: str(path) for name, path in index.folders.items()}
+    return json.dumps({"folders": folders, "bundle": str(index.bundle), "options": asdict(index.options)})
+
+
+def _from_argument(word: str) -> FolderIndex:
+    stated = json.loads(word)
+    folders = {name: Path(path) for name, path in stated["folders"].items()}
+    return FolderIndex(folders, Path(stated["bundle"]), FolderOptions(**stated["options"]))
+
+
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
     """What came of an update: an error, "" if there is none, and whether there is an index of these files.
@@ -160,12 +153,9 @@ class UpdateResult:
 
 
 def main(
-    path: Path,
-    bundle: Path,
+    index: FolderIndex,
     *,
     watch: bool,
-    exclude: Sequence[str] = (),
-    include: Sequence[str] = (),
     pause: float = SECONDS_BEFORE_RETRY,
     interval: float = SECONDS_BETWEEN_SCANS,
     patience: float = SECONDS_TO_BE_STILL,
@@ -178,16 +168,16 @@ def main(
     counts seconds.
     """
     before: FileStates | None = None
-    indexed = read_states(bundle) if is_kept(bundle) else None
+    indexed = index.known_states()
     result = UpdateResult()  # result of the update that read the files as `indexed` has them
     changed_at, retry_at = math.inf, math.inf
     printed: dict[str, str] = {}
     while True:
         shown = None
         try:
-            found = file_states(path, bundle, exclude, include)
+            found = index.states()
         except OSError as error:
-            shown = UpdateResult(f"{path}: {error}", is_made=False)
+            shown = UpdateResult(f"{index.title}: {error}", is_made=False)
         else:
             changed_at = math.inf if found == indexed else min(changed_at, clock())
             is_due = found != indexed or clock() >= retry_at
@@ -195,14 +185,14 @@ def main(
             if is_due and is_still:
                 _print_waiting(printed, found, indexed)
                 began = clock()
-                done = _update(path, bundle, found, exclude, include)
+                done = _update(index, found)
                 if done is not None:
                     indexed, result, changed_at, retry_at = found, done, math.inf, math.inf
                     printed.pop(RESULT, None)
                     if done.can_pass:
                         retry_at = clock() + max(pause, PAUSE_FACTOR * (clock() - began))
             if found == indexed:
-                shown = result
+                shown = result if result.error else UpdateResult(index.missing())
             _print_waiting(printed, found, indexed)
             before = found
         if shown is not None:
@@ -226,16 +216,14 @@ def _print_new(printed: dict[str, str], kind: str, content: Mapping[str, object]
         printed[kind] = line
 
 
-def _update(
-    path: Path, bundle: Path, found: FileStates, exclude: Sequence[str], include: Sequence[str]
-) -> UpdateResult | None:
+def _update(index: FolderIndex, found: FileStates) -> UpdateResult | None:
     """Make or update the index, and return what came of it, None if another process does so."""
     try:
-        with updating(bundle):
-            if is_kept(bundle) and found == read_states(bundle):  # another process has updated it
+        with index.updating():
+            if found == index.known_states():  # another process has updated it
                 return UpdateResult()
             with showing_progress(TerminalConsole(stderr=True)) as on_progress:
-                report = update(path, bundle, found, on_progress, exclude, include).report
+                report = index.update(found, on_progress).report
     except BusyError:
         return None
     except ExpectedError as error:
@@ -244,22 +232,16 @@ def _update(
         reason = f"{error.filename}: {error.strerror}"
     except Exception as error:  # noqa: BLE001  reported with its trace, and another try can succeed
         traceback.print_exc()
-        reason = f"{path}: {error!r}"
+        reason = f"{index.title}: {error!r}"
     else:
         if not report.outdated:
             return UpdateResult()
-        found_outdated = f"{path}: {len(report.outdated):,} documents were not read, such as {report.outdated[0]}"
-        return UpdateResult(found_outdated, can_pass=bool(report.refused))
+        unread = f"{len(report.outdated):,} documents were not read, such as {report.outdated[0]}"
+        return UpdateResult(f"{index.title}: {unread}", can_pass=bool(report.refused))
     return UpdateResult(reason, is_made=False, can_pass=True)
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that closes sends it to this process too
     with keeping_worker(), naming_options():
-        _words = sys.argv[3:]
-        _exclude, _include = (
-            [word.removeprefix(begin) for word in _words if word.startswith(begin)] for begin in (EXCLUDE, INCLUDE)
-        )
-        sys.exit(
-            main(Path(sys.argv[1]), Path(sys.argv[2]), watch="--watch" in _words, exclude=_exclude, include=_include)
-        )
+        sys.exit(main(_from_argument(sys.argv[1]), watch="--watch" in sys.argv[2:]))

@@ -84,12 +84,12 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns)
 
 
-def files_of_index(path: Path, options: Mapping[str, Any]) -> Iterator[str]:
+def files_of_index(path: Path, options: Mapping[str, Any], name: str = "") -> Iterator[str]:
     """Yield the paths of the files that decide what an index of a document or a folder has.
 
     These are the documents, the files in which their site states its versions, and the partials that they can import.
     In a folder without a document, they are the tables. Not each of these files is there.
-    options are those that the index records.
+    options are those that the index records, and name is that of the folder if the index is made of several.
     """
     folder = path if path.is_dir() else path.parent
     site = find_above(folder, DOCUSAURUS_CONFIG)
@@ -118,11 +118,14 @@ def files_of_index(path: Path, options: Mapping[str, Any]) -> Iterator[str]:
     patterns = excluded_patterns(options.get("exclude", ()), path, files)
     suffixes = tuple(FORMATS)  # for a folder of 100,000 files, faster than `suffix_of`
     begin, include = len(str(path)) + 1, options.get("include", ())
+    before = f"{name}/" if name else ""
     documents = [
-        file for file in files if file.lower().endswith(suffixes) or (include and format_of(file[begin:], include))
+        file
+        for file in files
+        if file.lower().endswith(suffixes) or (include and format_of(before + file[begin:], include))
     ]
     if patterns:
-        documents = [file for file in documents if not matches(as_text(file[begin:]), patterns)]
+        documents = [file for file in documents if not matches(as_text(before + file[begin:]), patterns)]
     if not documents:
         yield from filter(is_table, files)
         return

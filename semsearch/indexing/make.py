@@ -43,6 +43,9 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
     separator: Annotated[str | None, Option(Topic.TEXTS, recorded=True), values.one_character] = None,
     decimal_comma: Annotated[bool, Option(Topic.TEXTS, recorded=True)] = False,
     strict: Annotated[bool, Option(Topic.TEXTS, recorded=False)] = False,
+    describe: Annotated[
+        Mapping[str, str] | None, Option(Topic.DOCUMENTS, recorded=True, form="NAME=TEXT"), values.lines_by_name
+    ] = None,
     base_url: Annotated[str, Option(Topic.DOCUMENTS, recorded=True)] = "",
     anchors: Annotated[
         Literal["auto", "github", "mkdocs", "sphinx", "docusaurus"], Option(Topic.DOCUMENTS, recorded=True)
@@ -127,8 +130,9 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
 
     Args:
         data: the texts: a folder of documents (Markdown, MDX, reStructuredText, notebook, HTML, PDF, DOCX, plain text),
-            or a table (CSV, TSV, JSON lines, Parquet, plain or .gz), either as s3://BUCKET/KEY. From Python also a
-            pandas or polars DataFrame, an Arrow table or a sequence of mappings.
+            or a table (CSV, TSV, JSON lines, Parquet, plain or .gz), either as s3://BUCKET/KEY. Several folders of
+            documents make one index. From Python also a list of folders as Path objects, a pandas or polars DataFrame,
+            an Arrow table or a sequence of mappings.
         out: folder of the index.
         title: what the texts are called; names the tool for agents.
         description: what the texts are about, in a sentence or two, for agents that choose a tool.
@@ -142,7 +146,9 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         decimal_comma: read numbers of a CSV such as 3,50 or 1.234,50.
         strict: stop at a document that cannot be read, or a row whose value has another type than its column. Otherwise
             such a value is a warning, and filters cannot use the column.
-        base_url: address at which the folder of documents is published.
+        describe: what one of several folders has, such as notes="minutes of meetings"; its texts carry that too.
+        base_url: address at which the folder of documents is published; that of each of several folders ends in its
+            name. file: means the files on this machine.
         anchors: whose addresses of pages and headings Markdown has. auto is docusaurus if a docusaurus.config is in the
             folder or above it, mkdocs if a mkdocs.yml is, and otherwise github.
         exclude: leave out documents whose path ends in this form, such as 404.html or drafts/*.

@@ -1,5 +1,6 @@
 """What becomes of the texts of an index that gets others: its modes, and whether texts would be lost."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -17,12 +18,9 @@ MODES: dict[str, str] = {  # what each mode does, in the help of the command
 }
 
 
-def resolve_place(data: object) -> str:
-    """Return the address of texts, or their path from the root."""
-    address = str(data)
-    if "://" in address:
-        return address
-    return str(Path(address).resolve())
+def resolve_place(paths: Iterable[str | Path]) -> str:
+    """Return the address of texts, or their paths from the root, with NUL between several, in any order the same."""
+    return "\0".join(sorted(each if "://" in each else str(Path(each).resolve()) for each in map(str, paths)))
 
 
 def is_same_place(out: Path, info: CorpusInfo, place: str, name: str) -> bool:

@@ -95,6 +95,12 @@ def column_types(value: Mapping[str, str] | None) -> dict[str, str]:
     return dict(value or {})
 
 
+def lines_by_name(value: Mapping[str, str] | None) -> dict[str, str]:
+    """Return names with a line each, as `one_line` returns it; leave out names without one."""
+    lines = {name: one_line(line) for name, line in (value or {}).items()}
+    return {name: line for name, line in lines.items() if line}
+
+
 def mapping(value: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a mapping as a dict."""
     return dict(value or {})

@@ -23,7 +23,7 @@ P = ParamSpec("P")
 Returned = TypeVar("Returned")
 Options = TypeVar("Options")
 Arguments = Mapping[str, Any]
-Form = Literal["PATH", "FILE", "COLUMN", "SECONDS", "NAME=TYPE", "JSON"]
+Form = Literal["PATH", "FILE", "COLUMN", "SECONDS", "NAME=TYPE", "NAME=TEXT", "JSON"]
 
 
 class Topic(StrEnum):

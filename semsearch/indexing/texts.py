@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,8 +24,10 @@ from semsearch.indexing.digests import Positions
 from semsearch.indexing.documents.folder import Documents, is_documents
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import DocumentOptions, Reading
-from semsearch.indexing.documents.recipe import key_of_reading
+from semsearch.indexing.documents.recipe import key_of_readings
+from semsearch.indexing.documents.several import SeveralDocuments, paths_in
 from semsearch.indexing.facts import read_facts
+from semsearch.indexing.folder_names import name_folders
 from semsearch.indexing.modes import Mode, has_texts_of, read_place, resolve_place
 from semsearch.indexing.older import OlderIndex
 from semsearch.indexing.progress import OnProgress, no_progress
@@ -107,6 +109,7 @@ class Texts:
     rows: TableReader | None = None  # rows in memory, or a table of which a column is left out
     plan: RowPlan | None = None  # rows of the older index and new ones
     are_documents: bool = False
+    folders: Mapping[str, Path] = field(default_factory=dict)  # several folders of documents, by their names
     embeddings: AnyArray | None = None  # those that the caller has of a table
     given: Sequence[KnownRows] = ()  # those that the caller has of the rows that a plan adds
 
@@ -136,11 +139,19 @@ class Texts:
         if not self.are_documents:
             return Table(self.path, options.table, rows=self.rows, split=None if splitter is None else splitter.split)
         assert splitter is not None  # see `need_splitter`
-        reading = Reading(splitter, options.documents)
+        reading, describe = Reading(splitter, options.documents), options.documents.describe
+        readings = [
+            (path, replace(reading, folder=name, about=describe.get(as_text(name), "")))
+            for name, path in self.folders.items()
+        ]
+        readings = readings or [(self.path, reading)]
+        kept_in, records = None, None
         is_older = older is not None and older.manifest.corpus.heading_prefix
-        if older is None or not is_older or not has_texts_of(older.folder, self.place, self.name):
-            return Documents(self.path, reading)
-        return Documents(self.path, reading, older.folder, kept_records(older.kept, key_of_reading(self.path, reading)))
+        if older is not None and is_older and has_texts_of(older.folder, self.place, self.name):
+            kept_in, records = older.folder, kept_records(older.kept, key_of_readings(readings))
+        if self.folders:
+            return SeveralDocuments(readings, kept_in, records)
+        return Documents(self.path, reading, kept_in, records)
 
 
 def texts_of_plan(plan: RowPlan, given: Sequence[KnownRows]) -> Texts:
@@ -160,12 +171,18 @@ def opening_texts(data: Any, options: TextOptions) -> Iterator[Texts]:
     Raises CorpusError if an address in S3 cannot be read, or if documents have the options of a table, and OptionError
     for embeddings of documents.
     """
-    if isinstance(data, str | Path):
-        path = corpus_place(str(data))
+    paths = paths_in(data)
+    if len(paths) > 1:
+        folders = name_folders(paths)
+        name = as_text(", ".join(folders))
+        texts = Texts(Path(name), name, resolve_place(paths), are_documents=True, folders=folders)
+        _refuse_for_documents(texts, options)
+        yield texts
+    elif paths:
+        path = corpus_place(str(paths[0]))
         with fetching_corpus(path) as here:
-            texts = Texts(here, as_text(path.name), resolve_place(data), are_documents=_are_documents(here, options))
-            if texts.are_documents and options.embedded_by is not None:
-                raise OptionError("embedded_by", "is for the rows of a table; these texts are documents")
+            texts = Texts(here, as_text(path.name), resolve_place(paths), are_documents=_are_documents(here, options))
+            _refuse_for_documents(texts, options)
             yield _with_embeddings(texts, options.embeddings)
     else:
         rows = read_rows(data, options.table.id_column)
@@ -174,30 +191,40 @@ def opening_texts(data: Any, options: TextOptions) -> Iterator[Texts]:
 
 
 def _are_documents(path: Path, options: TextOptions) -> bool:
-    """Return whether the path is a document or has one.
-
-    Raises CorpusError if there is also a text column or an id column, which documents do not have.
-    """
+    """Return whether the path is a document or has one."""
     table = options.table
-    are_documents = is_documents(
+    return is_documents(
         path, ignore=table.ignore, follow_symlinks=table.follow_symlinks, include=options.documents.include
     )
-    if are_documents and (table.text_column is not None or table.id_column is not None):
+
+
+def _refuse_for_documents(texts: Texts, options: TextOptions) -> None:
+    """Raise CorpusError or OptionError for documents with an option of tables, and for what one folder has not."""
+    table, describe = options.table, options.documents.describe
+    names = [*map(as_text, texts.folders)]
+    if unknown := describe.keys() - names:
+        found = f"found {min(unknown)}, which the updated index can have recorded"
+        expected = f"one of {', '.join(names)}" if names else "several folders"
+        remedy = "state what each has again, or --describe '' for none"
+        raise OptionError("describe", f"{found}, expected {expected}; {remedy}")
+    if not texts.are_documents:
+        return
+    if table.text_column is not None or table.id_column is not None:
         found = "documents, and the option text_column or id_column, which the updated index can have recorded"
         remedy = "choose another folder with --out, or leave the columns out: --text-column '' --id-column ''"
-        raise corpus_error(path, None, found, "tables with these columns", remedy)
-    return are_documents
+        raise corpus_error(texts.path, None, found, "tables with these columns", remedy)
+    for name, value in (("embedded_by", options.embedded_by), ("embeddings", options.embeddings)):
+        if value is not None:
+            raise OptionError(name, "is for the rows of a table; these texts are documents")
 
 
 def _with_embeddings(texts: Texts, embeddings: Any) -> Texts:
     """Return the texts with their embeddings, if there are any, and without the column that has them.
 
-    Raises OptionError if the texts are no table, or if the embeddings cannot be read.
+    Raises OptionError if the embeddings cannot be read.
     """
     if embeddings is None:
         return texts
-    if texts.are_documents:
-        raise OptionError("embeddings", "is for the rows of a table; these texts are documents")
     texts = replace(texts, embeddings=read_embeddings(embeddings))
     if texts.rows is None and isinstance(embeddings, str | Path) and Path(embeddings) == texts.path:
         texts = replace(texts, rows=parquet_reader(texts.path, [embedding_column(texts.path)]))
@@ -244,8 +271,8 @@ def read_texts(
         into = None if merged_into is None else merged_into.manifest.corpus
         require_same_types(corpus, into, columns.column, texts.path)
     kept: dict[str, AnyArray] = {}
-    if isinstance(source, Documents):
-        kept = records_tensors(source.records, key_of_reading(texts.path, source.reading))
+    if isinstance(source, Documents | SeveralDocuments):
+        kept = records_tensors(source.records, key_of_readings(source.readings))
     on_progress(READ, 1)
     return ReadTexts(corpus, report, changes, kept)
 

@@ -127,7 +127,7 @@ def kept_records(tensors: Tensors | None, key: str) -> FileRecords | None:
 
 
 def records_tensors(records: FileRecords, key: str) -> dict[str, AnyArray]:
-    """Return the tensors of the file for the records of documents. key is that of `key_of_reading`."""
+    """Return the tensors of the file for the records of documents. key is that of `key_of_readings`."""
     return {
         DOCUMENTS: np.frombuffer(write_records(records), np.uint8),
         DOCUMENTS_KEY: np.frombuffer(key.encode(), np.uint8),

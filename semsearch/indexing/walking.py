@@ -167,6 +167,11 @@ def find_above(folder: Path, names: Sequence[str]) -> Path | None:
     return None
 
 
+def has_files(folder: Path) -> bool:
+    """Return whether there is a file in a folder or below it. Those whose names begin with a dot do not count."""
+    return any(not name.startswith(".") for _, _, names in os.walk(folder) for name in names)
+
+
 def as_text(name: str) -> str:
     r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does.
 

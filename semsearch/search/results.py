@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from semsearch.search.reply_types import Facets, GroupResult, InFile, Scores, SimilarReply
 
 PATH, PASSAGE_NUMBER, PAGE_COLUMN = "path", "passage", "page"  # columns that an index of documents has
+FOLDER_COLUMN, FOLDER_DESCRIPTION = "folder", "folder_description"  # columns that one of several folders has
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ def test_a_key_is_printed_once_and_its_entry_beside_it(bundle: Path) -> None:
     ("words", "message"),
     [
         (["mcp", "nowhere"], "nowhere: expected a folder of documents, or a bundle; check the path"),
-        (["mcp", "{bundle}", "--watch"], "{bundle}: expected a folder of documents; check the path"),
+        (["mcp", "{bundle}", "--watch"], "{bundle}: found a bundle, expected a folder of documents; check the path"),
         (
             ["serve", "{bundle}", "--watch", "--port", "0"],
             "--watch: found {bundle}, expected the folder of the documents; name it with --documents",

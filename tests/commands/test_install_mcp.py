@@ -336,7 +336,7 @@ def test_watching_a_bundle_and_a_folder_that_is_missing_are_refused_before_anyth
     home: Path, bundle: Path
 ) -> None:
     done = run("install-mcp", "cursor", bundle, "--watch")
-    assert f"{bundle}: expected a folder of documents" in error_line(done)
+    assert f"{bundle}: found a bundle, expected a folder of documents" in error_line(done)
     assert "No such file or directory" in error_line(run("install-mcp", "cursor", "nowhere"))
     (home / "a\nb").mkdir()
     assert f"{home}/a b: found control characters" in error_line(run("install-mcp", "cursor", "a\nb"))

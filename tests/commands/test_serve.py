@@ -2,7 +2,6 @@
 
 import errno
 import socket
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,8 @@ import pytest
 
 from semsearch.commands import watching
 from semsearch.commands.index import types_of_columns
-from semsearch.commands.places import PlaceError, count_changes, kept_index
+from semsearch.commands.options import FolderOptions
+from semsearch.commands.places import FolderIndex, PlaceError, count_changes, kept_index
 from semsearch.commands.serve import _processes, _reason, bundle_of
 from semsearch.engine.cores import usable_cores
 from semsearch.engine.errors import OptionError
@@ -22,10 +22,8 @@ class Process:
     made: list["Process"] = []  # noqa: RUF012
     error: str = ""
 
-    def __init__(
-        self, folder: Path, bundle: Path, *, watch: bool, exclude: Sequence[str], include: Sequence[str]
-    ) -> None:
-        self.arguments, self.patterns, self.seen = (folder, bundle, watch), (exclude, include), list[str]()
+    def __init__(self, index: FolderIndex, *, watch: bool) -> None:
+        self.index, self.watch, self.seen = index, watch, list[str]()
         Process.made.append(self)
 
     def error_of_first(self) -> str:
@@ -49,7 +47,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize("place", ["{bundle}", "s3://bucket/x", "nowhere"])
 def test_a_bundle_needs_no_process(bundle: Path, made: list[Any], folder: Path, place: str) -> None:
     place = place.format(bundle=bundle)
-    with bundle_of(place, watch=False, documents=None) as found:
+    with bundle_of([place], watch=False) as found:
         assert found == (place, None)
     assert made == []
 
@@ -58,17 +56,18 @@ def test_documents_are_indexed_first_and_watched_until_the_end(
     documents: Path, bundle: Path, made: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = kept_index(documents)
-    with bundle_of(str(documents), watch=False, documents=None) as found:
+    with bundle_of([str(documents)], watch=False) as found:
         assert found == (str(kept), None)
-    with bundle_of(str(documents), watch=True, documents=None) as found:
+    with bundle_of([str(documents)], watch=True) as found:
         assert found == (str(kept), made[1])
         assert made[1].seen == []
-    with bundle_of(str(bundle), watch=True, documents=documents) as found:
+    with bundle_of([str(bundle)], watch=True, documents=[documents]) as found:
         assert found == (str(bundle), made[2])
-    assert [each.arguments for each in made] == [
-        (documents, kept, False),
-        (documents, kept, True),
-        (documents, bundle, True),
+    folders = {"": documents}
+    assert [(each.index, each.watch) for each in made] == [
+        (FolderIndex(folders, kept), False),
+        (FolderIndex(folders, kept), True),
+        (FolderIndex(folders, bundle), True),
     ]
     assert [each.seen for each in made] == [["closed"]] * 3
     assert capsys.readouterr().err == ""
@@ -77,24 +76,28 @@ def test_documents_are_indexed_first_and_watched_until_the_end(
 def test_excluded_documents_are_neither_indexed_nor_waited_for(
     documents: Path, bundle: Path, made: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = kept_index(documents, ["b.md"], ["*.py"])
-    with bundle_of(str(documents), watch=False, documents=None, exclude=["b.md"], include=["*.py"]) as found:
+    options = FolderOptions(["b.md"], ["*.py"])
+    kept = kept_index(documents, options=options)
+    with bundle_of([str(documents)], watch=False, options=options) as found:
         assert found == (str(kept), None)
-    assert (made[0].arguments[1], made[0].patterns) == (kept, (["b.md"], ["*.py"]))
+    assert made[0].index == FolderIndex({"": documents}, kept, options)
     monkeypatch.setattr(Process, "error", "no files")
-    with bundle_of(str(documents), watch=True, documents=None, exclude=["a.md"]):
+    with bundle_of([str(documents)], watch=True, options=FolderOptions(["a.md"])):
         assert made[1].seen == ["waited"]
     (documents / "a.py").write_text("text")
     with (
         pytest.raises(PlaceError, match=r"^no files$"),
-        bundle_of(str(documents), watch=True, documents=None, exclude=["a.md"], include=["*.py"]),
+        bundle_of([str(documents)], watch=True, options=FolderOptions(["a.md"], ["*.py"])),
     ):
         pass
     expected = "expected a folder of documents; `semsearch index` has this option too"
-    patterns: dict[str, Any]
-    for patterns in ({"exclude": ["a.md"]}, {"include": ["*.py"]}):
-        with pytest.raises(OptionError, match=f"^{next(iter(patterns))}: found {bundle}, {expected}$"):
-            bundle_of(str(bundle), watch=True, documents=documents, **patterns).__enter__()
+    for name, stated in {
+        "exclude": FolderOptions(["a.md"]),
+        "include": FolderOptions(include=["*.py"]),
+        "describe": FolderOptions(describe=["notes=x"]),
+    }.items():
+        with pytest.raises(OptionError, match=f"^{name}: found {bundle}, {expected}$"):
+            bundle_of([str(bundle)], watch=True, documents=[documents], options=stated).__enter__()
 
 
 def test_an_index_that_cannot_be_made_is_an_error_unless_documents_can_still_come(
@@ -102,13 +105,13 @@ def test_an_index_that_cannot_be_made_is_an_error_unless_documents_can_still_com
 ) -> None:
     monkeypatch.setattr(Process, "error", "no files")
     for watch in (False, True):
-        with pytest.raises(PlaceError, match=r"^no files$"), bundle_of(str(documents), watch=watch, documents=None):
+        with pytest.raises(PlaceError, match=r"^no files$"), bundle_of([str(documents)], watch=watch):
             pass
     (documents / "a.md").unlink()
-    with pytest.raises(PlaceError, match=r"^no files$"), bundle_of(str(documents), watch=False, documents=None):
+    with pytest.raises(PlaceError, match=r"^no files$"), bundle_of([str(documents)], watch=False):
         pass
     assert capsys.readouterr().err == ""
-    with bundle_of(str(documents), watch=True, documents=None):
+    with bundle_of([str(documents)], watch=True):
         assert made[3].seen == ["waited"]
     assert capsys.readouterr().err == f"error: no files\n{documents}: waiting for the first document\n"
 
@@ -117,9 +120,9 @@ def test_an_index_that_cannot_be_made_is_an_error_unless_documents_can_still_com
 def test_a_bundle_cannot_be_watched_without_its_documents(
     bundle: Path, folder: Path, made: list[Any], named: str | None
 ) -> None:
-    documents = None if named is None else Path(named)
+    documents = [] if named is None else [Path(named)]
     expected = f"^--watch: found {named or bundle}, expected the folder of the documents; name it with --documents$"
-    with pytest.raises(PlaceError, match=expected), bundle_of(str(bundle), watch=True, documents=documents):
+    with pytest.raises(PlaceError, match=expected), bundle_of([str(bundle)], watch=True, documents=documents):
         pass
     assert made == []
 

@@ -8,16 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from semsearch.commands.places import bundle_at, file_states, kept_index, update, updating
+from semsearch.commands import watching
+from semsearch.commands.options import NONE_STATED, FolderOptions
+from semsearch.commands.places import FolderIndex, bundle_at, kept_index
 from semsearch.commands.watching import IndexProcess, main
 from semsearch.engine.bundle import PASSAGES, BundleError
 from semsearch.engine.passages import Passages
@@ -40,6 +42,11 @@ def linked(documents: Path) -> Path:
     return documents
 
 
+def at(path: Path) -> FolderIndex:
+    """Return the kept index of a document or a folder."""
+    return FolderIndex.kept([path])
+
+
 def texts_of(bundle: Path) -> set[str]:
     passages = Passages(bundle / PASSAGES)
     return {passages.text(row) for row in range(len(passages))}
@@ -47,15 +54,16 @@ def texts_of(bundle: Path) -> set[str]:
 
 def test_a_change_of_a_document_alone_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a")
-    before = file_states(tmp_path / "a.md")
+    index = at(tmp_path / "a.md")
+    before = index.states()
     (tmp_path / "a.md").write_text("longer than before")
-    assert file_states(tmp_path / "a.md") != before
+    assert index.states() != before
 
 
 def test_a_kept_index_has_no_hidden_file_and_nothing_that_links_out_of_the_folder_lead_to(linked: Path) -> None:
     (linked / ".hidden.md").write_text("The hidden note")
     assert texts_of(bundle_at(linked)) == {"An angry goose."}
-    assert file_states(linked).keys() == {"a.md"}
+    assert at(linked).states().keys() == {"a.md"}
 
 
 @pytest.mark.slow  # starts an agent and waits for its update
@@ -64,7 +72,7 @@ def test_what_links_out_of_the_folder_lead_to_is_watched_if_the_index_follows_th
     shutil.copytree(kept_index(linked), bundle)
     index(linked, bundle, mode="replace", follow_symlinks=True, progress=False)
     assert texts_of(bundle) == {"An angry goose.", "The ferry."}
-    with closing(IndexProcess(linked, bundle, watch=True)) as process:
+    with closing(IndexProcess(FolderIndex({"": linked}, bundle), watch=True)) as process:
         assert process.error_of_first() == ""
         write_story(linked / "linked" / "c.md", "The night nurse")
         assert eventually(lambda: "The night nurse." in texts_of(bundle))
@@ -75,7 +83,7 @@ def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_
     documents: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (documents / "a.md").rename(documents.parent / "a.md")
-    with closing(IndexProcess(documents, kept_index(documents), watch=True)) as process:
+    with closing(IndexProcess(at(documents), watch=True)) as process:
         assert "a folder without files" in str(process.error_of_first())
         (documents.parent / "a.md").rename(documents / "a.md")
         assert eventually(lambda: process.updates.error is None)
@@ -89,7 +97,7 @@ def test_an_update_that_fails_is_reported_and_the_process_is_started_again_when_
 
 def test_an_index_without_a_document_that_cannot_be_read_is_used_and_the_document_reported(documents: Path) -> None:
     (documents / "broken.md").symlink_to("a link to nowhere.md")
-    with closing(IndexProcess(documents, kept_index(documents), watch=False)) as process:
+    with closing(IndexProcess(at(documents), watch=False)) as process:
         assert process.error_of_first() == ""
         assert "broken.md" in str(process.updates.error)
 
@@ -119,10 +127,10 @@ def test_an_update_that_failed_is_tried_again_although_no_file_has_changed(
             raise outcome
         return outcome
 
-    monkeypatch.setattr("semsearch.commands.watching.update", update)
+    monkeypatch.setattr(FolderIndex, "update", update)
     with os.fdopen(reading) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        assert main(folder, folder / "b", watch=True, pause=0.0) == 0
+        assert main(FolderIndex({"": folder}, folder / "b"), watch=True, pause=0.0) == 0
     assert results(capsys.readouterr().out) == [
         {"error": "bundle: No space left on device", "is_made": False},
         {"error": f"{folder}: 1 documents were not read, such as a.md: Permission denied", "is_made": True},
@@ -140,20 +148,21 @@ def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
         return MADE
 
     monkeypatch.setattr("semsearch.indexing.make.index", index)
-    assert main(folder, folder / "b", watch=False, exclude=["c.md"], include=["*.py"]) == 0
+    index_of_folder = FolderIndex({"": folder}, folder / "b", FolderOptions(["c.md"], ["*.py"]))
+    assert main(index_of_folder, watch=False) == 0
     assert results(capsys.readouterr().out) == [{"error": "", "is_made": True}]
     (options,) = stated
-    assert (options["base_url"], options["exclude"], options["include"]) == (folder.as_uri(), ["c.md"], ["*.py"])
+    assert (options["base_url"], options["exclude"], options["include"]) == ("file:", ["c.md"], ["*.py"])
 
 
 def test_the_states_of_files_are_the_same_however_their_folder_is_named(
     documents: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = file_states(documents)
+    expected = at(documents).states()
     assert expected.keys() == {"a.md"}
-    assert file_states(Path("notes")) == file_states(documents / "a.md") == expected
+    assert at(Path("notes")).states() == at(documents / "a.md").states() == expected
     monkeypatch.chdir(documents)
-    assert file_states(Path()) == file_states(Path("a.md")) == expected
+    assert at(Path()).states() == at(Path("a.md")).states() == expected
 
 
 def test_what_patterns_leave_out_is_found_only_by_commands_without_them(
@@ -161,16 +170,17 @@ def test_what_patterns_leave_out_is_found_only_by_commands_without_them(
 ) -> None:
     (documents / "secrets").mkdir()
     write_story(documents / "secrets" / "b.md", "The ferry")
-    patterns = ["secrets/*", "c.md"]
-    shutil.copytree(bundle, kept_index(documents, patterns))  # for its model
+    patterns = FolderOptions(["secrets/*", "c.md"])
+    shutil.copytree(bundle, kept_index(documents, options=patterns))  # for its model
     for _ in range(2):
         assert texts_of(bundle_at(documents, patterns)) == {"An angry goose."}
         assert texts_of(bundle_at(documents)) == {"An angry goose.", "The ferry."}
     capsys.readouterr()
     lengthen(documents / "secrets" / "b.md")
-    assert bundle_at("notes", [*reversed(patterns), "c.md"]) == kept_index(documents, patterns)
+    assert bundle_at("notes", FolderOptions(["c.md", "secrets/*", "c.md"])) == kept_index(documents, options=patterns)
     assert capsys.readouterr().err == ""  # nothing was updated
-    assert kept_index(documents, ["secrets/*"]) != kept_index(documents, patterns) != kept_index(documents)
+    others = [kept_index(documents, options=FolderOptions(["secrets/*"])), kept_index(documents)]
+    assert kept_index(documents, options=patterns) not in others
     patterns_of_two: list[tuple[list[str], list[str]]] = [
         (["ab"], []),
         (["a", "b"], []),
@@ -182,16 +192,15 @@ def test_what_patterns_leave_out_is_found_only_by_commands_without_them(
         ([], ["", "a", "b"]),
         ([], []),
     ]
-    assert len({kept_index(documents, exclude, include) for exclude, include in patterns_of_two}) == len(
-        patterns_of_two
-    )
-    assert kept_index(documents, [], ["b", "a", "b"]) == kept_index(documents, [], ["a", "b"])
+    kept = [kept_index(documents, options=FolderOptions(exclude, include)) for exclude, include in patterns_of_two]
+    assert len({*kept}) == len(patterns_of_two)
+    assert kept_index(documents, options=FolderOptions([], ["b", "a", "b"])) == kept[4]
 
 
 def test_texts_of_other_suffixes_are_searched_by_commands_that_include_them(documents: Path, bundle: Path) -> None:
     (documents / "ferry.py").write_text("# The ferry\n")
     (documents / "picture.png").write_bytes(b"\x89PNG")
-    shutil.copytree(bundle, kept_index(documents, (), ["*.py"]))  # for its model
+    shutil.copytree(bundle, kept_index(documents, options=FolderOptions(include=["*.py"])))  # for its model
     first = run("query", "notes", "ferry", "--json")
     assert [hit["text"] for hit in json.loads(first.out)["results"]] == ["An angry goose."]
     counts = "notes: 2 files are not read (1 .py, 1 .png); --include '*.SUFFIX' reads those that are text\n"
@@ -236,7 +245,7 @@ def test_a_query_that_makes_an_index_says_which_suffixes_were_not_read(
 
 def test_a_query_and_an_agent_do_not_find_what_their_patterns_leave_out(documents: Path, bundle: Path) -> None:
     write_story(documents / "b.md", "The ferry")
-    shutil.copytree(bundle, kept_index(documents, ["b.*"]))  # for its model
+    shutil.copytree(bundle, kept_index(documents, options=FolderOptions(["b.*"])))  # for its model
     agent = Agent("notes", "--exclude", "b.*")
     assert eventually(lambda: "a.md#story" in (found := agent.search("ferry")) and "b.md" not in found)
     assert agent.index().endswith("; files changed since: 0")
@@ -298,17 +307,21 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
         yield stdout.close
 
 
-@pytest.fixture
-def updated(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The folders that `main` has updated the index of. In truth nothing is made."""
-    folders: list[Path] = []
+class NotedIndex(FolderIndex):
+    """An index of which nothing is made: its updates are noted."""
 
-    def note(folder: Path, *others: object) -> Any:
-        folders.append(folder)
+    updated: ClassVar[list[Path]] = []
+
+    def update(self, *given: object) -> Any:
+        self.updated.append(self.folders[""])
         return MADE
 
-    monkeypatch.setattr("semsearch.commands.watching.update", note)
-    return folders
+
+@pytest.fixture
+def updated(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The folders that `watch_with` has updated the index of."""
+    monkeypatch.setattr(NotedIndex, "updated", [])
+    return NotedIndex.updated
 
 
 MOST_LOOKS = 40  # that `watch_with` takes
@@ -326,8 +339,8 @@ def watch_with(on_look: Callable[[int], object], stop: Callable[[], None], docum
             stop()
         return float(now)
 
-    bundle = options.pop("bundle", kept_index(documents))
-    assert main(documents, bundle, watch=True, interval=0.0, clock=clock, **options) == 0
+    index = NotedIndex({"": documents}, options.pop("bundle", kept_index(documents)))
+    assert main(index, watch=True, interval=0.0, clock=clock, **options) == 0
 
 
 def lengthen(path: Path) -> None:
@@ -423,12 +436,13 @@ def test_what_another_process_has_indexed_is_not_indexed_again(
 def test_a_command_that_waited_for_another_process_finds_the_index_current(
     documents: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bundle, found = kept_index(documents), file_states(documents)
+    kept = at(documents)
+    found = kept.states()
     with ExitStack() as other:
-        other.enter_context(updating(bundle))
+        other.enter_context(kept.updating())
 
         def finish(seconds: float) -> None:
-            update(documents, bundle, found, no_progress)
+            kept.update(found, no_progress)
             other.close()
 
         monkeypatch.setattr("semsearch.indexing.replacing.sleep", finish)
@@ -441,7 +455,7 @@ def test_a_command_that_waited_for_another_process_finds_the_index_current(
 def test_a_query_during_an_update_answers_from_the_older_index_and_says_so(documents: Path) -> None:
     assert run("query", "notes", "goose").code == 0
     write_story(documents / "a.md", "The ferry")
-    with updating(kept_index(documents)):
+    with at(documents).updating():
         done = run("query", "notes", "goose")
     assert "An angry goose." in done.out
     assert (done.code, done.err) == (0, "notes: another process updates the index; searching the older one\n")
@@ -500,7 +514,7 @@ def test_an_agent_learns_that_a_change_waits_and_of_what_an_update_could_not_rea
     bundle_at(documents)
     agent = Agent("notes", "--watch")
     assert "; " not in agent.index()
-    with updating(kept_index(documents)):
+    with at(documents).updating():
         write_story(documents / "b.md", "The ferry")
         assert eventually(lambda: agent.index().endswith("Z; files changed since: 1"))
     assert eventually(lambda: "; " not in agent.index())
@@ -521,7 +535,7 @@ from semsearch.commands.main import dispatch
 dispatch(["query", "notes", "goose"])
 print(json.dumps(sorted(name for name in sys.modules if name.startswith("semsearch.indexing."))))
 """
-    light = ["semsearch.indexing.cache", "semsearch.indexing.file_choice", "semsearch.indexing.walking"]
+    light = [f"semsearch.indexing.{name}" for name in ("cache", "file_choice", "folder_names", "walking")]
     assert in_a_new_process(script) == light
 
 
@@ -553,24 +567,19 @@ class Died:
 
 
 def follow(
-    monkeypatch: pytest.MonkeyPatch,
-    processes: list[Died],
-    *,
-    watch: bool,
-    exclude: Sequence[str] = (),
-    include: Sequence[str] = (),
+    monkeypatch: pytest.MonkeyPatch, processes: list[Died], *, watch: bool, options: FolderOptions = NONE_STATED
 ) -> tuple[IndexProcess, list[list[str]]]:
     """Follow processes that die one after the other; return what followed them and the commands that started them."""
     commands = []
 
     def start(command: list[str], stdin: int, stdout: int, text: bool) -> Died:
         assert (stdin, stdout, text) == (subprocess.PIPE, subprocess.PIPE, True)
-        commands.append(command[command.index("notes") :])
+        commands.append(command[command.index("-c") + 2 :])
         return processes.pop(0)
 
     monkeypatch.setattr("semsearch.commands.watching.SECONDS_BEFORE_RESTART", 0)
     monkeypatch.setattr("subprocess.Popen", start)
-    followed = IndexProcess(Path("notes"), Path("bundle"), watch=watch, exclude=exclude, include=include)
+    followed = IndexProcess(FolderIndex({"": Path("notes")}, Path("bundle"), options), watch=watch)
     followed._following.join(60)
     assert not followed._following.is_alive()
     return followed, commands
@@ -589,7 +598,7 @@ def test_what_a_process_prints_is_noted_and_each_new_error_after_the_first_updat
     followed, commands = follow(monkeypatch, [first, Died(-signal.SIGINT, {"waiting": 3})], watch=True)
     killed = "notes: the process that makes its index was ended by the signal SIGKILL; it was started again"
     assert capsys.readouterr().err.splitlines() == [f"error: {each}" for each in ("a.md: refused", "disk full", killed)]
-    assert commands == [["notes", "bundle", "--watch"]] * 2
+    assert [words[1:] for words in commands] == [["--watch"]] * 2
     assert (followed.updates.waiting, followed.updates.error, followed.updates.failures) == (3, killed, 6)
     assert (followed.error_of_first(), followed.number) == ("", 7)
     followed.wait_until_made()
@@ -599,10 +608,12 @@ def test_a_process_that_makes_an_index_once_ends_after_its_first_result(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     followed, commands = follow(monkeypatch, [Died(1, FIRST_FAILED)], watch=False)
-    assert (followed.error_of_first(), commands[0]) == ("no files", ["notes", "bundle"])
-    exclude, include = ["a b", "--watch"], ["--exclude=c"]
-    followed, commands = follow(monkeypatch, [Died(0, IN_PART)], watch=False, exclude=exclude, include=include)
-    assert commands == [["notes", "bundle", "--exclude=a b", "--exclude=--watch", "--include=--exclude=c"]]
+    assert (followed.error_of_first(), len(commands[0])) == ("no files", 1)
+    options = FolderOptions(["a b", "--watch"], ["--exclude=c"], ["notes=\udce9 = \u00e9"])
+    followed, commands = follow(monkeypatch, [Died(0, IN_PART)], watch=False, options=options)
+    ((argument,),) = commands
+    assert argument.isascii()
+    assert watching._from_argument(argument) == FolderIndex({"": Path("notes")}, Path("bundle"), options)
     assert (followed.error_of_first(), followed.updates.error) == ("", "a.md: refused")
     followed, _ = follow(monkeypatch, [Died(3)], watch=False)
     ended = "notes: the process that makes its index ended with exit code 3; run the command again"
@@ -619,9 +630,7 @@ class Watched:
         self.states, self.outcomes, self.stop = states, outcomes, stop
         self.now, self.look, self.updates = -1.0, -1, list[int]()
 
-    def file_states(
-        self, path: Path, bundle: Path, exclude: Sequence[str], include: Sequence[str]
-    ) -> dict[str, list[int]]:
+    def states_now(self) -> dict[str, list[int]]:
         self.look += 1
         self.now = max(self.now, float(self.look))
         if self.look == len(self.states) - 1:
@@ -630,7 +639,7 @@ class Watched:
             raise PermissionError(errno.EACCES, "Permission denied", "notes")
         return {"a.md": [ord(self.states[self.look])]}
 
-    def update(self, *arguments: object) -> Any:
+    def update(self, found: object, on_progress: object) -> Any:
         self.updates.append(self.look)
         seconds, outcome = self.outcomes.pop(0) if self.outcomes else (0, MADE)
         self.now += seconds
@@ -691,10 +700,10 @@ def test_files_are_read_when_they_are_still_and_again_after_a_failure(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     watched = Watched(states, [*outcomes], stop)
-    monkeypatch.setattr("semsearch.commands.watching.file_states", watched.file_states)
-    monkeypatch.setattr("semsearch.commands.watching.update", watched.update)
+    monkeypatch.setattr(FolderIndex, "states", lambda index: watched.states_now())
+    monkeypatch.setattr(FolderIndex, "update", lambda index, *given: watched.update(*given))
     arguments: Any = {"pause": 2.0, "interval": 0.0, "patience": 3.0, "clock": lambda: watched.now}
-    assert main(folder, folder / "b", watch=True, **arguments) == 0
+    assert main(FolderIndex({"": folder}, folder / "b"), watch=True, **arguments) == 0
     out, err = capsys.readouterr()
     assert watched.updates == updates
     assert [json.loads(line.replace(str(folder), "{folder}")) for line in out.splitlines()] == printed
@@ -707,8 +716,8 @@ def test_an_update_that_is_made_once_says_by_its_code_whether_there_is_an_index(
     def update(*arguments: object) -> Any:
         raise BundleError("b: is damaged\nin two lines")
 
-    monkeypatch.setattr("semsearch.commands.watching.update", update)
-    assert main(folder, folder / "b", watch=False) == 1
+    monkeypatch.setattr(FolderIndex, "update", update)
+    assert main(FolderIndex({"": folder}, folder / "b"), watch=False) == 1
     printed = {"error": "b: is damaged", "is_made": False}
     assert results(capsys.readouterr().out) == [printed]
 
@@ -737,7 +746,7 @@ def test_a_command_that_waits_says_so_once_and_looks_again_until_the_lock_is_fre
     write_story(documents / "c.md", "The night nurse")
     (documents / "a.md").unlink()
     with ExitStack() as other:
-        other.enter_context(updating(kept_index(documents)))
+        other.enter_context(at(documents).updating())
 
         def pause(seconds: float) -> None:
             pauses.append(seconds)
@@ -760,7 +769,7 @@ def test_a_command_that_waits_says_so_once_and_looks_again_until_the_lock_is_fre
 def test_the_process_that_makes_an_index_names_options_of_the_command(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("a,b\nx,y\n")
-    with closing(IndexProcess(rows, tmp_path / "bundle", watch=False)) as process:
+    with closing(IndexProcess(FolderIndex({"": rows}, tmp_path / "bundle"), watch=False)) as process:
         error = process.error_of_first(60)
     assert error is not None
     assert error.endswith("name the one to embed with --text-column")

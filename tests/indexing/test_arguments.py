@@ -41,6 +41,7 @@ CONTENT: dict[str, Any] = {  # values of the options that an update takes from i
     "split": True,
     "passage_tokens": 100,
     "overlap": 10,
+    "describe": {"notes": "minutes"},
     "base_url": "https://example.org",
     "anchors": "mkdocs",
     "keywords": False,

@@ -234,7 +234,7 @@ def test_the_place_of_a_corpus_is_its_address_or_its_path_from_the_root(
     monkeypatch.chdir(tmp_path)
     assert run("index", "texts.csv", "--out", bundle_copy, "--replace").code == 0
     assert (bundle_copy / "source.txt").read_text() == str(texts)
-    assert resolve_place("s3://bucket/texts.csv") == "s3://bucket/texts.csv"
+    assert resolve_place(["s3://bucket/texts.csv"]) == "s3://bucket/texts.csv"
 
 
 def test_rows_in_memory_are_never_the_place_that_an_index_of_older_code_was_made_from(bundle_copy: Path) -> None:

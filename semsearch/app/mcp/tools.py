@@ -39,7 +39,7 @@ from semsearch.search.request import (
     describe_errors,
     whole_number,
 )
-from semsearch.search.results import PATH, Found, heading_path
+from semsearch.search.results import FOLDER_COLUMN, FOLDER_DESCRIPTION, PATH, Found, heading_path
 
 Object = dict[str, Any]
 
@@ -51,7 +51,7 @@ LONGEST_BELOW = 240  # characters of what is below a heading that is a hit
 SECTIONS_OF_DOCUMENT = 3  # maximum results of `search` from one document
 DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
 # columns of documents that no caller chooses by: places in them and free text
-UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
+UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings", FOLDER_DESCRIPTION)
 FILTER = (
     'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
     "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
@@ -218,7 +218,17 @@ def describe_corpus(bundle: AnyBundle) -> str:
             columns.append(f"{name} ({kind}{values})")
     if columns:
         about += f" Each text has these columns, by which a filter can choose: {'; '.join(columns)}."
+    if {FOLDER_COLUMN, FOLDER_DESCRIPTION} <= info.columns.keys() and info.vectors is None:
+        about += "".join(f" {line.rstrip('.')}." for line in _described_folders(require_texts(bundle)))
     return about
+
+
+def _described_folders(bundle: LoadedBundle) -> list[str]:
+    """Return what the user says of the folders of which the caller sees texts."""
+    rows = np.flatnonzero(bundle.among_allowed(bundle.columns[FOLDER_DESCRIPTION].exists()))
+    _, first = np.unique(bundle.columns[FOLDER_COLUMN].ordered[rows], return_index=True)
+    described = [bundle.passages[int(row)].metadata for row in rows[first]]
+    return [f"The folder {each[FOLDER_COLUMN]} has {each[FOLDER_DESCRIPTION]}" for each in described]
 
 
 def _found_by(info: CorpusInfo) -> str:
@@ -288,6 +298,8 @@ def _section(bundle: AnyBundle, hit: Mapping[str, Any]) -> Object:
         result["headings"] = heading_path(metadata)
         if PATH in metadata:
             result[PATH] = metadata[PATH]
+        if FOLDER_DESCRIPTION in metadata:
+            result[FOLDER_DESCRIPTION] = metadata[FOLDER_DESCRIPTION]
         result |= {name: hit[name] for name in ("lines", "cells") if name in hit}
     else:
         result = reference(id, hit["text"], metadata)

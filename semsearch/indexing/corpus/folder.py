@@ -1,6 +1,6 @@
 """The files of a folder that is one corpus, its skipped entries, and files that change while they are read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -14,17 +14,14 @@ SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet
 
 
 def find_files(
-    folder: Path,
-    rules: WalkRules,
-    expected: str = f"files ending in {SUFFIXES}",
-    unread: dict[str, OSError] | None = None,
+    folder: Path, rules: WalkRules, unread: dict[str, OSError] | None = None
 ) -> tuple[list[str], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
     The paths are strings, because a folder can have 100,000 files. A file is returned as it is. The rules say which
-    entries are not read. expected is what the caller reads.
-    Raises CorpusError if the folder is a bundle or if there is no file, OSError if a folder cannot be read or a link
-    leads nowhere. With `unread`, such an entry of the folder is added there with its error instead.
+    entries are not read.
+    Raises CorpusError if the folder is a bundle, OSError if a folder cannot be read or a link leads nowhere. With
+    `unread`, such an entry of the folder is added there with its error instead.
     """
     if not folder.is_dir():
         return [str(folder)], ()
@@ -46,13 +43,16 @@ def find_files(
         Skipped(reason, len(paths), as_text(relative_path(min(paths, key=path_order), folder)))
         for reason, paths in sorted(skipped.items())
     )
-    if not files and not unread:
-        found = "; ".join(["a folder without files", *map(str, described)])
-        remedy = "check the path"
-        if LINKED_OUT in skipped:
-            remedy += ", or follow such links with --follow-symlinks"
-        raise corpus_error(folder, None, found, expected, remedy)
     return files, described
+
+
+def no_files(folder: Path, skipped: Sequence[Skipped], expected: str = f"files ending in {SUFFIXES}") -> CorpusError:
+    """Return the error for a folder in which `find_files` has found no file; expected is what the caller reads."""
+    found = "; ".join(["a folder without files", *map(str, skipped)])
+    remedy = "check the path"
+    if any(each.reason == LINKED_OUT for each in skipped):
+        remedy += ", or follow such links with --follow-symlinks"
+    return corpus_error(folder, None, found, expected, remedy)
 
 
 def path_order(path: str) -> list[str]:

@@ -19,7 +19,7 @@ from semsearch.indexing.corpus.columns import (
     text_names,
 )
 from semsearch.indexing.corpus.corpus import Corpus, CorpusError, PassageRow, PassageRows, corpus_error, require_unicode
-from semsearch.indexing.corpus.folder import find_files, refusing_changes
+from semsearch.indexing.corpus.folder import find_files, no_files, refusing_changes
 from semsearch.indexing.corpus.formats import compact_json, is_csv, rows_of
 from semsearch.indexing.corpus.report import ReadReport, Skipped
 from semsearch.indexing.corpus.rows import NumberedRows, TableReader
@@ -106,6 +106,8 @@ class Table:
         options = self._options
         rules = WalkRules(self._path, ignore=options.ignore, has_pages=False, follow_symlinks=options.follow_symlinks)
         files, self._skipped = find_files(self._path, rules)
+        if not files:
+            raise no_files(self._path, self._skipped)
         self._files = list(map(Path, files))
         self._found = _Found(is_csv=all(map(is_csv, self._files)))
         for number, file in enumerate(self._files):

@@ -8,6 +8,7 @@ GITHUB, MKDOCS, SPHINX, DOCUSAURUS = ANCHORS = ("github", "mkdocs", "sphinx", "d
 LIKE_GITHUB = (GITHUB, DOCUSAURUS)  # styles with the anchors of GitHub
 OWN_ANCHORS = (MKDOCS, DOCUSAURUS)  # styles that heed an anchor of the author's own
 MARKDOWN, HTML, RST = (".md", ".markdown", ".mdx"), (".html", ".htm"), ".rst"
+FILES_HERE = "file:"  # base URL for the addresses that files have on this machine
 AS_FILES = "/blob/"  # part of a base URL of GitHub or GitLab, which show files under their own names
 GITHUB_KEEPS = frozenset(["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"])  # categories of Unicode
 SPHINX_LETTERS = str.maketrans(

@@ -10,14 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from unicodedata import normalize
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from semsearch.engine.cores import usable_cores
 from semsearch.indexing.corpus.corpus import READ, ChangedRows, Corpus, OlderRows, PassageRow, corpus_error
-from semsearch.indexing.corpus.folder import SUFFIXES, ChangedFileError, find_files, path_order, relative_path
+from semsearch.indexing.corpus.folder import SUFFIXES, ChangedFileError, find_files, no_files, path_order, relative_path
 from semsearch.indexing.corpus.formats import unknown_suffix
 from semsearch.indexing.corpus.report import ReadReport, Skipped
-from semsearch.indexing.documents.addresses import AS_FILES, DOCUSAURUS, GITHUB, MKDOCS
+from semsearch.indexing.documents.addresses import AS_FILES, DOCUSAURUS, FILES_HERE, GITHUB, MKDOCS
 from semsearch.indexing.documents.document import UnreadableError
 from semsearch.indexing.documents.looks import look_again
 from semsearch.indexing.documents.older import OlderPassages, OlderRecords
@@ -26,7 +26,7 @@ from semsearch.indexing.documents.records import FileRecord, FileRecords, unchan
 from semsearch.indexing.file_choice import FORMATS, excluded_patterns, format_of, is_table, matches, suffix_of
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.walking import DOCUSAURUS_CONFIG, MKDOCS_CONFIG, WalkRules, as_text, find_above
+from semsearch.indexing.walking import DOCUSAURUS_CONFIG, MKDOCS_CONFIG, WalkRules, as_text, find_above, has_files
 
 READABLE = f"documents ({', '.join(FORMATS)}) or tables ({SUFFIXES})"
 # A process takes as long to start as to read this many bytes of Markdown, 0.4 s. A small file counts as LEAST_BYTES.
@@ -41,8 +41,10 @@ def is_documents(path: Path, *, ignore: bool, follow_symlinks: bool, include: Se
     expected = f"{READABLE}, in it or in a folder below it"
     unread: dict[str, OSError] = {}
     rules = WalkRules(path, ignore=ignore, follow_symlinks=follow_symlinks)
-    read, skipped = find_files(path, rules, expected, unread)
+    read, skipped = find_files(path, rules, unread)
     files = [*read, *unread]
+    if not files:
+        raise no_files(path, skipped, expected)
     if any(format_of(_name_of(file, path), include) for file in files):
         return True
     if not any(map(is_table, files)) and path.exists():
@@ -63,7 +65,7 @@ class _File(NamedTuple):
     """A document, or a file or folder that cannot be read."""
 
     path: str
-    name: str  # its path from the folder on, as the disk has it
+    name: str  # its path in the index, as the disk has it: see `Reading.name_in_index`
     format: str  # "" for a folder
 
 
@@ -78,22 +80,27 @@ class Documents:
     """
 
     def __init__(
-        self, path: Path, reading: Reading, older: Path | None = None, records: Mapping[str, FileRecord] | None = None
+        self,
+        path: Path,
+        reading: Reading,
+        older: Path | None = None,
+        records: Mapping[str, FileRecord] | None = None,
+        found: "FoundFiles | None" = None,
     ) -> None:
         """Take the path. `older` is an index of the same folder, of which an unreadable document keeps its passages.
 
-        `records` are those of that index, which has the passages in their order. Without them, or if `key_of_reading`
-        has changed since, all documents are read.
+        `records` are those of that index, which has the passages in their order. Without them, or if `key_of_readings`
+        has changed since, all documents are read. `found` counts what is found, also for other folders.
         """
         self._path = path
         self._folder = folder_of(path)
-        self.reading: Reading = reading
-        self._options = replace(reading.options, anchors=anchors_of(self._folder, reading.options))
+        self.readings: list[tuple[Path, Reading]] = [(path, reading)]
+        self._options = placed_options(path, reading)
         self._reading = replace(reading, options=self._options)
         self._known = OlderRecords(records or {})
         self._kept = OlderPassages(older) if records is None else self._known
         self._look_again = cache(look_again)  # many documents look at the same
-        self._found = _Found()
+        self._found = FoundFiles() if found is None else found
         self._records: FileRecords = {}
 
     @property
@@ -110,10 +117,12 @@ class Documents:
             yield from joined_runs(rows)
 
     def _passages(self, on_progress: OnProgress) -> ChangedRows:
-        self._found, self._records = _Found(), {}
+        if self._reading.folder and not has_files(self._path):
+            yield from self._rows_of_absent()
+            return
         unread: dict[str, OSError] = {}
         files = self._files(unread)
-        names = {as_text(file.name) for file in files}
+        names = {self._name_in_folder(file) for file in files}
         known = [None if file.path in unread else self._unchanged(file, names) for file in files]
         changed = [
             Path(file.path)
@@ -137,24 +146,7 @@ class Documents:
 
     def describe(self, written: Corpus) -> tuple[Corpus, ReadReport]:
         """Return the corpus of the passages that were written, and what was counted. Raises CorpusError without one."""
-        found = self._found
-        if not written.texts:
-            no_text = "; ".join(["no text", *found.unreadable[:1]])
-            raise corpus_error(self._path, None, no_text, "documents with text", "check the path")
-        others = [Skipped(reason, len(names), names[0]) for reason, names in sorted(found.others.items())]
-        report = ReadReport(
-            files=found.formats.total(),
-            skipped=(*found.skipped, *others),
-            documents=dict(found.formats),
-            other_suffixes=dict(found.other_suffixes.most_common()),
-            unreadable=tuple(found.unreadable),
-            outdated=tuple(found.outdated),
-            refused=tuple(found.refused),
-            incomplete=tuple(found.incomplete),
-            running_lines=found.running_lines,
-            of_site={column: tuple(sorted(values)) for column, values in found.of_site.items()},
-        )
-        return replace(written, heading_prefix=True), report
+        return self._found.describe(written, self._path)
 
     def _files(self, unread: dict[str, OSError]) -> list[_File]:
         """Return the documents, and those files and folders of which `unread` then has the error."""
@@ -162,21 +154,22 @@ class Documents:
         rules = WalkRules(
             self._path, ignore=options.ignore, drafts=options.drafts, follow_symlinks=options.follow_symlinks
         )
-        paths, self._found.skipped = find_files(self._path, rules, unread=unread)
+        paths, skipped = find_files(self._path, rules, unread=unread)
+        self._found.note_skipped(skipped, self._reading)
         patterns = excluded_patterns(options.exclude, self._folder, paths)
         if unread:
             paths = sorted([*paths, *unread], key=path_order)
         files = []
         for path in paths:
-            name = _name_of(path, self._path)
+            name = self._reading.name_in_index(_name_of(path, self._path))
             file = _File(path, name, format_of(name, options.include))
             if patterns and matches(as_text(name), patterns):
-                self._found.skip("an excluded path", file)
+                self._found.skip("an excluded path", file.name)
             elif file.format or (path in unread and os.path.isdir(path)):  # noqa: PTH112  `is_dir` can raise the same error
                 files.append(file)
             else:
                 suffix = suffix_of(path)
-                self._found.skip(f"the suffix {suffix!r}", file)
+                self._found.skip(f"the suffix {suffix!r}", file.name)
                 self._found.other_suffixes[suffix] += 1
         return files
 
@@ -202,10 +195,13 @@ class Documents:
         return record
 
     def _is_copy(self, file: _File, record: FileRecord, names: Collection[str]) -> bool:
-        return bool(record.canonical and copied_page(as_text(file.name), record.canonical, names))
+        return bool(record.canonical and copied_page(self._name_in_folder(file), record.canonical, names))
+
+    def _name_in_folder(self, file: _File) -> str:
+        return as_text(_name_of(file.path, self._path))
 
     def _is_link(self, file: _File) -> bool:
-        return os.path.realpath(file.path) != f"{os.path.realpath(self._folder)}/{file.name}"
+        return os.path.realpath(file.path) != f"{os.path.realpath(self._folder)}/{_name_of(file.path, self._path)}"
 
     def _take(
         self,
@@ -218,11 +214,11 @@ class Documents:
         found = self._found
         self._records[file.name] = record
         if self._is_copy(file, record, names):
-            found.skip("a copy of the page that it names as canonical", file)
+            found.skip("a copy of the page that it names as canonical", file.name)
             self._records[file.name] = replace(record, rows=0)
             return ()
         if record.unlisted:
-            found.skip(f"a page with {record.unlisted}", file)
+            found.skip(f"a page with {record.unlisted}", file.name)
             return ()
         if record.no_text:
             self._refuse_if_strict(file, record.no_text)
@@ -234,6 +230,19 @@ class Documents:
         if record.problem:
             found.incomplete.append(f"{as_text(file.name)}: {record.problem}")
         return rows
+
+    def _rows_of_absent(self) -> Sequence[PassageRow | OlderRows]:
+        """Return the older passages of a folder that is not there or has no files, such as one that is not mounted.
+
+        Raises CorpusError if it is not there and has no older passages, or with the option `strict`.
+        """
+        rows, _ = self._kept.of(self._reading.folder)
+        if rows:
+            folder = _File(str(self._path), self._reading.folder, "")
+            return self._older_passages(folder, UnreadableError("the folder is missing or empty"))
+        if not self._path.is_dir():
+            raise corpus_error(self._path, None, "nothing there", "a folder of documents", "check the path")
+        return []
 
     def _older_passages(self, file: _File, error: Exception) -> Sequence[PassageRow | OlderRows]:
         """Return the passages that the older index has of a document that cannot be read."""
@@ -264,10 +273,10 @@ class Documents:
 
 
 @dataclass(slots=True)
-class _Found:
-    """What was found in a folder of documents. The fields of ReadReport of these names explain most of them."""
+class FoundFiles:
+    """What was found in folders of documents. The fields of ReadReport of these names explain most of them."""
 
-    skipped: tuple[Skipped, ...] = ()  # what was not looked at
+    skipped: dict[str, Skipped] = field(default_factory=dict)  # what was not looked at, by the reason
     others: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # files left out, by the reason
     formats: Counter[str] = field(default_factory=Counter)
     other_suffixes: Counter[str] = field(default_factory=Counter)
@@ -278,12 +287,42 @@ class _Found:
     of_site: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     running_lines: int = 0
 
+    def describe(self, written: Corpus, path: Path) -> tuple[Corpus, ReadReport]:
+        """Return the corpus of the passages that were written, and what was counted. Raises CorpusError without one."""
+        if not written.texts:
+            no_text = "; ".join(["no text", *self.unreadable[:1]])
+            raise corpus_error(path, None, no_text, "documents with text", "check the path")
+        others = [Skipped(reason, len(names), names[0]) for reason, names in sorted(self.others.items())]
+        report = ReadReport(
+            files=self.formats.total(),
+            skipped=(*self.skipped.values(), *others),
+            documents=dict(self.formats),
+            other_suffixes=dict(self.other_suffixes.most_common()),
+            unreadable=tuple(self.unreadable),
+            outdated=tuple(self.outdated),
+            refused=tuple(self.refused),
+            incomplete=tuple(self.incomplete),
+            running_lines=self.running_lines,
+            of_site={column: tuple(sorted(values)) for column, values in self.of_site.items()},
+        )
+        return replace(written, heading_prefix=True), report
+
+    def note_skipped(self, skipped: Iterable[Skipped], reading: Reading) -> None:
+        """Count what was skipped in a folder."""
+        for each in skipped:
+            example, count = as_text(reading.name_in_index(each.example)), each.count
+            if known := self.skipped.get(each.reason):
+                example, count = known.example, count + known.count
+            self.skipped[each.reason] = Skipped(each.reason, count, example)
+
     def note_site(self, record: FileRecord) -> None:
+        """Add the language and the version that a document has."""
         for column, value in record.of_site.items():
             self.of_site[column].add(value)
 
-    def skip(self, reason: str, file: _File) -> None:
-        self.others[reason].append(as_text(file.name))
+    def skip(self, reason: str, name: str) -> None:
+        """Count a file that is left out."""
+        self.others[reason].append(as_text(name))
 
 
 def _reason(error: Exception, limits: Limits) -> str:
@@ -349,7 +388,18 @@ def folder_of(path: Path) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def anchors_of(folder: Path, options: DocumentOptions) -> str:
+def placed_options(path: Path, reading: Reading) -> DocumentOptions:
+    """Return the options with what the place of the documents decides: the style of anchors, and the base URL."""
+    folder, options = folder_of(path), reading.options
+    base_url = options.base_url
+    if base_url == FILES_HERE:
+        base_url = folder.resolve().as_uri()
+    elif base_url and reading.folder:
+        base_url = f"{base_url.rstrip('/')}/{quote(reading.folder, errors='surrogateescape')}"
+    return replace(options, base_url=base_url, anchors=_anchors_of(folder, options))
+
+
+def _anchors_of(folder: Path, options: DocumentOptions) -> str:
     """Return the style of anchors for a folder: the chosen one, or the one of its site.
 
     MkDocs counts only if the base URL does not show the files themselves.

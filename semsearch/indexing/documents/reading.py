@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -63,17 +63,30 @@ class DocumentOptions:
     follow_symlinks: bool
     drafts: bool
     strict: bool
+    describe: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How documents are read and divided."""
+    """How the documents of a folder are read and divided."""
 
     splitter: Splitter
     options: DocumentOptions
+    folder: str = ""  # name of the folder, if the index is made of several
+    about: str = ""  # what the user says of that folder
     today: date = field(default_factory=date.today)  # a page that is published later is left out
     seconds: int = READING_SECONDS  # see READING_SECONDS
     memory: int = MEMORY  # see MEMORY
+
+    def name_in_index(self, name: str) -> str:
+        """Return the path of a document from its folder on, with the folder's name before it if there are several."""
+        return f"{self.folder}/{name}" if self.folder else name
+
+    def folder_columns(self) -> dict[str, object]:
+        """Return the columns that say of which folder a document is, if there are several."""
+        if not self.folder:
+            return {}
+        return {"folder": as_text(self.folder), "folder_description": self.about or None}
 
     def limits(self, file: Path) -> Limits:
         """Return what reading this file can take."""
@@ -146,7 +159,8 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading, looks: 
     rows = list[PassageRow]()
     address, of_site = _place_in_site(document, folder, name, reading, looks)
     document = replace(document, fields=of_site | document.fields)
-    name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
+    name = as_text(reading.name_in_index(name))
+    document = replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
         anchor = passage.anchor if passage.page is None else f"page={passage.page}"
@@ -157,6 +171,7 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading, looks: 
         stated: dict[str, object] = {"path": name, "url": address + quote(fragment, safe="#=:@!$&'()*+,;/?")}
         stated |= {"title": document.title, "headings": passage.headings, "page": passage.page}
         stated |= {"start": passage.start, "end": passage.end, "passage": number, "table": passage.table or None}
+        stated |= reading.folder_columns()
         others = {column: value for column, value in document.fields.items() if column not in stated}
         stated = {column: value for column, value in stated.items() if value is not None}
         id, metadata = f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)

@@ -30,7 +30,7 @@ from semsearch.indexing.documents.looks import Looks, digest_file, digest_of, pl
 from semsearch.indexing.documents.markdown import read_markdown
 from semsearch.indexing.documents.passages import Splitter
 from semsearch.indexing.documents.reading import READERS, DocumentOptions, ReadDocument, Reading, read_document
-from semsearch.indexing.documents.recipe import key_of_reading
+from semsearch.indexing.documents.recipe import key_of_readings
 from semsearch.indexing.documents.records import (
     UNSURE_NANOSECONDS,
     FileRecord,
@@ -299,7 +299,7 @@ def test_documents_of_docusaurus_are_read_again_when_the_versions_change(updates
     updates.write("docusaurus.config.js", "")
     for name in ("docs/a.md", "blog/b.md"):
         updates.write(name, WORDS)
-    updates.records = {}  # `key_of_reading` has changed
+    updates.records = {}  # `key_of_readings` has changed
     updates.update()
     updates.write("versions.json", json.dumps(["2.0"]))
     assert updates.update() == ["docs/a.md"]
@@ -518,7 +518,7 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
     updates: Updates, make_splitter: Callable[..., Splitter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def key(reading: Reading | None = None) -> str:
-        return key_of_reading(updates.folder, reading or updates.reading())
+        return key_of_readings([(updates.folder, reading or updates.reading())])
 
     same = updates.reading(
         today=date(2027, 1, 1), exclude=["x"], include=["y"], ignore=False, follow_symlinks=True, strict=True
@@ -545,7 +545,7 @@ def test_the_key_of_reading_changes_with_what_changes_the_passages(
     (updates.folder / "mkdocs.yml").unlink()
     assert len({key(), *others}) == 1 + len(others)
     recipe._versions.cache_clear()
-    packages = json.loads(key())["packages"]
+    packages = json.loads(key())[0]["packages"]
     assert {name: packages[name] for name in ("tokenizers", "PyYAML")} == {
         name: version(name) for name in ("tokenizers", "PyYAML")
     }
