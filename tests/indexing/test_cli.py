@@ -163,14 +163,14 @@ def test_the_export_of_a_deployment_makes_the_bundle_of_index_and_prints_its_che
 
 
 def test_the_export_of_a_deployment_hands_on_each_option_that_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[str, dict[str, object]]] = []
+    calls: list[tuple[list[str], dict[str, object]]] = []
     monkeypatch.setattr("export.__main__.run_index", lambda data, **options: calls.append((data, options)))
     options = ("--text-column", "title", "--id-column", "number", "--base-url", "https://example.com/")
     models = ("--queries", "table", "--rerank", "cross-encoder", "--out", "texts")
     assert run("tiny-bert", "--corpus", "stories.csv", *options, *models, program=export).code == 0
     columns = {"text_column": "title", "id_column": "number", "base_url": "https://example.com/"}
     stated = {"model": "tiny-bert", "queries": "table", "rerank": "cross-encoder", "out": "texts", "verbose": True}
-    assert calls == [("stories.csv", {**columns, **stated})]
+    assert calls == [(["stories.csv"], {**columns, **stated})]
 
 
 @pytest.mark.parametrize("command", [["-m", "export"], ["-m", "semsearch", "index"]])
