@@ -20,6 +20,7 @@ MEASUREMENTS = {
     "modes": "relevance",
     "floor": "relevance",
     "few": "few",
+    "near": "near",
     "documents": "relevance",
     "rewritings": "rewritings",
     "throughput": "accuracy",

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from bench import PROJECT, WORK
-from bench.relevance import NEITHER, QUESTIONS_OF, SEARCHED, best_of_each
+from bench.relevance import NEITHER, SEARCHED, best_of_each, read_kinds
 from bench.rewritings import JUDGED
 from bench.tables import make_provenance, report
 from bench.work import make_once
@@ -50,8 +50,7 @@ def few(*, work: Path = WORK) -> None:
 
     A cell has two figures: with the least share of 90 % alone, and as `semsearch index` finds floors.
     """
-    lines = [line.split("\t") for line in QUESTIONS_OF.read_text(encoding="utf-8").splitlines()]
-    everyday = [question for kind, question in lines if kind == NEITHER]
+    everyday = read_kinds()[NEITHER]
     rows = []
     for name, judged in {"docs": read_docs(work), "shop": read_shop()}.items():
         for size, count in INDEXES.items():

@@ -8,7 +8,7 @@ corrected: the most frequent words of all other texts that headlines lack.
 
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, repeat
@@ -58,7 +58,7 @@ CORRECT_WORD = re.compile(r"(?<![\w\\$])[a-z]{4,}(?![\w}$])")  # no name, and no
 HEADLINES, CORRECT_WORDS = 30_000, 1_000
 NOT_CORRECTED = "not corrected"
 QUESTIONS_OF = Path(__file__).with_name("floor.tsv")  # what answers a question, and the question
-NEITHER = "neither"
+NEITHER = "neither"  # kind of the questions about everyday life
 SEARCHED: tuple[Literal["hybrid", "semantic", "keyword"], ...] = ("hybrid", "semantic", "keyword")
 ALLOWED = 0.9  # share of the other questions that should find nothing
 WORDS = 2_000  # minimum words of a document that is joined from abstracts
@@ -153,10 +153,7 @@ def floor(*, work: Path = WORK) -> None:
     The indexes are of this documentation and of Python's. floor.tsv has 50 questions for each of them, and 50 that
     neither answers. They were written before any search was run.
     """
-    questions: dict[str, list[str]] = {}
-    for line in QUESTIONS_OF.read_text(encoding="utf-8").splitlines():
-        kind, question = line.split("\t")
-        questions.setdefault(kind, []).append(question)
+    questions = read_kinds()
     docs = make_once(work / "docs", lambda bundle: index(PROJECT / "docs", bundle, mode="replace"))
     rows = []
     for name, bundle in {"docs": docs, "python": make_bundle(work, None)}.items():
@@ -166,6 +163,15 @@ def floor(*, work: Path = WORK) -> None:
             rows.append((name, mode, *separation(floors[mode], own, others)))
     columns = ("index", "mode", "floor", "kept spans", "own lost", "others without result", "lost if 90 % had none")
     report("floor", columns, rows, {}, make_provenance(f"{len(questions[NEITHER])} questions of each kind"))
+
+
+def read_kinds() -> dict[str, list[str]]:
+    """Return the questions of floor.tsv by their kind: what answers them."""
+    questions = defaultdict[str, list[str]](list)
+    for line in QUESTIONS_OF.read_text(encoding="utf-8").splitlines():
+        kind, question = line.split("\t")
+        questions[kind].append(question)
+    return questions
 
 
 def best_of_each(
