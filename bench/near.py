@@ -34,7 +34,7 @@ def near(*, work: Path = WORK, data: Path = DATA) -> None:
         rows.append((name, f"{corpus.rows:,}", floor, lost, everyday_out, near_out, best_lost))
     results = ("everyday without result", "near ones without", "own lost if 90 % of near ones had none")
     columns = ("documentation", "texts", "floor", "own lost", *results)
-    report("near", columns, rows, {}, make_provenance(" ".join(DOCUMENTATIONS)))
+    report("near", columns, rows, {}, make_provenance("documentations of four projects"))
 
 
 def require_folder(folder: Path) -> Path:
