@@ -13,6 +13,7 @@ import { fill, megabytes } from "./texts.js";
 const PAUSE = 100; // milliseconds without input before a search starts
 const SECTIONS = 3; // sections of a page that are shown
 const MOST_SECTIONS = 20; // and after a click on "More on this page"
+const CLOSEST = 3; // results that are shown if none is relevant
 const MOST_WORSE = 0.4; // sections whose score is lower by a larger share of the page's best one are not shown
 const folder = new URL("../../../", import.meta.url).href; // base of relative links: the parent of the site's folder
 
@@ -66,7 +67,6 @@ export function makeBox(element, texts) {
   let asked = ""; // the question of the last search
   let answered = ""; // the question that the results answer
   let searching = Promise.resolve(); // settles when the last search has ended
-  const closest = new Set(); // texts whose results are shown although they are not relevant
   const literal = new Set(); // words that are not corrected or left out, because the visitor said so
   let isChosen = false; // whether the visitor has moved to an option since the results came
   const details = new WeakMap(); // of the event `select`, by the option
@@ -77,7 +77,7 @@ export function makeBox(element, texts) {
   // What a search depends on: the text, the page, and the attributes of the element.
   const question = () =>
     JSON.stringify([
-      ...[input.value.trim(), scope(), isEverywhere, [...closest], [...literal]],
+      ...[input.value.trim(), scope(), isEverywhere, [...literal]],
       ...Array.from(element.attributes, ({ value }) => value),
     ]);
 
@@ -191,18 +191,22 @@ export function makeBox(element, texts) {
     drawChips(body.without);
     const text = body.text.trim();
     const [[wrong, others] = []] = Object.entries(corrected);
-    const isUnlike = results.length > 0 && !closest.has(text) && isBelowFloor(results[0], body.mode);
-    if (!results.length || isUnlike) {
-      const ways = isUnlike ? [drawChoice(() => showClosest(text), [texts().closest])] : [];
-      const hasScope = !isEverywhere && Object.keys(scope()).length > 0;
-      if (hasScope) ways.push(drawChoice(toggleScope, [texts().all]));
-      const said = isUnlike ? texts().unlike : texts().nothing;
-      return draw(about, ways, `${fill(said, text)} ${texts().advice}`);
-    }
+    if (!results.length || isBelowFloor(results[0], body.mode)) return drawNothing(about, body, results);
     const groups = results.map((result) => drawGroup(result, body));
-    if (!wrong) return draw(about, groups, fill(texts().found, results.length), true);
+    if (!wrong) return draw(about, groups, fill(texts().found, results.length), { isUnseen: true });
     const literally = drawChoice(() => takeLiterally(input.value.trim()), [fill(texts().literally, text)]);
     draw(about, [literally, ...groups], fill(texts().corrected, others.join(", "), wrong));
+  }
+
+  // Say that nothing was found or, if there are results, that none is relevant. The closest ones are shown in grey, the best
+  // section of each page.
+  function drawNothing(about, body, results) {
+    const isUnlike = results.length > 0;
+    const closest = results.slice(0, CLOSEST).map((result) => drawGroup({ ...result, other_passages: [] }, body));
+    const hasScope = !isEverywhere && Object.keys(scope()).length > 0;
+    const ways = hasScope ? [drawChoice(toggleScope, [texts().all])] : [];
+    const said = isUnlike ? [texts().unlike, texts().advice, texts().closest] : [texts().nothing, texts().advice];
+    draw(about, [...closest, ...ways], fill(said.join(" "), body.text.trim()), { isUnlike });
   }
 
   // Return whether the best result is not relevant, as measured when the index was made, without boosts.
@@ -211,12 +215,6 @@ export function makeBox(element, texts) {
     const measured = floor[source.state.hasMeaning ? own : "keyword"]?.score;
     const unboosted = scores?.boost === undefined ? score : scores[own];
     return typeof measured === "number" && unboosted < measured;
-  }
-
-  function showClosest(text) {
-    closest.add(text);
-    input.focus();
-    search();
   }
 
   function takeLiterally(word) {
@@ -249,8 +247,9 @@ export function makeBox(element, texts) {
     chips.hidden = !words.length;
   }
 
-  // Show elements with options, and select the first result.
-  function draw(about, elements, said, isUnseen = false) {
+  // Show elements with options, and select the first result. If none is relevant, select none: screen readers then read
+  // the message first, and Enter opens nothing that the visitor has not seen.
+  function draw(about, elements, said, { isUnseen = false, isUnlike = false } = {}) {
     answered = about;
     say(said, isUnseen);
     if (!input.value.trim()) chips.hidden = true;
@@ -259,7 +258,8 @@ export function makeBox(element, texts) {
     hits.hidden = !elements.length;
     input.ariaExpanded = String(!hits.hidden);
     isChosen = false;
-    activate(hits.querySelector("[part=hit]"));
+    activate(isUnlike ? null : hits.querySelector("[part=hit]"));
+    dialog.classList.toggle("unlike", isUnlike);
     hits.scrollTop = 0;
   }
 

@@ -1,7 +1,7 @@
 """A site with a corpus in several scripts, and the function over the same bundle."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -87,7 +87,9 @@ def make_site(bundle: Path, folder: Path) -> Path:
     return folder / "project" / "search"
 
 
-def make_site_of_pages(pages: dict[str, str], folder: Path, anchors: str = "github") -> Path:
+def make_site_of_pages(
+    pages: dict[str, str], folder: Path, anchors: str = "github", floor: Mapping[str, float] | None = None
+) -> Path:
     """Write pages, their bundle in folder/bundle, and the site for searching them beside them; return its folder."""
     project = folder / "project"
     for name, content in pages.items():
@@ -99,7 +101,7 @@ def make_site_of_pages(pages: dict[str, str], folder: Path, anchors: str = "gith
     corpus, _ = write_corpus(Documents(project, reading), folder / "passages")
     corpus = replace(corpus, facts=read_facts(corpus.metadata))
     bundle = write_site_bundle(folder / "bundle", replace(corpus, columns=choose_types(corpus, {}, project)))
-    return make_site(bundle, folder)
+    return make_site(add_floor(bundle, floor or {}), folder)
 
 
 Function = Callable[[dict[str, Any]], dict[str, Any]]

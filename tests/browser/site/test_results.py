@@ -9,7 +9,7 @@ import pytest
 from tests.browser.page.browser import Page
 from tests.browser.page.test_accessibility import axe, violations
 from tests.browser.site.conftest import Connect, Host, make_site_of_pages
-from tests.browser.site.test_box import OpenBox, open_box
+from tests.browser.site.test_box import OpenBox, open_box, wait_for_meaning
 from tests.browser.site.test_equal import compare
 
 HEAD = '<!doctype html><html lang="{}"><meta name="docusaurus_version" content="{}"><title>Guide</title><main>'
@@ -42,8 +42,11 @@ COLOURS = """(dialog) => {
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site for searching pages in two versions and two languages, beside them."""
-    return make_site_of_pages(PAGES, tmp_path_factory.mktemp("results"))
+    """The folder of the site for searching pages in two versions and two languages, beside them.
+
+    By meaning, none of its results is relevant.
+    """
+    return make_site_of_pages(PAGES, tmp_path_factory.mktemp("results"), floor={"semantic": 2.0})
 
 
 def stand_on(page: Page, version: str, lang: str) -> None:
@@ -150,21 +153,118 @@ def test_a_corrected_word_is_named_with_the_other_reading(page: Page) -> None:
     page.get_by_role("status").filter(has_text="Results:").wait_for(state="attached")
 
 
-def test_a_text_that_nothing_is_like_finds_nothing(project: Path, host: Host, open_box: OpenBox) -> None:
-    page = open_box(host(project), 'api="api/"')
-    info = {"index": {"columns": {}, "floor": {"hybrid": {"score": 0.4, "kept": 1}}}}
+def hit_of(name: str, score: float) -> dict[str, Any]:
+    """Return a result of a hybrid search, with words of the query in its snippet."""
+    metadata = {"title": f"Page {name}", "url": f"{name}.html#part", "headings": [f"Page {name}", f"Part {name}"]}
+    snippet = {"text": f"a text of {name}", "highlights": [[2, 6]]}
+    scores = {"semantic": score, "keyword": 0}
+    return {"id": name, "score": score, "scores": scores, "metadata": metadata, "snippet": snippet}
+
+
+def reply_with(page: Page, scores: list[float], floor: float) -> None:
+    """Search in an API that replies with results of these scores, called a, b and so on, with two sections each."""
+    info = {"index": {"columns": {}, "floor": {"hybrid": {"score": floor, "kept": 1}}}}
+    results = [hit_of(chr(97 + place), score) for place, score in enumerate(scores)]
+    others = [{"other_passages": [hit_of(f"{each['id']}-other", each["score"])]} for each in results]
+    reply = {"results": [one | more for one, more in zip(results, others, strict=True)], "truncated": False}
     page.route("**/api/info", lambda route: route.fulfill(json=info))
-    scores = {"semantic": 0.5, "keyword": 0}
-    hit = {"id": "a", "score": 0.3, "scores": scores, "metadata": {"title": "A", "url": "a.html"}}
-    reply = {"results": [hit | {"snippet": {"text": "a text", "highlights": []}}], "truncated": False}
     page.route("**/api/similar", lambda route: route.fulfill(json=reply))
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill("qwrtzpl")
-    page.get_by_role("status").filter(has_text="Nothing on these pages is much like “qwrtzpl”.").wait_for()
-    assert page.locator("[part=hit]").count() == 0
+    page.locator("[part=hit]").first.wait_for()
+
+
+UNLIKE = "Nothing on these pages is much like “qwrtzpl”. Try other words, fewer words, or a whole question."
+CLOSEST = f"{UNLIKE} The closest results:"
+PIXEL = """(element, name) => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    canvas.fillStyle = getComputedStyle(element)[name];
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+}"""
+
+
+def luminance(pixel: list[int]) -> float:
+    """Return the relative luminance of red, green and blue, 0 to 255, as WCAG 2 defines it."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (n / 255 for n in pixel)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrasts(page: Page) -> list[float]:
+    """Return the contrasts, from 1 to 21, of the text of the dialog, a heading, a snippet and a marked word."""
+    paper = luminance(page.get_by_role("dialog").evaluate(PIXEL, "backgroundColor"))
+    found = []
+    for place in ("dialog", "[part=hit] .heading", "[part=hit] .excerpt", "[part=hit] mark"):
+        ink = luminance(page.locator(f"semantic-search {place}").first.evaluate(PIXEL, "color"))
+        found.append((max(paper, ink) + 0.05) / (min(paper, ink) + 0.05))
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_three_closest_results_are_grey_and_readable_if_none_is_relevant(
+    project: Path, host: Host, open_box: OpenBox, axe: str, scheme: str
+) -> None:
+    page = open_box(host(project), 'api="api/"', color_scheme=scheme)
+    reply_with(page, [0.39, 0.3, 0.2, 0.1], floor=0.4)
+    assert page.get_by_role("status").inner_text() == CLOSEST
+    assert page.locator("[part=hit] [part=heading]").all_inner_texts() == ["Part a", "Part b", "Part c"]
+    ink, heading, excerpt, marked = contrasts(page)
+    assert 4.5 < heading == excerpt == marked < ink
+    assert violations(page, axe) == []
     page.keyboard.press("ArrowDown")
+    assert violations(page, axe) == []
+
+
+def test_closest_results_are_selected_by_arrows_after_the_message_and_opened_by_enter(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    page = open_box(host(project), 'api="api/"')
+    reply_with(page, [0.3, 0.2], floor=0.4)
+    status, hits = page.get_by_role("status"), page.get_by_role("listbox")
+    assert (
+        status.evaluate("(one, other) => one.compareDocumentPosition(other)", hits.element_handle()) == 4
+    )  # FOLLOWING
+    assert page.get_by_role("option", selected=True).count() == 0
+    assert page.get_by_role("combobox").get_attribute("aria-activedescendant") == ""
     page.keyboard.press("Enter")
-    page.locator("[part=hit]").wait_for()
+    assert page.get_by_role("dialog").is_visible()
+    selected = []
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+        selected.append(page.get_by_role("option", selected=True).get_attribute("href"))
+    assert [str(link).rpartition("/")[2] for link in selected] == ["a.html", "a.html#part", "b.html", "b.html#part"]
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/b.html#part")
+
+
+@pytest.mark.parametrize(("score", "is_relevant"), [(0.4, True), (0.3999, False)])
+def test_a_best_result_at_the_floor_is_relevant(
+    project: Path, host: Host, open_box: OpenBox, score: float, is_relevant: bool
+) -> None:
+    page = open_box(host(project), 'api="api/"')
+    reply_with(page, [score, 0.1, 0.1, 0.1], floor=0.4)
+    assert page.get_by_role("status").inner_text().startswith("Results: 4" if is_relevant else UNLIKE)
+    assert page.get_by_role("option", selected=True).count() == int(is_relevant)
+    assert page.locator("[part=hit]").count() == (4 * 2 if is_relevant else 3)
+    ink, heading, *_ = contrasts(page)
+    assert (ink == heading) is is_relevant
+
+
+def test_the_closest_results_are_the_first_pages_that_the_function_finds(
+    project: Path, host: Host, open_box: OpenBox, function_over: Connect
+) -> None:
+    page = open_box(host(project), 'mode="semantic"')
+    stand_on(page, "2.0", "en")
+    page.keyboard.press("Control+k")
+    wait_for_meaning(page)
+    found = ask(page, "wooden door")
+    filters = {"$and": [{"version": "2.0"}, {"language": "en"}]}
+    asked = {"text": "wooden door", "mode": "semantic", "group_by": "path", "filter": filters}
+    results = function_over(project.parents[1] / "bundle")(asked)["results"]
+    assert found == [each["metadata"]["url"] for each in results[:3]]
+    page.get_by_role("status").filter(has_text="The closest results:").wait_for()
+    page.keyboard.press("ArrowUp")
+    assert page.get_by_role("option", selected=True).inner_text() == "Search all versions and languages"
 
 
 def test_recent_searches_and_links_of_the_owner_are_shown_first(
