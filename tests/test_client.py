@@ -533,8 +533,8 @@ def test_every_field_of_similar_is_an_argument_and_a_field_of_the_query_with_the
     fields = {name: field.get_default(call_default_factory=True) for name, field in SimilarRequest.model_fields.items()}
     defaults = {name: tuple(default) if isinstance(default, list) else default for name, default in fields.items()}
     assert {name: parameter.default for name, parameter in parameters.items()} == defaults
-    in_query = {field.name: field.default for field in dataclass_fields(Query) if field.name != "rerank_weight"}
-    assert in_query == defaults
+    in_query = {field.name: field.default for field in dataclass_fields(Query)}
+    assert in_query == defaults | {"rerank_weight": None, "folds_copies": False}
 
 
 def test_a_server_gets_only_what_differs_from_its_default() -> None:

@@ -1,4 +1,4 @@
-"""What a search does with its ranking beyond the first hits: further pages, and groups such as documents.
+"""What a search does with its ranking beyond the first hits: further pages, groups such as documents, and copies.
 
 A ranking is known by a function that finds its first hits, so that no search has to order every row. Each further
 search is twice as deep as the one before, so that even a corpus of one huge document takes few of them. Imported by the
@@ -43,6 +43,59 @@ def find_page(find: Find, offset: int, count: int) -> list[Hit]:
         depth *= 2
 
 
+def find_different(
+    find: Find, column: Column, sections: AnyArray, allowed: Mask | None, offset: int, count: int
+) -> list[Hit]:
+    """Return `count` hits of different passages after the first `offset`, or fewer if there are fewer.
+
+    The column has the path of each row's document. sections and allowed are as in `find_groups`. Passages at the same
+    place of equal sections in several documents are copies of each other. The hit is the copy with the best score or,
+    of copies with equal scores, the one with the shortest path. Pages of the same count continue each other.
+    """
+    documents = _number_groups(column)
+    passages = np.arange(column.count)  # a number for each row, which copies of a passage share once a search finds one
+    found: dict[int, Hit] = {}  # by the number of the passage
+    mask, depth = allowed, count
+    while True:
+        hits = find(depth, mask)
+        _number_passages(passages, _rows_of_sections(hits, sections, documents), sections, documents)
+        for hit in hits:
+            found.setdefault(int(passages[hit.row]), hit)
+        if len(found) >= offset + count or len(hits) < depth:
+            break
+        mask = _rows_besides(list(found), passages, allowed)
+        depth *= 2
+    page = list(found.values())[offset : offset + count]
+    copies = _copies(find, _rows_of_sections(page, passages, documents), passages, documents, allowed)
+    return [_shortest(hit, copies.get(int(passages[hit.row]), ()), column, documents) for hit in page]
+
+
+def _rows_besides(found: Sequence[int], passages: AnyArray, allowed: Mask | None) -> Mask:
+    """Return the allowed rows of the passages that are not found yet, (rows,); found has the numbers of the others."""
+    is_left = np.ones(len(passages), np.bool_)  # by the number of the passage
+    is_left[found] = False
+    if allowed is None:
+        return is_left[passages]
+    return is_left[passages] & allowed
+
+
+def _number_passages(passages: AnyArray, rows: Rows, sections: AnyArray, documents: AnyArray) -> None:
+    """Write into `passages` (rows,) the numbers of some rows, which copies of a passage share.
+
+    rows (n,) are all rows of some sections, in the order of their documents. documents is (rows,), their numbers.
+    """
+    order = rows[np.argsort(sections[rows], kind="stable")]  # by section, then by document, then by row
+    own_sections, own_documents = sections[order], documents[order]
+    begins_section = np.ones(len(order), np.bool_)
+    begins_section[1:] = own_sections[1:] != own_sections[:-1]
+    begins_document = np.ones(len(order), np.bool_)
+    begins_document[1:] = begins_section[1:] | (own_documents[1:] != own_documents[:-1])
+    places = np.arange(len(order))
+    first_of_section = np.maximum.accumulate(np.where(begins_section, places, 0))
+    first_of_document = np.maximum.accumulate(np.where(begins_document, places, 0))
+    passages[order] = order[first_of_section + places - first_of_document]
+
+
 def find_groups(
     find: Find, column: Column, sections: AnyArray, allowed: Mask | None, offset: int, count: int, size: int
 ) -> list[Group]:
@@ -54,10 +107,7 @@ def find_groups(
     with equal scores to the one with the shortest string, such as the path of a page in the main language.
     allowed is (rows,) bool, the rows that the ranking has, None for all. Pages of the same count continue each other.
     """
-    assert column.codes is not None  # strings always have a dictionary
-    numbers: AnyArray = column.codes.astype(np.int64)  # number of each row's group
-    if column.present is not None:
-        numbers = np.where(column.exists(), numbers, -1 - np.arange(column.count))
+    numbers = _number_groups(column)
     places = np.full(len(column.values) + column.count, NO_GROUP)  # place of each group among the groups found so far
     owners = np.full(column.count, NO_GROUP)  # place of the group that each section belongs to
     best: dict[int, Hit] = {}  # by the number of the group
@@ -72,8 +122,7 @@ def find_groups(
                 break
             section = int(sections[found.row])
             if owners[section] == NO_GROUP:
-                equal = [copy for copy in copies.get(section, ()) if copy.score == found.score]
-                hit = min(equal, key=lambda copy: len(_string(column, int(numbers[copy.row])) or ""), default=found)
+                hit = _shortest(found, copies.get(section, ()), column, numbers)
                 number = int(numbers[hit.row])
                 begin, end = np.searchsorted(groups, [number, number + 1])
                 own = sections[rows[begin:end]]
@@ -91,6 +140,21 @@ def find_groups(
         owned &= allowed
     others = _other_hits(find, numbers, column, sections, chosen, owned, size - 1)
     return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
+
+
+def _number_groups(column: Column) -> AnyArray:
+    """Return the number of each row's group, (rows,) int64: the string's, or a negative one of its own without one."""
+    assert column.codes is not None  # strings always have a dictionary
+    numbers: AnyArray = column.codes.astype(np.int64)
+    if column.present is None:
+        return numbers
+    return np.where(column.exists(), numbers, -1 - np.arange(column.count))
+
+
+def _shortest(found: Hit, copies: Sequence[Hit], column: Column, numbers: AnyArray) -> Hit:
+    """Return the copy of a hit that has its score and the shortest string; the hit itself if it has no copies."""
+    equal = [copy for copy in copies if copy.score == found.score]
+    return min(equal, key=lambda copy: len(_string(column, int(numbers[copy.row])) or ""), default=found)
 
 
 def _rows_of_sections(hits: Sequence[Hit], sections: AnyArray, numbers: AnyArray) -> Rows:

@@ -68,6 +68,9 @@ class Query:
     # number of candidates: the best texts, which the bundle's reranker scores again
     rerank: int | None = field(default=None, metadata=NEEDS_TEXTS)
     rerank_weight: float | None = None  # weight of the reranker's score; only `evaluate` sets it
+    # whether a passage that several documents have is one result, unless the query has groups or is sorted; MCP alone
+    # sets it
+    folds_copies: bool = field(default=False, metadata=REFINES | NEEDS_TEXTS)
 
     @property
     def is_plain(self) -> bool:

@@ -14,7 +14,7 @@ from semsearch.engine.keyword.highlights import TermsOfWords, beginning, highlig
 from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.metadata.columns import EXPECTED_VALUES, Column
 from semsearch.engine.metadata.facets import count_values, sort_rows
-from semsearch.engine.pages import Group, find_groups, find_page
+from semsearch.engine.pages import Group, find_different, find_groups, find_page
 from semsearch.engine.tensors import AnyArray, Array
 from semsearch.search.query import LONGEST_FOUND, Query, SearchError, UnknownIdError
 from semsearch.search.ranking import Ranking
@@ -113,6 +113,17 @@ class RefinedQuery:
                 results.append(best)
         elif query.sort:
             results = self._show(self._sorted_hits(ranking), ranking)
+        elif self._sections is not None:
+            hits = find_different(
+                ranking.find,
+                self._column(PATH),
+                self._sections,
+                ranking.matching(),
+                offset=query.offset,
+                count=query.num_results,
+            )
+            results = self._show(hits, ranking)
+            self._add_copies(self._sections, results, hits)
         else:
             results = self._show(find_page(ranking.find, query.offset, query.num_results), ranking)
         if not query.facets:
@@ -149,8 +160,9 @@ class RefinedQuery:
 
     @property
     def _sections(self) -> AnyArray | None:
-        """The number of each row's section, (rows,), if the results are documents; otherwise None."""
-        if self._query.group_by != PATH:
+        """The number of each row's section, (rows,), if the query returns equal sections once; otherwise None."""
+        query = self._query
+        if query.group_by != PATH and not (query.folds_copies and query.group_by is None):
             return None
         return self._bundle.columns.sections
 

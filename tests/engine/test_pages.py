@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semsearch.engine.hits import Find, Hit, Mask
-from semsearch.engine.pages import find_groups, find_page
+from semsearch.engine.pages import find_different, find_groups, find_page
 from tests.bundle_files import column_of
 
 MOST_ROWS = 40
@@ -50,6 +50,76 @@ def test_pages_of_an_approximate_ranking_have_each_row_once(scores: list[int], c
     rows = [hit.row for offset in range(0, len(scores) + count, count) for hit in find_page(find, offset, count)]
     assert sorted(rows) == sorted(ranking.order)
     assert rows[:count] == [hit.row for hit in find(count, None)]
+
+
+# (path, section, text) of each row; rows of a document and a section have their texts in the order of the rows
+Rows = list[tuple[str | None, int, str]]
+
+
+def different(ranking: Ranking, rows: Rows, offset: int, count: int, mask: Mask | None = None) -> list[int]:
+    """Return the rows of the hits of different passages."""
+    column = column_of([path for path, _, _ in rows], "string")
+    numbers = [section for _, section, _ in rows]
+    sections = np.array([numbers.index(number) for number in numbers], np.uint32)  # the first row of each
+    return [hit.row for hit in find_different(ranking.find, column, sections, mask, offset, count)]
+
+
+@st.composite
+def copied_documents(draw: st.DrawFn) -> Rows:
+    """Draw documents, each of some sections in any order, whose passages have a text of their own in each section."""
+    lengths = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))  # passages of each section
+    rows: Rows = []
+    for path in draw(st.lists(st.sampled_from(["a", "bb", "cc", "ddd"]), unique=True)):
+        for section in draw(st.lists(st.integers(0, len(lengths) - 1), unique=True)):
+            rows += [(path, section, f"{section} {number}") for number in range(lengths[section])]
+    # the rows of sections can be anywhere, but keep their order
+    return [*draw(st.sampled_from([rows, sorted(rows, key=lambda row: row[2][-1])])), (None, 9, "9 0")]
+
+
+@given(data=st.data(), rows=copied_documents())
+def test_different_passages_are_those_of_comparing_their_texts(data: st.DataObject, rows: Rows) -> None:
+    texts = sorted({text for _, _, text in rows})
+    same = dict(
+        zip(texts, data.draw(st.lists(st.integers(0, 9), min_size=len(texts), max_size=len(texts))), strict=True)
+    )
+    own = data.draw(st.lists(st.sampled_from([None, None, 4]), min_size=len(rows), max_size=len(rows)))  # as by a boost
+    scores = [same[text] if other is None else other for (_, _, text), other in zip(rows, own, strict=True)]
+    mask = data.draw(st.none() | st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    ranking = Ranking([score if mask is None or mask[row] else 0 for row, score in enumerate(scores)])
+    expected: dict[str, list[int]] = {}
+    for row in ranking.order:
+        expected.setdefault(rows[row][2], []).append(row)
+    shortest = [
+        min((row for row in copies if scores[row] == scores[copies[0]]), key=lambda row: len(rows[row][0] or ""))
+        for copies in expected.values()
+    ]
+    count = data.draw(st.integers(1, 5))
+    masked = None if mask is None else np.array(mask, np.bool_)
+    pages = [different(Ranking(scores), rows, offset, count, masked) for offset in range(0, len(rows) + 1, count)]
+    assert pages == [shortest[offset : offset + count] for offset in range(0, len(rows) + 1, count)]
+
+
+@pytest.mark.parametrize(("score", "first"), [(5, 1), (4, 0)])
+def test_of_copies_the_best_is_a_hit_or_of_equal_scores_that_with_the_shortest_path(score: int, first: int) -> None:
+    rows: Rows = [("longer", 0, "a"), ("b", 0, "a"), ("c", 1, "b")]
+    assert different(Ranking([5, score, 3]), rows, 0, 2) == [first, 2]
+
+
+def test_passages_of_a_section_are_different_and_sections_without_copies_are_too() -> None:
+    rows: Rows = [("a", 0, "one"), ("a", 0, "two"), ("b", 0, "one"), ("b", 0, "two"), ("b", 1, "three")]
+    assert different(Ranking([9, 8, 9, 8, 1]), rows, 0, 5) == [0, 1, 4]
+    assert different(Ranking([9, 8]), rows[:2], 0, 5) == [0, 1]
+    assert different(Ranking([]), [], 0, 5) == []
+
+
+def test_a_passage_with_very_many_copies_takes_few_searches() -> None:
+    rows: Rows = [*((f"{number}", 0, "a") for number in range(10_000)), *(("b", number, "b") for number in range(1, 4))]
+    ranking = Ranking(range(len(rows), 0, -1))
+    assert different(ranking, rows, 0, 4) == [0, 10_000, 10_001, 10_002]
+    assert ranking.searches < 4
+    ranking = Ranking([3, 2, 1])
+    assert different(ranking, rows[10_000:], 0, 3) == [0, 1, 2]
+    assert ranking.searches == 1  # as many as without copies
 
 
 @given(data=st.data(), scores=scores)

@@ -127,8 +127,9 @@ class Tools:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_query(request, self.settings)
                 searched = self.current()
-                found = await self.search(request.query(), stopwatch.lap)
-                content = await self._noted(request.query(), found, searched) | found.reply()
+                query = replace(request.query(), folds_copies=_has_copies(searched))
+                found = await self.search(query, stopwatch.lap)
+                content = await self._noted(query, found, searched) | found.reply()
                 await self.executor.run(lambda: _add_below(searched, found.results))
             content |= await self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}
@@ -199,6 +200,11 @@ def floor_score(info: CorpusInfo) -> float | None:
 
 def _has_documents(bundle: AnyBundle) -> bool:
     return bundle.column_kinds.get(PATH) == "string"
+
+
+def _has_copies(bundle: AnyBundle) -> bool:
+    """Return whether several documents can have the same passage, of which a search then returns one."""
+    return _has_documents(bundle) and bundle.manifest.corpus.vectors is None
 
 
 def describe_corpus(bundle: AnyBundle) -> str:

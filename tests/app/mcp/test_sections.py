@@ -11,6 +11,7 @@ import pytest
 
 from semsearch import index
 from semsearch.app.mcp.fetching import FetchArguments, fetch
+from semsearch.app.settings import ApiKey, Settings, hash_key
 from semsearch.engine.bundle import TOKENIZER, Manifest
 from semsearch.engine.loading import LoadedBundle, load, require_texts
 from semsearch.engine.tokenizer import read_tokenizer
@@ -341,3 +342,99 @@ def test_what_is_below_a_heading_is_shown_up_to_240_characters(
     below = {each["text"]: each.get("below") for each in found}
     assert below["Alone"] == "### Sub\n\n" + (f"{text[:-2]}…" if above else text)
     assert (below["Empty"], below[text]) == (None, None)  # nothing is below them
+
+
+# three versions of one page, of which one has no copy in another, and a page of its own
+PAGE = "# Page\n\n## Doors\n\nThe sailor opened the door.\n\nThe sailor closed it.\n\n## Walls\n\nThe baker painted.\n"
+COPIES = {
+    "next-page.md": PAGE,
+    "old-page.md": PAGE.replace("closed it", "broke it"),
+    "page.md": PAGE,
+    "sea.md": "# Sea\n\nThe sailor missed the ferry.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory, make_splitter: Callable[[int], Splitter]) -> Path:
+    return write_documents(
+        tmp_path_factory.mktemp("copies") / "docs",
+        COPIES,
+        make_splitter(8),
+        fields=lambda text: {"told": "1" if "door" in text else "2"},
+    )
+
+
+def own_search(client: httpx.Client, **arguments: Any) -> list[dict[str, Any]]:
+    """Return the results of the tool that is named after the corpus."""
+    results: list[dict[str, Any]] = content_of(call(client, tools_of(client)[0]["name"], **arguments))["results"]
+    return results
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+def test_copies_of_a_passage_are_one_result_and_as_many_texts_are_returned_as_asked(
+    connect: Callable[..., httpx.Client], copies: Path, mode: str
+) -> None:
+    client = connect(bundle=copies)
+    query = {"text": "the sailor opened the door", "mode": mode}
+    every = client.post("/similar", json=query | {"num_results": 100}).json()["results"]
+    # the second passage of Doors differs in one page, whose section is no copy then
+    expected: dict[object, dict[str, Any]] = {}
+    for each in every:
+        is_own = each["metadata"]["path"] == "old-page.md" and each["metadata"]["headings"][-1] == "Doors"
+        first = expected.setdefault((each["text"], is_own), each)
+        if len(each["metadata"]["path"]) < len(first["metadata"]["path"]):
+            expected[each["text"], is_own] = each
+    assert len(every) > len(expected) > 4
+    for count in (1, 3, len(expected), 100):
+        found = own_search(client, num_results=count, **query)
+        kept = [{name: each[name] for name in each if name not in ("also_in", "below")} for each in found]
+        assert kept == [*expected.values()][:count]
+        assert (
+            own_search(client, num_results=count, offset=1, **query)
+            == own_search(client, num_results=100, **query)[1 : count + 1]
+        )
+
+
+def places_of_copies(client: httpx.Client) -> dict[str, list[str]]:
+    """Return the paths of the other documents that have the section of a result, by the id of the result."""
+    results = own_search(client, text="sailor", num_results=100)
+    return {each["id"]: [place["path"] for place in each.get("also_in", ())] for each in results}
+
+
+def test_a_passage_names_the_other_documents_that_have_its_section(
+    connect: Callable[..., httpx.Client], copies: Path
+) -> None:
+    client = connect(bundle=copies)
+    found = places_of_copies(client)
+    assert found["page.md#doors:2"] == ["next-page.md"]
+    assert found["page.md#walls:1"] == ["next-page.md", "old-page.md"]
+    assert found["old-page.md#doors:2"] == []
+    assert found["sea.md#sea:1"] == []
+
+
+def test_copies_that_a_key_cannot_read_are_neither_results_nor_named(
+    connect: Callable[..., httpx.Client], copies: Path
+) -> None:
+    key = ApiKey("some", hash_key("a" * 16), {"path": {"$in": ["next-page.md", "old-page.md"]}})
+    client = connect(bundle=copies, settings=Settings(api_keys=(key,)))
+    client.headers["authorization"] = f"Bearer {'a' * 16}"
+    found = places_of_copies(client)
+    assert found["old-page.md#walls:1"] == ["next-page.md"]
+    assert found["next-page.md#doors:2"] == []
+    assert not [id for id in found if id.startswith(("page.md", "sea.md"))]
+
+
+@pytest.mark.parametrize(
+    "more", [{"sort": {"path": "asc"}}, {"group_by": "told", "group_size": 20}], ids=["sorted", "groups"]
+)
+def test_sorted_results_and_groups_of_other_columns_have_all_copies(
+    connect: Callable[..., httpx.Client], copies: Path, more: dict[str, Any]
+) -> None:
+    client = connect(bundle=copies)
+    query = {"text": "the sailor", "num_results": 100} | more
+    found = [hit for each in own_search(client, **query) for hit in (each, *each.get("other_passages", ()))]
+    results = client.post("/similar", json=query).json()["results"]
+    assert [each["id"] for each in found] == [
+        hit["id"] for each in results for hit in (each, *each.get("other_passages", ()))
+    ]
+    assert len({each["text"] for each in found}) < len(found)

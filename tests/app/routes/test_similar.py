@@ -101,8 +101,9 @@ def test_a_reply_has_what_was_asked_for_and_nothing_else(client: httpx.Client) -
 
 
 def test_the_fields_of_a_request_are_those_of_a_query() -> None:
-    # `evaluate` alone sets the weight of the reranker
-    assert SimilarRequest.model_fields.keys() == {field.name for field in fields(Query)} - {"rerank_weight"}
+    # `evaluate` alone sets the weight of the reranker, and MCP alone folds copies
+    others = {"rerank_weight", "folds_copies"}
+    assert SimilarRequest.model_fields.keys() == {field.name for field in fields(Query)} - others
 
 
 def test_a_result_has_its_row_its_id_its_score_and_the_parts_that_were_asked_for(client: httpx.Client) -> None:
