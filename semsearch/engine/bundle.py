@@ -191,6 +191,9 @@ class CorpusInfo:
     floor: dict[str, FloorInfo] = field(default_factory=dict)  # by mode; {} if not measured, as in older bundles
     # what embedded the passages: a device and a type of numbers, or "given" if the caller of `index` had embeddings
     embedded_by: list[str] = field(default_factory=lambda: [BY_CORES])
+    # number of files in the folder of documents that are not read because of their suffix, by suffix, "" for none;
+    # {} in older bundles: see `listed_suffixes`
+    other_suffixes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ Left out: partials of MDX outside of the folder, since only their importers name
 """
 
 import os
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -32,6 +34,9 @@ FORMATS = {  # the format of a document, by its suffix
     ".docx": "DOCX",
     ".txt": "plain text",
 }
+LISTED_SUFFIXES = 8  # maximum number of suffixes that a manifest lists
+OTHER_SUFFIXES = "others"  # what a manifest calls all suffixes that it does not list
+PLAIN_SUFFIX = re.compile(r"(\.[a-z0-9]{1,10})?")  # a suffix that a manifest can list, or none
 OTHER_TEXT = "other text"  # the format of a file that only a pattern of the option `include` names
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 PARTIAL_SUFFIXES = (".md", ".mdx")  # suffixes of files that MDX imports
@@ -50,6 +55,18 @@ EXCLUDED_OF_SITE = (
 def suffix_of(file: str | Path) -> str:
     """Return the suffix of a file as FORMATS has it."""
     return os.path.splitext(file)[1].lower()  # noqa: PTH122  a folder can have 100,000 files
+
+
+def listed_suffixes(counts: Counter[str]) -> dict[str, int]:
+    """Return how many files have each suffix as a manifest states it: the most frequent suffixes, then OTHER_SUFFIXES.
+
+    Language models read it in the description of a tool. So no name of a file is stated, nor a suffix that could be a
+    sentence: those that do not match PLAIN_SUFFIX are counted among the others.
+    """
+    plain = [each for each in counts.most_common() if PLAIN_SUFFIX.fullmatch(each[0])]
+    listed = dict(plain[:LISTED_SUFFIXES])
+    others = counts.total() - sum(listed.values())
+    return listed | ({OTHER_SUFFIXES: others} if others else {})
 
 
 def is_table(file: str | Path) -> bool:

@@ -146,9 +146,10 @@ class RowPlan:
         """Return the corpus of the passages that were written. Raises BundleError if none are left."""
         if not len(written.texts):
             raise BundleError(f"{self.older.folder}: would have no text left; delete the folder instead")
-        has_prefixes = self.older.manifest.corpus.heading_prefix
+        before = self.older.manifest.corpus
+        has_prefixes = before.heading_prefix
         report = ReadReport(of_site={"language": self._languages()} if has_prefixes else {})
-        return replace(written, heading_prefix=has_prefixes), report
+        return replace(written, heading_prefix=has_prefixes, other_suffixes=before.other_suffixes), report
 
     def _languages(self) -> tuple[str, ...]:
         """Return the languages of the documents that are left."""

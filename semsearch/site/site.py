@@ -64,7 +64,7 @@ def write_site(
         found = f"boosts by the column {boosted[0]}, whose whole numbers a browser rounds"
         raise BundleError(f"{bundle}: {found}, expected other columns; index the texts with another --boost")
     kept = {name: kind for name, kind in manifest.corpus.columns.items() if name not in left_out}
-    index = replace(manifest.corpus, columns=kept)
+    index = replace(manifest.corpus, columns=kept, other_suffixes={})  # a site is public
     options, vocabulary = read_wordpiece(bundle, manifest.model)
     out.mkdir(parents=True, exist_ok=True)
     with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=".site-") as temporary:

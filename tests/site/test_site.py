@@ -203,6 +203,14 @@ def test_a_column_whose_numbers_a_browser_rounds_is_left_out_with_a_warning(npm:
     assert described(tmp_path / "site")["info"]["index"]["columns"] == {"price": "number"}
 
 
+def test_a_site_says_nothing_of_files_that_are_not_searched(npm: Path, tmp_path: Path) -> None:
+    corpus = Corpus(["a goose"], ["a"], ["{}"], other_suffixes={".key": 1})
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
+    assert read_manifest(bundle).corpus.other_suffixes == {".key": 1}
+    write_site(bundle, tmp_path / "site", packages=npm)
+    assert described(tmp_path / "site")["info"]["index"]["other_suffixes"] == {}
+
+
 def test_a_boost_by_a_column_whose_numbers_a_browser_rounds_is_refused(npm: Path, tmp_path: Path) -> None:
     options = {"boost": {"views": {"log": True, "weight": 0.1}}}
     corpus = Corpus(["a goose"], ["a"], [json.dumps({"views": 2**53})], columns={"views": "number"})

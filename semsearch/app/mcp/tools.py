@@ -208,7 +208,10 @@ def _has_copies(bundle: AnyBundle) -> bool:
 
 
 def describe_corpus(bundle: AnyBundle) -> str:
-    """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
+    """Return which texts are searched, which files are not, and the columns by which a caller can choose.
+
+    The columns have their most frequent values.
+    """
     info = bundle.manifest.corpus
     about = f"Search the {bundle.rows:,} texts of {info.title or info.source} and return those closest to a text."
     if bundle.embedder is None:
@@ -216,6 +219,9 @@ def describe_corpus(bundle: AnyBundle) -> str:
     about += f" {NO_INSTRUCTIONS}"
     if info.description:
         about += f" {info.description}"
+    if info.other_suffixes and not bundle.is_view:  # a view has no figure of the whole corpus
+        counts = [f"{count:,} {suffix or 'without a suffix'}" for suffix, count in info.other_suffixes.items()]
+        about += f" Files that are not searched: {', '.join(counts)}."
     columns = []
     for name, kind in info.columns.items():
         values = "" if info.vectors is not None else _frequent_values(require_texts(bundle), name, kind)

@@ -67,6 +67,7 @@ class Corpus:
     # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
     numeric_strings: tuple[str, ...] = ()
     mixed: dict[str, str] = field(default_factory=dict)  # a warning for each column with values of several types
+    other_suffixes: dict[str, int] = field(default_factory=dict)  # files that are not read, as in the manifest
 
 
 class CorpusError(ExpectedError, ValueError):

@@ -23,7 +23,15 @@ from semsearch.indexing.documents.looks import look_again
 from semsearch.indexing.documents.older import OlderPassages, OlderRecords
 from semsearch.indexing.documents.reading import DocumentOptions, ReadDocument, Reading, read_document, size_of
 from semsearch.indexing.documents.records import FileRecord, FileRecords, unchanged_record
-from semsearch.indexing.file_choice import FORMATS, excluded_patterns, format_of, is_table, matches, suffix_of
+from semsearch.indexing.file_choice import (
+    FORMATS,
+    excluded_patterns,
+    format_of,
+    is_table,
+    listed_suffixes,
+    matches,
+    suffix_of,
+)
 from semsearch.indexing.processes import KilledError, Limits, in_workers
 from semsearch.indexing.progress import OnProgress, no_progress
 from semsearch.indexing.walking import DOCUSAURUS_CONFIG, MKDOCS_CONFIG, WalkRules, as_text, find_above, has_files
@@ -305,7 +313,8 @@ class FoundFiles:
             running_lines=self.running_lines,
             of_site={column: tuple(sorted(values)) for column, values in self.of_site.items()},
         )
-        return replace(written, heading_prefix=True), report
+        suffixes = listed_suffixes(self.other_suffixes)
+        return replace(written, heading_prefix=True, other_suffixes=suffixes), report
 
     def note_skipped(self, skipped: Iterable[Skipped], reading: Reading) -> None:
         """Count what was skipped in a folder."""

@@ -119,6 +119,7 @@ def write_index(
         options=dict(options),
         embedded_by=list(embedded_by),
         floor={} if before is None else before.floor,
+        other_suffixes=corpus.other_suffixes,
     )
     described_files = {file: describe(folder / file) for file in written}
     manifest = replace(manifest, corpus_or_none=index, files=manifest.files | described_files)

@@ -1,20 +1,22 @@
 """Files of suffixes that only the option `include` names: programs, settings and notes are read as plain text."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from semsearch import index
-from semsearch.engine.bundle import PASSAGES
+from semsearch import index, remove
+from semsearch.engine.bundle import PASSAGES, read_manifest
 from semsearch.engine.passages import Lines, Passage, Passages
 from semsearch.indexing.corpus import CorpusError
 from semsearch.indexing.documents.document import UnreadableError
 from semsearch.indexing.documents.folder import is_documents
 from semsearch.indexing.documents.passages import Splitter, divide
 from semsearch.indexing.documents.plain_text import read_other
+from semsearch.indexing.file_choice import listed_suffixes, suffix_of
 from semsearch.indexing.steps import IndexSummary
 
 PROGRAM = b"""\
@@ -133,7 +135,7 @@ def test_included_files_are_documents_whose_formats_are_counted(
         "e.out: not UTF-8: unexpected end of data at byte 3",
         "empty.py: empty",
     )
-    assert made.report.other_suffixes == {".csv": 1, ".py": 1}
+    assert made.report.other_suffixes == made.manifest.corpus.other_suffixes == {".csv": 1, ".py": 1}
     assert [(each.reason, each.example) for each in made.report.skipped] == [
         ("a rule of .gitignore or .ignore", "ignored.py"),
         ("the name begins with a dot", ".ignore"),
@@ -143,6 +145,37 @@ def test_included_files_are_documents_whose_formats_are_counted(
     ]
     passage = found()[3]
     assert (passage.id, passage.metadata["url"], passage.metadata["title"]) == ("b.py:1", "b.py", "b.py")
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        (["a"], {"": 1}),
+        (["a.b", "b.B", "c.c"], {".b": 2, ".c": 1}),
+        ([f"a.{'x' * 10}", f"a.{'x' * 11}"], {f".{'x' * 10}": 1, "others": 1}),
+        (["a.read me", "a.é", "a.x-y", "a.x\ny", "a.b"], {".b": 1, "others": 4}),
+        ([f"a.{number}" for number in range(8)], {f".{number}": 1 for number in range(8)}),
+        ([f"a.{number}" for number in range(9)], {f".{number}": 1 for number in range(8)} | {"others": 1}),
+        (["a.é", "b.é", "c.b"], {".b": 1, "others": 2}),
+    ],
+    ids=lambda value: "",
+)
+def test_a_manifest_lists_the_most_frequent_suffixes_that_are_no_sentences(
+    names: list[str], listed: dict[str, int]
+) -> None:
+    assert list(listed_suffixes(Counter(map(suffix_of, names))).items()) == list(listed.items())
+
+
+def test_an_update_lists_the_suffixes_again_and_a_removal_keeps_them(
+    make: Callable[..., IndexSummary], tmp_path: Path, bundle_copy: Path
+) -> None:
+    made = make({"a.md": b"# One", "b.md": b"# Two", "c.py": b"1", "d": b"2"})
+    assert made.manifest.corpus.other_suffixes == {".py": 1, "": 1}
+    (tmp_path / "src" / "d").unlink()
+    assert make().manifest.corpus.other_suffixes == {".py": 1}
+    remove(["b.md#two:1"], bundle_copy, progress=False)
+    assert read_manifest(bundle_copy).corpus.other_suffixes == {".py": 1}
+    assert make(include=["*.py"]).manifest.corpus.other_suffixes == {}
 
 
 def test_an_update_has_the_files_of_its_patterns_and_keeps_them_without_new_ones(

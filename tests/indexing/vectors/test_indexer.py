@@ -52,6 +52,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
         "boost": {},
         "floor": {},
         "embedded_by": ["cpu int8"],
+        "other_suffixes": {},
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
 
