@@ -158,6 +158,8 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
 def _rows(document: Document, folder: Path, name: str, reading: Reading, looks: Looks) -> list[PassageRow]:
     rows = list[PassageRow]()
     address, of_site = _place_in_site(document, folder, name, reading, looks)
+    if reading.folder and not reading.options.base_url and "://" not in address:
+        address = f"{quote(reading.folder, errors='surrogateescape')}/{address.removeprefix('./')}"
     document = replace(document, fields=of_site | document.fields)
     name = as_text(reading.name_in_index(name))
     document = replace(document, title=as_text(document.title))  # it can be the file's name

@@ -36,7 +36,6 @@ def _stated(path: Path, reading: Reading) -> dict[str, Any]:
         "base_url": options.base_url,
         "anchors": options.anchors,
         "drafts": options.drafts,
-        "folder": reading.folder_columns(),
     }
 
 

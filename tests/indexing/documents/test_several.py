@@ -128,7 +128,16 @@ def test_ids_paths_addresses_and_columns_have_the_name_of_the_folder(world: Path
     assert [each["folder"] for each in metadata_of(out)] == ["a/docs", "a/docs", "b/docs", "vault"]
     assert [each.get("folder_description") for each in metadata_of(out)] == [None, None, None, "Minutes."]
     assert (summary.manifest.corpus.source, summary.report.files) == ("a/docs, b/docs, vault", 4)
-    index(paths_of(world), out, base_url="file:", mode="replace")
+    index(paths_of(world), out, base_url="")
+    assert [each["url"] for each in metadata_of(out)] == [
+        "a/docs/sub/y.md#y", "a/docs/x.md#x", "b/docs/x.md#x", "vault/z.md#z",
+    ]  # fmt: skip
+    write(world / "vault" / "index.html", f"<p>{WORDS}")
+    write(world / "vault" / "c.html", f'<link rel=canonical href="https://x.org/other/"><p>{WORDS}')
+    index(paths_of(world), out)
+    urls = {each["path"]: each["url"] for each in metadata_of(out)}
+    assert (urls["vault/index.html"], urls["vault/c.html"]) == ("vault/", "https://x.org/other/")
+    index(paths_of(world), out, base_url="file:")
     assert metadata_of(out)[-1]["url"].startswith((world / "vault" / "z.md").as_uri())
 
 
@@ -218,6 +227,7 @@ def test_ignore_files_and_sites_are_those_of_each_folder_and_patterns_see_its_na
         write(folder / "u.md", f"# A\n\n## Über uns\n\n{WORDS}")
     write(world / "vault" / ".gitignore", "secret.md\n")
     write(world / "b" / "docs" / "mkdocs.yml", "")
+    write(world / "b" / "docs" / "u.html", f"<p>{WORDS}")
     write(world / "b" / "docs" / "copy.html", f'<link rel=canonical href="https://x.org/u.html"><p>{WORDS}')
     report = index(paths_of(world), out, exclude=["vault/private/*"], include=["*.yml"]).report
     found = ids_of(out)
@@ -229,6 +239,7 @@ def test_ignore_files_and_sites_are_those_of_each_folder_and_patterns_see_its_na
     assert [str(each) for each in report.skipped] == [
         "1 skipped: a rule of .gitignore or .ignore, such as vault/secret.md",
         "1 skipped: the name begins with a dot, such as vault/.gitignore",
+        "1 skipped: a copy of the page that it names as canonical, such as b/docs/copy.html",
         "1 skipped: an excluded path, such as vault/private/p.md",
     ]
 
@@ -298,7 +309,7 @@ def test_the_documents_that_have_changed_are_read_alone(
     index(paths_of(world), out)
     assert len(read) == 4
     write(world / "vault" / "z.md", f"# Other\n\n{WORDS}")
-    index(paths_of(world), out)
+    index(paths_of(world)[::-1], out)
     assert read[4:] == [world / "vault" / "z.md"]
     index(paths_of(world), out, describe={"vault": "Minutes"})
     assert len(read) == 4 + 1 + 4  # what is said of a folder is in its passages
