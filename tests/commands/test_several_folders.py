@@ -55,6 +55,7 @@ def test_several_folders_have_one_kept_index_in_any_order(world: Path) -> None:
         kept_index(FOLDERS[0], options=FolderOptions(["a/docs"]))
     }
     assert len(others_named | {kept_index(*FOLDERS)}) == 5
+    assert kept_index(Path("a/docs"), Path("b/docs")) != kept_index(Path("a/docs"), Path("c/docs"))
     named = kept_index(*FOLDERS).name
     assert named.startswith("docs-docs-notes-")
     assert len(kept_index(*(Path(f"{n}-{'long' * 9}") for n in range(40))).name) < 100
@@ -109,20 +110,22 @@ def test_other_descriptions_make_an_update(world: Path) -> None:
 
 
 def test_an_agent_searches_all_folders_and_reads_what_each_has(world: Path) -> None:
-    agent = Agent(*map(str, FOLDERS), "--describe", "notes=minutes of meetings.")
+    describe = ("--describe", "notes=minutes of meetings.", "--describe", "a/docs=the manual")
+    agent = Agent(*map(str, FOLDERS), *describe)
     assert eventually(lambda: "notes/x.md" in agent.search("goose"))
     (tool, *_) = agent.ask("tools/list")["tools"]
     assert tool["name"] == "search_a_docs_b_docs_notes"
     assert "folder (string: a/docs, b/docs, notes)" in tool["description"]
-    assert tool["description"].endswith(" The folder notes has minutes of meetings.")
+    described = " The folder a/docs has the manual. The folder notes has minutes of meetings."
+    assert tool["description"].endswith(described)
     assert "folder_description (" not in tool["description"]
     found = {hit["path"]: hit.get("folder_description") for hit in json.loads(agent.search("goose"))["results"]}
-    assert found == {"a/docs/x.md": None, "b/docs/x.md": None, "notes/x.md": "minutes of meetings."}
+    assert found == {"a/docs/x.md": "the manual", "b/docs/x.md": None, "notes/x.md": "minutes of meetings."}
     (world / "notes").rename(world / "elsewhere")
     assert agent.index().endswith("error of the last update: notes: missing or empty; the older texts are searched")
     assert "notes/x.md" in agent.search("goose")
     assert agent.end() == 0
-    again = Agent("b/docs", "notes", "a/docs", "--describe", "notes=minutes of meetings.")  # without an update
+    again = Agent("b/docs", "notes", "a/docs", *describe)  # without an update
     assert "notes/x.md" in again.search("goose")
     assert "notes: missing or empty" in again.index()
     assert again.end() == 0
@@ -201,6 +204,9 @@ def test_the_agent_of_several_folders_has_an_entry_of_its_own(world: Path) -> No
     assert found["notes"]["args"][-1] == paths[1]
     assert list(install("b/docs", "notes")) == ["notes", "docs-notes", "docs-notes-2"]
     assert list(install("notes", "--watch")) == ["notes", "docs-notes", "docs-notes-2"]
+    (world / ".mcp.json").unlink()
+    install("notes", "a/docs")
+    assert list(install("notes")) == ["docs-notes", "notes"]
     done = run("install-mcp", "other", "a/docs", "notes", "--watch", "--describe", "notes=my minutes")
     (words,) = [each["args"] for each in json.loads(done.out)["mcpServers"].values()]
     assert words[-4:] == [*paths, "--describe=notes=my minutes", "--watch"]
