@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 
 from function.archive import ARCHIVE, ArchivedModules, Snippets
 
@@ -28,16 +28,15 @@ LAZY = (
     *("numpy._core._dtype_ctypes", "numpy.lib.format", "numpy.lib.mixins", "numpy.lib.npyio", "numpy.lib.scimath"),
     # powertools: queries into events, and buffered logs
     *("aws_lambda_powertools.utilities.jmespath_utils", "aws_lambda_powertools.logging.buffer"),
-    # pydantic: discriminated unions
-    "pydantic._internal._discriminated_union",
-    # the standard library: connections, mail, archives, hashes by OpenSSL
-    *("ssl", "asyncio.sslproto", "email.header", "hashlib", "pickle", "locale", "shutil", "zipfile"),
+    # the standard library: connections, hashes by OpenSSL
+    *("ssl", "asyncio.sslproto", "hashlib", "pickle", "locale"),
 )
 KINDS = {
     "lazy": "modules that no request uses run at the first access to an attribute",
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
     "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
+    "body-schemas": "the schemas of bodies are literals, so that a start does not import pydantic",
 }
 
 
@@ -86,11 +85,36 @@ def _no_types_for_checkers(tree: ast.Module) -> None:
     tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
 
 
+def _finished_schemas(tree: ast.Module) -> None:
+    from semsearch.app.routes.body_schemas import BODY_SCHEMAS  # imports pydantic, and nothing else here needs it
+
+    modules: set[str] = set()
+    schemas = _literal(BODY_SCHEMAS, modules)
+    tree.body = ast.parse(f"import {', '.join(sorted(modules))}\nBODY_SCHEMAS = {schemas}").body
+
+
+def _literal(value: object, modules: set[str]) -> str:
+    """Return the source of a schema. Functions and classes are named, and `modules` gets the modules they are in."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name!r}: {_literal(each, modules)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(each, modules) for each in value) + "]"
+    if isinstance(value, FunctionType | type):
+        modules.add(value.__module__)
+        return f"{value.__module__}.{value.__qualname__}"
+    if value is not None and not isinstance(value, str | bool | int | float):
+        raise ReplacementError(
+            f"semsearch.app.routes.body_schemas: {value!r} in a schema cannot be written as a literal"
+        )
+    return repr(value)
+
+
 # by name of a module: the kind, and the function that changes the module
 REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),
     "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
+    "semsearch.app.routes.body_schemas": ("body-schemas", _finished_schemas),
 }
 
 

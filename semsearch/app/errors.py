@@ -6,9 +6,7 @@ Under /v1/ that is OpenAI's format; /v1/rerank and /v2/rerank have those of Jina
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING
 
 from semsearch.app.http import HttpError, Reply
 
@@ -38,37 +36,11 @@ EMPTY_TYPES = ("too_short", "string_too_short")
 OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 
-
-class ErrorReply(BaseModel):
-    """An error: where it is, what was found and what was expected."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)  # only the OpenAPI document needs it
-
-    error: str
-    error_type: str
-
-
-Replies = dict[int | str, dict[str, Any]]
-ERROR_REPLIES: Replies = {  # error replies of all routes
-    413: {"model": ErrorReply, "description": "too large"},
-    500: {"model": ErrorReply, "description": "internal"},
-}
-REFUSED: Replies = {  # further ones of routes with a body
-    status: {"model": ErrorReply, "description": ERROR_TYPES.get(status, "invalid").replace("_", " ")}
-    for status in (400, 413, 415, 429, 422)
-}
-
-
-def describe_replies(descriptions: Mapping[int, str]) -> Replies:
-    """Return descriptions of replies by status, without a schema: these replies have the form of another API."""
-    return {status: {"description": description} for status, description in descriptions.items()}
-
-
-CLIENT_FAILED = describe_replies({413: "too large", 500: "internal"})
-CLIENT_REFUSED = CLIENT_FAILED | describe_replies({400: "bad request", 415: "media type", 429: "overloaded"})
-BACKEND: Replies = {502: {"model": ErrorReply, "description": "backend"}}  # for routes that use another service
-WITHOUT_RERANKER: Replies = {424: {"model": ErrorReply, "description": "the bundle has no reranker"}}
-MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # for routes that take an id
+# Descriptions of error replies in the OpenAPI document, by status: of routes with a body, of routes that use another
+# service, and of routes that take an id.
+REFUSED = {status: ERROR_TYPES.get(status, "invalid").replace("_", " ") for status in (400, 413, 415, 429, 422)}
+BACKEND = {502: "backend"}
+MISSING = {404: "no such text"}
 
 
 def error_reply(status: int, message: str, path: str = "") -> Reply:

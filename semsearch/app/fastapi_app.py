@@ -14,15 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from semsearch.app.cold_start import ColdStart
-from semsearch.app.errors import (
-    EMPTY_TYPES,
-    ERROR_REPLIES,
-    RIGHT_BODY,
-    TEI_PATHS,
-    Replies,
-    error_reply,
-    reply_to,
-)
+from semsearch.app.errors import EMPTY_TYPES, RIGHT_BODY, TEI_PATHS, error_reply, reply_to
 from semsearch.app.freshness import Since
 from semsearch.app.http import HttpError, Reply
 from semsearch.app.mcp.messages import add_mcp
@@ -32,6 +24,7 @@ from semsearch.app.routes.clients.rerank import Reranking, add_rerank
 from semsearch.app.routes.clients.tei import add_tei
 from semsearch.app.routes.direct import DirectRoute, add_direct_route
 from semsearch.app.routes.documents import add_documents
+from semsearch.app.routes.error_replies import ERROR_REPLIES, Replies
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.status import add_info
 from semsearch.app.routes.without_model import add_without_model
@@ -39,7 +32,8 @@ from semsearch.app.settings import Settings
 from semsearch.engine.loading import AnyBundle
 from semsearch.search.executor import Executor
 from semsearch.search.query import SearchFunction
-from semsearch.search.request import describe_errors, echo, truncate
+from semsearch.search.request import describe_errors
+from semsearch.search.request_values import echo, truncate
 from semsearch.version import VERSION
 
 TAGS = {  # groups of routes; generators make a module of each

@@ -16,7 +16,7 @@ from semsearch.app.http import ASGIApp, Message, Receive, Reply, Scope, Send, he
 from semsearch.app.settings import HOST_NAME
 from semsearch.app.telemetry import Log, Stopwatch, server_timing
 from semsearch.search.executor import Executor
-from semsearch.search.request import echo
+from semsearch.search.request_values import echo
 
 # https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
 TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")

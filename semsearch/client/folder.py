@@ -28,7 +28,7 @@ from semsearch.engine.quantization import Embeddings, dequantize
 from semsearch.search.documents import show_around
 from semsearch.search.executor import BatchedExecutor, Executor, finish
 from semsearch.search.making import make_search
-from semsearch.search.query import Query, SearchError, SearchFunction
+from semsearch.search.query import Query, SearchError, SearchFunction, query_of
 from semsearch.search.reply import json_bytes
 from semsearch.search.request import LocalRequest, describe_errors
 
@@ -236,7 +236,7 @@ def open_published(url: str) -> LocalBundle:
 def _query(body: Body) -> Query:
     """Return the query of a body of /similar, by way of JSON, as a server reads it, but without a server's limits."""
     try:
-        return LocalRequest.model_validate(json.loads(json.dumps(body))).query()
+        return query_of(LocalRequest.model_validate(json.loads(json.dumps(body))))
     except ValidationError as error:
         raise ValueError(as_written(describe_errors(error.errors(), "search"))) from None
 

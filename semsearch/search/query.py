@@ -9,6 +9,7 @@ from semsearch.engine.errors import ExpectedError
 
 if TYPE_CHECKING:
     from semsearch.engine.metadata.filters import FilterError
+    from semsearch.search.request import SimilarRequest
     from semsearch.search.results import Found
 
 MOST_OFFSET = 10_000  # results that a query can skip
@@ -86,6 +87,12 @@ NEED_TEXTS = tuple(each.name for each in fields(Query) if "needs_texts" in each.
 def query_with(values: dict[str, Any]) -> Query:
     """Return the query whose fields have these values. Lists become tuples where the defaults are tuples."""
     return Query(**values | {name: tuple(values[name]) for name in SEQUENCES if name in values})
+
+
+def query_of(request: "SimilarRequest") -> Query:
+    """Return a request as the search takes it. Its fields have the same names."""
+    rerank = None if request.rerank is None else request.rerank.candidates
+    return query_with(vars(request) | {"rerank": rerank})
 
 
 SearchFunction = Callable[[Query, Lap], Awaitable["Found"]]

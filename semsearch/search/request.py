@@ -4,21 +4,22 @@
 """
 
 from collections.abc import Sequence
-from reprlib import Repr
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
-from pydantic_core import PydanticCustomError
 
 from semsearch.engine.hits import MOST_HITS
-from semsearch.search.query import (
-    CHARACTERS_PER_TEXT,
-    MOST_CANDIDATES,
-    MOST_COLUMNS,
-    MOST_IN_GROUP,
-    MOST_OFFSET,
-    Query,
-    query_with,
+from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_CANDIDATES, MOST_COLUMNS, MOST_IN_GROUP, MOST_OFFSET
+from semsearch.search.request_values import (
+    NUMBER_FORM,
+    WORD_FORM,
+    check_filter_size,
+    check_text,
+    echo,
+    form_of_score,
+    truncate,
+    union_tag,
+    whole_number,
 )
 
 LONGEST_VECTOR = 4_096  # maximum numbers of `vector`
@@ -26,10 +27,6 @@ MOST_WITHOUT = 20  # maximum texts of `without`
 LONGEST_WITHOUT = 1_000  # maximum characters of each of them: every word of them is looked up
 CHARACTERS_PER_NAME = 200  # maximum length of the name of a column, a model or a method of MCP
 MOST_DESCRIBED = 3  # maximum errors of one body that are described
-LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
-
-_SHORT = Repr()
-_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, LONGEST_ECHO, LONGEST_ECHO
 
 
 class StrictRequest(BaseModel):
@@ -38,67 +35,29 @@ class StrictRequest(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
 
-def _check_text(text: str) -> str:
-    if not text or text.isspace():
-        raise PydanticCustomError("blank", "expected words, not an empty or blank text")
-    return text
-
-
 # The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space in Python, but not in every
 # regex.
 NOT_BLANK: dict[str, Any] = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
 
-
-def whole_number(number: object) -> object:
-    """Return 2 for 2.0: JSON has one kind of number, and a JSON Schema that asks for integers allows 2.0."""
-    if isinstance(number, float) and number.is_integer():
-        return int(number)
-    return number
-
-
 RequestText = Annotated[
-    str, Field(max_length=CHARACTERS_PER_TEXT, json_schema_extra=NOT_BLANK), AfterValidator(_check_text)
+    str, Field(max_length=CHARACTERS_PER_TEXT, json_schema_extra=NOT_BLANK), AfterValidator(check_text)
 ]
 ExcludedWords = Annotated[
-    str, Field(max_length=LONGEST_WITHOUT, json_schema_extra=NOT_BLANK), AfterValidator(_check_text)
+    str, Field(max_length=LONGEST_WITHOUT, json_schema_extra=NOT_BLANK), AfterValidator(check_text)
 ]
 
 Part = Literal["text", "metadata", "source"]
 ColumnName = Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_NAME)]
 
-
-def union_tag(form: str) -> str:
-    """Return the tag of one form of a value; `_describe` distinguishes it from a field's name."""
-    return f"<{form}>"
-
-
-NUMBER_FORM, WORD_FORM = union_tag("number"), union_tag("word")  # the forms of `min_score`
-
-
-def _form_of_score(value: object) -> str:
-    if isinstance(value, str):
-        return WORD_FORM
-    return NUMBER_FORM
-
-
 Score = Annotated[float, Field(allow_inf_nan=False)]
 LeastScore = Annotated[
-    Annotated[Score, Tag(NUMBER_FORM)] | Annotated[Literal["floor"], Tag(WORD_FORM)], Discriminator(_form_of_score)
+    Annotated[Score, Tag(NUMBER_FORM)] | Annotated[Literal["floor"], Tag(WORD_FORM)], Discriminator(form_of_score)
 ]
 
 NOT_ZERO: dict[str, Any] = {"contains": {"not": {"const": 0}}}  # the JSON Schema of numbers that are not all 0
 QueryVector = Annotated[
     list[Score], Field(min_length=1, max_length=LONGEST_VECTOR, fail_fast=True, json_schema_extra=NOT_ZERO)
 ]
-
-
-def _check_size(condition: dict[str, Any]) -> dict[str, Any]:
-    from semsearch.engine.metadata.filters import MOST_FILTER_VALUES, count_values  # only a request with a filter
-
-    if (count := count_values(condition)) > MOST_FILTER_VALUES:
-        message = f"expected at most {MOST_FILTER_VALUES} values, lists and objects included, not {count}"
-        raise PydanticCustomError("too_long", message)
-    return condition
 
 
 class RerankOptions(StrictRequest):
@@ -134,7 +93,7 @@ class SimilarRequest(StrictRequest):
         default=False, description="Find the best of all texts. Otherwise a very large corpus is searched in part."
     )
     # the search checks what the filter holds, and semsearch/app/routes/schemas.py adds its JSON Schema
-    filter: Annotated[dict[str, Any], AfterValidator(_check_size)] | None = Field(
+    filter: Annotated[dict[str, Any], AfterValidator(check_filter_size)] | None = Field(
         default=None, description="Return only texts whose metadata match."
     )
     include: list[Part] = Field(
@@ -217,11 +176,6 @@ class SimilarRequest(StrictRequest):
         "text together, and order them by both scores.",
     )
 
-    def query(self) -> Query:
-        """Return the request as the search takes it. Its fields have the same names."""
-        rerank = None if self.rerank is None else self.rerank.candidates
-        return query_with(dict(self) | {"rerank": rerank})
-
 
 class LocalRequest(SimilarRequest):
     """A search in the process of its caller, which needs no limits that protect a server."""
@@ -277,15 +231,3 @@ def _describe(error: dict[str, Any], whole: str) -> str:
     if error["type"] in ("missing", "extra_forbidden"):
         return f"{field}: {message}"
     return f"{field}: {message}, found {echo(error['input'])}"
-
-
-def truncate(text: str) -> str:
-    """Return a text, or its first LONGEST_ECHO characters and an ellipsis if it is longer."""
-    if len(text) <= LONGEST_ECHO:
-        return text
-    return text[:LONGEST_ECHO] + "…"
-
-
-def echo(value: object) -> str:
-    """Return the repr of a JSON value; of a long or deep one only some of it, in about LONGEST_ECHO characters."""
-    return truncate(_SHORT.repr(value))

@@ -122,7 +122,7 @@ def test_each_status_of_5xx_is_an_error_with_its_reason(
     def refuse(*arguments: object) -> None:
         raise HttpError(503, "model: is resting; wait", reason="the model rests until noon")
 
-    for module in ("fields", "predict"):
+    for module in ("texts", "predict"):
         monkeypatch.setattr(f"semsearch.app.routes.{module}.refuse_texts", refuse)
     assert connect().post(path, json=body).status_code == 503
     (line,) = [record for record in caplog.records if record.message == "request"]

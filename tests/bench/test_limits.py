@@ -14,10 +14,10 @@ from bench.limits import Cost, Values, largest_values
 from semsearch.app.mcp.fetching import FetchArguments
 from semsearch.app.mcp.messages import RpcMessage
 from semsearch.app.mcp.tools import ListArguments, SearchArguments
+from semsearch.app.routes.body_models import PredictRequest
 from semsearch.app.routes.clients.openai import EmbeddingsRequest
 from semsearch.app.routes.clients.rerank import DocumentsRequest, RerankRequest
 from semsearch.app.routes.clients.tei import EmbedRequest, SimilarityRequest, TokenizeRequest
-from semsearch.app.routes.predict import PredictRequest
 from semsearch.engine.loading import load_bundle
 from semsearch.indexing.corpus import Corpus
 from semsearch.search.request import SimilarRequest

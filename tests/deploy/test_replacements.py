@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 from function.image.build_archive import LAZY, LAZY_STUB, REWRITTEN, ReplacementError, compile_module
+from semsearch.app.routes.body_schemas import BODY_SCHEMAS
 
+LIBRARIES = {name for name in REWRITTEN if not name.startswith("semsearch.")}  # with rewritten modules
 LIBRARY = """
 import sys
 runs.append(1)
@@ -99,6 +101,19 @@ def test_pydantics_schemas_are_plain_dicts_of_the_same_content() -> None:
     assert replaced.CoreConfig(title="a") == own.CoreConfig(title="a")
 
 
+def test_the_finished_schemas_of_bodies_are_those_of_the_models() -> None:
+    finished = run_module("semsearch.app.routes.body_schemas")
+    assert not {"pydantic", "BODY_MODELS"} & vars(finished).keys()
+    assert finished.BODY_SCHEMAS == BODY_SCHEMAS
+
+
+@pytest.mark.parametrize("value", [object(), (1, 2), b"1"], ids=["object", "tuple", "bytes"])
+def test_a_schema_that_cannot_be_written_stops_the_build(monkeypatch: pytest.MonkeyPatch, value: object) -> None:
+    monkeypatch.setitem(BODY_SCHEMAS, "/similar", {"default": [value]})
+    with pytest.raises(ReplacementError, match=r"body_schemas: .* cannot be written as a literal"):
+        rewritten("semsearch.app.routes.body_schemas", "")
+
+
 def test_linear_algebra_works_without_the_types_for_checkers() -> None:
     solve = run_module("numpy.linalg._linalg").solve
     np.testing.assert_array_equal(solve(np.eye(2), np.array([1.0, 2.0])), [1.0, 2.0])
@@ -135,7 +150,7 @@ def test_a_replacement_can_be_left_out(tmp_path: Path) -> None:
     assert "__getattr__" in compile_module("hashlib", file, ("dataclasses",)).co_names
 
 
-@pytest.mark.parametrize("name", sorted(REWRITTEN.keys() - {"dataclasses"}))  # which only gets a line more
+@pytest.mark.parametrize("name", sorted(LIBRARIES - {"dataclasses"}))  # which only gets a line more
 def test_a_library_that_changed_under_a_replacement_stops_the_build(name: str) -> None:
     _, change = REWRITTEN[name]
     with pytest.raises(ReplacementError, match=name.partition(".")[0]):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from semsearch.search.query import Query
+from semsearch.search.query import Query, query_of
 from semsearch.search.request import LocalRequest, RerankOptions, SimilarRequest, describe_errors
 
 NAMES = [f"x{number}" for number in range(11)]
@@ -59,7 +59,7 @@ def test_a_request_in_the_process_of_its_caller_differs_only_in_limits_of_a_serv
     for value in [each for each in refused if each not in BEYOND.get(name, [])]:
         with pytest.raises(ValidationError):
             LocalRequest.model_validate({name: value})
-    assert LocalRequest().query() == Query()
+    assert query_of(LocalRequest()) == Query()
 
 
 def test_of_many_wrong_parts_the_first_one_is_reported() -> None:
@@ -69,11 +69,11 @@ def test_of_many_wrong_parts_the_first_one_is_reported() -> None:
 
 
 def test_a_request_is_a_query_with_the_same_defaults() -> None:
-    assert SimilarRequest().query() == Query()
+    assert query_of(SimilarRequest()) == Query()
     assert RerankOptions().candidates == 20
     request = SimilarRequest(text="goose", facets=["a"], include=["text"], rerank=RerankOptions(), offset=2)
     expected = Query("goose", facets=("a",), include=("text",), rerank=20, offset=2)
-    assert request.query() == expected
+    assert query_of(request) == expected
 
 
 def error(message: str, *place: object, kind: str = "int_type", found: object = None) -> dict[str, Any]:

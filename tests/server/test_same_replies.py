@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from semsearch.app.app import App
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import AnyBundle, load
-from semsearch.search.query import SearchError, UnknownIdError
+from semsearch.search.query import SearchError, UnknownIdError, query_of
 from semsearch.search.request import SimilarRequest
 from tests.function.events.through_events import ThroughEvents
 from tests.search.searching import find
@@ -74,7 +74,7 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
 def by_engine(bundle: AnyBundle, request: dict[str, Any]) -> tuple[int, Any]:
     """Return the status and the reply of a search without HTTP."""
     try:
-        query = SimilarRequest.model_validate_json(json.dumps(request)).query()
+        query = query_of(SimilarRequest.model_validate_json(json.dumps(request)))
         return 200, json.loads(json.dumps(find(bundle, query).reply()))
     except UnknownIdError:
         return 404, None

@@ -12,7 +12,8 @@ from semsearch.engine.loading import AnyBundle, LoadedBundle
 from semsearch.engine.passages import Lines
 from semsearch.search.documents import document_rows, rows_around, section_of, section_rows
 from semsearch.search.query import MOST_AROUND, SearchError
-from semsearch.search.request import RequestText, StrictRequest, echo, whole_number
+from semsearch.search.request import RequestText, StrictRequest
+from semsearch.search.request_values import echo, whole_number
 from semsearch.search.results import PAGE_COLUMN, PATH, heading_path, state_lines
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from semsearch.app.errors import ERROR_REPLIES, ErrorReply, Replies
 from semsearch.app.mcp.tools import NO_INSTRUCTIONS, Object, Tools, failed, text_tools
+from semsearch.app.routes.error_replies import ERROR_REPLIES, Replies, error_replies
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import CHARACTERS_PER_NAME, describe_errors, echo, whole_number
+from semsearch.search.request import CHARACTERS_PER_NAME, describe_errors
+from semsearch.search.request_values import echo, whole_number
 from semsearch.version import VERSION
 
 MODERN = "2026-07-28"
@@ -82,7 +83,7 @@ ANSWER: dict[str, Any] = {
         "error": {"type": "object"},
     },
 }
-FORBIDDEN: Replies = {403: {"model": ErrorReply, "description": "the origin of a web page that may not ask"}}
+FORBIDDEN = error_replies({403: "the origin of a web page that may not ask"})
 ANSWERED: Replies = {
     200: {"description": "a result or an error", "content": {"application/json": {"schema": ANSWER}}},
     202: {"description": "a notification, which has no answer"},

@@ -17,8 +17,8 @@ from semsearch.app.freshness import Since, describe_index
 from semsearch.app.http import HttpError
 from semsearch.app.mcp.fetching import FetchArguments, fetch, has_sections, reference, text_below
 from semsearch.app.mcp.names import tool_name
-from semsearch.app.routes.fields import refuse_query, refuse_texts
 from semsearch.app.routes.similar import refuse_large_reply
+from semsearch.app.routes.texts import refuse_query, refuse_texts
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.bundle import CorpusInfo
@@ -27,7 +27,7 @@ from semsearch.engine.loading import AnyBundle, LoadedBundle, require_texts
 from semsearch.engine.metadata.columns import STRING_TYPES
 from semsearch.engine.metadata.facets import count_values
 from semsearch.search.executor import Executor
-from semsearch.search.query import FLOOR, Query, SearchError, SearchFunction
+from semsearch.search.query import FLOOR, Query, SearchError, SearchFunction, query_of
 from semsearch.search.relevance import nothing_relevant
 from semsearch.search.reply import json_bytes, json_text
 from semsearch.search.request import (
@@ -37,8 +37,8 @@ from semsearch.search.request import (
     SimilarRequest,
     StrictRequest,
     describe_errors,
-    whole_number,
 )
+from semsearch.search.request_values import whole_number
 from semsearch.search.results import FOLDER_COLUMN, FOLDER_DESCRIPTION, PATH, Found, heading_path
 
 Object = dict[str, Any]
@@ -127,7 +127,7 @@ class Tools:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_query(request, self.settings)
                 searched = self.current()
-                query = replace(request.query(), folds_copies=_has_copies(searched))
+                query = replace(query_of(request), folds_copies=_has_copies(searched))
                 found = await self.search(query, stopwatch.lap)
                 content = await self._noted(query, found, searched) | found.reply()
                 await self.executor.run(lambda: _add_below(searched, found.results))

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Response
 
-from semsearch.app.errors import MISSING, ErrorReply, Replies
+from semsearch.app.errors import MISSING
 from semsearch.app.http import HttpError
+from semsearch.app.routes.error_replies import error_replies
 from semsearch.app.routes.replies import refuse_bytes, text_reply
 from semsearch.app.settings import Settings
 from semsearch.engine.loading import AnyBundle, LoadedBundle, RemoteTextsError, require_texts
@@ -14,15 +15,14 @@ from semsearch.search.documents import document_rows, show_around, show_passage
 from semsearch.search.executor import Executor
 from semsearch.search.query import CHARACTERS_PER_TEXT, MOST_AROUND, SearchError
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import echo
+from semsearch.search.request_values import echo
 from semsearch.search.results import PATH
 
 if TYPE_CHECKING:
     from semsearch.search.reply_types import DocumentReply
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
-TOO_LARGE: Replies = {413: {"model": ErrorReply, "description": "the reply is too large"}}
-INVALID: Replies = {422: {"model": ErrorReply, "description": "invalid"}}
+REFUSED_IDS = error_replies(MISSING | {413: "the reply is too large", 422: "invalid"})
 
 
 def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Executor, settings: Settings) -> None:
@@ -41,7 +41,7 @@ def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Exec
 
     @app.get(
         "/passages/{id:path}",
-        responses=MISSING | TOO_LARGE | INVALID,
+        responses=REFUSED_IDS,
         summary="A text by its id",
         tags=["search"],
     )
@@ -66,7 +66,7 @@ def add_documents(app: FastAPI, current: Callable[[], AnyBundle], executor: Exec
 
     @app.get(
         "/documents/{path:path}",
-        responses=MISSING | TOO_LARGE | INVALID,
+        responses=REFUSED_IDS,
         summary="The passages of a document, in order",
         tags=["search"],
     )

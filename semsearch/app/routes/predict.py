@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from semsearch.app.errors import REFUSED
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
-from semsearch.app.routes.fields import OneOrSeveral, as_list, describe_limits, refuse_texts, refuse_tokens
 from semsearch.app.routes.replies import bytes_per_text, embedding_texts, refuse_bytes
+from semsearch.app.routes.texts import as_list, describe_limits, refuse_texts, refuse_tokens
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.embedder import Embedder, TokenIds, keep_dimensions
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.executor import Executor
 from semsearch.search.reply import json_text
-from semsearch.search.request import RequestText, StrictRequest
+
+if TYPE_CHECKING:
+    from semsearch.app.routes.body_models import PredictRequest
 
 FEW_VALUES = 10_000  # values of embeddings that are written in about a millisecond
 
@@ -80,20 +82,13 @@ class TextEmbedding:
         return body
 
 
-class PredictRequest(StrictRequest):
-    """One text or several; `prompt_name` puts the model's prompt for that role before each."""
-
-    text: OneOrSeveral[RequestText]
-    prompt_name: Literal["query", "document"] | None = None
-
-
 def predict_route(embedding: TextEmbedding) -> DirectRoute:
     """Return the route.
 
     Tokens are counted as the model reads them, with special tokens and after each text was cut to the model's length.
     """
 
-    async def predict(body: PredictRequest, stopwatch: Stopwatch) -> bytes:
+    async def predict(body: "PredictRequest", stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
         texts = as_list(body.text)
         embedding.refuse_embeddings(texts, "text")
@@ -106,7 +101,6 @@ def predict_route(embedding: TextEmbedding) -> DirectRoute:
     return DirectRoute(
         "POST",
         "/predict",
-        PredictRequest,
         predict,
         summary="Embeddings of one or several texts",
         responses=REFUSED,

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
-from semsearch.app.errors import ErrorReply
+from semsearch.app.routes.error_replies import ErrorReply
 from semsearch.app.routes.reply_types import (
     CohereErrorReply,
     CohereReply,

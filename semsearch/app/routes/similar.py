@@ -1,18 +1,21 @@
 """POST /similar: the texts that are closest to a text, in meaning, in words or in both."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from semsearch.app.errors import BACKEND, MISSING, REFUSED
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
-from semsearch.app.routes.fields import refuse_query
 from semsearch.app.routes.replies import refuse_bytes
+from semsearch.app.routes.texts import refuse_query
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch
 from semsearch.engine.errors import BackendError
-from semsearch.search.query import SearchError, SearchFunction, UnknownIdError
+from semsearch.search.query import SearchError, SearchFunction, UnknownIdError, query_of
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import SimilarRequest
+
+if TYPE_CHECKING:
+    from semsearch.search.request import SimilarRequest
 
 
 def similar_route(search: SearchFunction, settings: Settings, note: Callable[[], str] | None = None) -> DirectRoute:
@@ -21,11 +24,11 @@ def similar_route(search: SearchFunction, settings: Settings, note: Callable[[],
     note returns what the field `index` of a reply says, "" if it is left out. Without `note`, no reply has the field.
     """
 
-    async def similar(body: SimilarRequest, stopwatch: Stopwatch) -> bytes:
+    async def similar(body: "SimilarRequest", stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
         refuse_query(body, settings)
         try:
-            found = await search(body.query(), stopwatch.lap)
+            found = await search(query_of(body), stopwatch.lap)
         except SearchError as error:
             raise HttpError(404 if isinstance(error, UnknownIdError) else 422, str(error)) from None
         except BackendError as error:
@@ -43,7 +46,6 @@ def similar_route(search: SearchFunction, settings: Settings, note: Callable[[],
     return DirectRoute(
         "POST",
         "/similar",
-        SimilarRequest,
         similar,
         summary="The texts closest to a text",
         responses=REFUSED | BACKEND | MISSING,

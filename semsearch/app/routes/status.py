@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from semsearch.app.cold_start import ColdStart
-from semsearch.app.errors import ErrorReply, Replies
+from semsearch.app.errors import ERROR_TYPES
 from semsearch.app.http import HttpError
 from semsearch.app.routes.direct import DirectRoute
 from semsearch.app.routes.replies import bytes_per_text, json_reply
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from semsearch.app.routes.reply_types import CorpusReply, HealthReply, InfoReply
 
-UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
 SHOWN_OF_VIEWS = ("corpus", "title", "description", "columns", "keywords", "vectors", "boost")  # fields of the index
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
@@ -53,7 +52,7 @@ def health_route(executor: Executor, logger: Log) -> DirectRoute:
         return json_bytes(content)
 
     summary = "Does the model embed texts" if executor.has_model else "Does the process answer"
-    return DirectRoute("GET", "/health", None, health, summary=summary, responses=UNHEALTHY, tag="status")
+    return DirectRoute("GET", "/health", health, summary=summary, responses={503: ERROR_TYPES[503]}, tag="status")
 
 
 def add_info(

@@ -14,24 +14,17 @@ from fastapi import FastAPI, Path, Request, Response
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from semsearch.app.errors import CLIENT_FAILED, CLIENT_REFUSED, describe_replies
 from semsearch.app.http import HttpError
-from semsearch.app.routes.fields import (
-    ClientRequest,
-    ClientText,
-    Count,
-    ModelName,
-    OneOrSeveral,
-    as_list,
-    describe_limits,
-)
+from semsearch.app.routes.error_replies import CLIENT_FAILED, CLIENT_REFUSED, describe_replies
+from semsearch.app.routes.fields import ClientRequest, ClientText, Count, ModelName, OneOrSeveral
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.replies import json_reply, text_reply
+from semsearch.app.routes.texts import as_list, describe_limits
 from semsearch.app.telemetry import stopwatch_of
 from semsearch.engine.quantization import Embeddings
 from semsearch.search.query import CHARACTERS_PER_TEXT
 from semsearch.search.reply import json_text
-from semsearch.search.request import echo
+from semsearch.search.request_values import echo
 
 if TYPE_CHECKING:
     from semsearch.app.routes.reply_types import ModelReply, ModelsReply, Usage

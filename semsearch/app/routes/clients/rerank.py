@@ -14,20 +14,12 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 from pydantic import Discriminator, Tag
 
-from semsearch.app.errors import CLIENT_REFUSED, REFUSED, WITHOUT_RERANKER, describe_replies
+from semsearch.app.errors import REFUSED
 from semsearch.app.http import HttpError
-from semsearch.app.routes.fields import (
-    ClientRequest,
-    ClientText,
-    Count,
-    ModelName,
-    Several,
-    describe_limits,
-    refuse_texts,
-    refuse_tokens,
-    refuse_truncated,
-)
+from semsearch.app.routes.error_replies import CLIENT_REFUSED, describe_replies, error_replies
+from semsearch.app.routes.fields import ClientRequest, ClientText, Count, ModelName, Several
 from semsearch.app.routes.replies import refuse_bytes, text_reply
+from semsearch.app.routes.texts import describe_limits, refuse_texts, refuse_tokens, refuse_truncated
 from semsearch.app.settings import Settings
 from semsearch.app.telemetry import Stopwatch, stopwatch_of
 from semsearch.engine.embedder import TokenIds
@@ -35,7 +27,7 @@ from semsearch.engine.loading import AnyBundle, require_texts
 from semsearch.engine.rerank.reranker import Logits, Reranker, probabilities
 from semsearch.search.executor import Executor
 from semsearch.search.reply import json_bytes
-from semsearch.search.request import union_tag
+from semsearch.search.request_values import union_tag
 
 if TYPE_CHECKING:
     from semsearch.app.routes.reply_types import CohereMeta, CohereReply, JinaReply, Rank, RankedDocument
@@ -173,7 +165,7 @@ def add_rerank(app: FastAPI, reranking: Reranking) -> None:
 
     @post(
         "/rerank",
-        responses=REFUSED | WITHOUT_RERANKER,
+        responses=error_replies(REFUSED | {424: "the bundle has no reranker"}),
         summary=f"Texts {ordered} text-embeddings-inference returns them",
     )
     async def rerank(body: RerankRequest, request: Request) -> Response:

@@ -11,25 +11,16 @@ from fastapi import FastAPI, Request, Response
 from pydantic import Discriminator, RootModel, Tag
 
 from semsearch.app.errors import REFUSED
-from semsearch.app.routes.fields import (
-    ClientRequest,
-    ClientText,
-    Count,
-    OneOrSeveral,
-    Several,
-    as_list,
-    describe_limits,
-    refuse_texts,
-    refuse_tokens,
-    refuse_truncated,
-)
+from semsearch.app.routes.error_replies import error_replies
+from semsearch.app.routes.fields import ClientRequest, ClientText, Count, OneOrSeveral, Several
 from semsearch.app.routes.predict import TextEmbedding
 from semsearch.app.routes.replies import text_reply
+from semsearch.app.routes.texts import as_list, describe_limits, refuse_texts, refuse_tokens, refuse_truncated
 from semsearch.app.telemetry import stopwatch_of
 from semsearch.engine.embedder import TokenIds
 from semsearch.engine.tokenizer import spell
 from semsearch.search.reply import json_text
-from semsearch.search.request import union_tag
+from semsearch.search.request_values import union_tag
 
 EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
@@ -97,7 +88,9 @@ class AnyRequest(RootModel[Annotated[AnyTask, Discriminator(_task)]]):
 def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
     """Add the routes to the app."""
     settings, model = embedding.settings, embedding.embedder.model
-    post = partial(app.post, responses=REFUSED, description=describe_limits(settings), tags=["embeddings"])
+    post = partial(
+        app.post, responses=error_replies(REFUSED), description=describe_limits(settings), tags=["embeddings"]
+    )
 
     async def tokens_of(texts: list[str], options: TruncationOptions) -> list[TokenIds]:
         tokens = await embedding.tokenize(texts, INPUTS, options.prompt_name or "")
