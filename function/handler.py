@@ -66,7 +66,7 @@ with no_garbage_collection():
     app = create_app(bundle, settings, logger, cold_start, reloader=reloader, image=image)
     body = warm_up_body(bundle)
     del bundle, opening  # otherwise they would keep a bundle that the reloader has replaced
-    handler = make_handler(app, settings.api_base_path)
+    handler = make_handler(app, settings.api_base_path, is_closed=settings.is_closed)
     stopwatch.lap("app")
 
     warm_up(handler, body, is_closed=settings.is_closed)

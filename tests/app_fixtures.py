@@ -111,7 +111,7 @@ def answering(app: App) -> Iterator[Callable[[object], dict[str, Any]]]:
     """Yield what answers an event with an app, as Lambda's handler does."""
     with closing(asyncio.new_event_loop()) as loop:
         asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
-        handler = make_handler(app, base_path="/")
+        handler = make_handler(app, base_path="/", is_closed=app.filters is not None)
         context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
 
         def answer(event: object) -> dict[str, Any]:

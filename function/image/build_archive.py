@@ -28,8 +28,10 @@ LAZY = (
     *("numpy._core._dtype_ctypes", "numpy.lib.format", "numpy.lib.mixins", "numpy.lib.npyio", "numpy.lib.scimath"),
     # powertools: queries into events, and buffered logs
     *("aws_lambda_powertools.utilities.jmespath_utils", "aws_lambda_powertools.logging.buffer"),
-    # the standard library: connections, hashes by OpenSSL
-    *("ssl", "asyncio.sslproto", "hashlib", "pickle", "locale"),
+    # pydantic: discriminated unions
+    "pydantic._internal._discriminated_union",
+    # the standard library: event loops, connections, mail, archives, hashes by OpenSSL
+    *("asyncio", "ssl", "asyncio.sslproto", "email.header", "hashlib", "pickle", "locale", "shutil", "zipfile"),
 )
 KINDS = {
     "lazy": "modules that no request uses run at the first access to an attribute",
@@ -145,7 +147,7 @@ embedder = SimpleNamespace(model=SimpleNamespace(max_tokens=1), is_open=True)
 bundle = LoadedBundle(manifest=manifest, embedder=embedder, index=None, passages=None, folder=None)
 app = create_app(bundle, Settings(), make_logger(Settings()), ColdStart(print))
 health = {**WARM_UP, "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
-assert make_handler(app, "/")(health, None)["statusCode"] == 200
+assert make_handler(app, "/", is_closed=False)(health, None)["statusCode"] == 200
 import onnxruntime, semsearch.app.fastapi_app, pydantic.v1
 modules = {}
 for name in list(sys.modules):

@@ -3,6 +3,7 @@
 AWS's own variables are read in semsearch/aws/credentials.py, and TMPDIR in semsearch/aws/s3/folders.py.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -10,7 +11,6 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +202,7 @@ def read_api_keys(environment: Mapping[str, str]) -> tuple[ApiKey, ...]:
 
 def hash_key(key: str) -> str:
     """Return the hexadecimal SHA-256 of a key. Keys are long and random, so they need no slow hash."""
-    return sha256(key.encode()).hexdigest()
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def read_hashes(where: str, text: str) -> list[ApiKey]:

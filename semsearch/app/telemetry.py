@@ -79,9 +79,11 @@ def make_logger(settings: "Settings") -> "Logger":
         del sys.modules["botocore"]
 
     logging.getLogger("mangum").setLevel(logging.WARNING)  # otherwise it logs each request too
+    # since Python 3.12, a line has the name of its task of asyncio, which a start does not import
+    setattr(logging, "logAsyncioTasks", False)  # noqa: B010  Python 3.11 has no such name
 
     def write_line(fields: dict[str, object]) -> str:
-        fields.pop("taskName", None)  # which Python adds since 3.12, and asyncio numbers
+        fields.pop("taskName", None)
         return to_json(fields, fallback=str).decode()
 
     return Logger(

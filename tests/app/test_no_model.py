@@ -222,7 +222,7 @@ from function.events import make_handler
 bundle = load(read_settings().bundle_dir)
 bundle.open_all()
 app = create_app(bundle, read_settings(), logging.getLogger("tests"), ColdStart(lambda phases: None))
-handler, context = make_handler(app, "/"), SimpleNamespace(aws_request_id=None)
+handler, context = make_handler(app, "/", is_closed=False), SimpleNamespace(aws_request_id=None)
 statuses = [handler(event, context)["statusCode"] for event in json.loads(sys.argv[1])]
 print(json.dumps([statuses, [name for name in sys.modules if name.startswith(("onnxruntime", "tokenizers"))]]))
 """

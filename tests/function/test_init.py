@@ -61,7 +61,7 @@ LATE = (
     "semsearch.app.routes.documents",
     *("semsearch.engine.metadata", "semsearch.engine.pages", "semsearch.engine.rerank"),
     *("semsearch.engine.keyword.corrections", "semsearch.engine.keyword.highlights", "semsearch.search.refinements"),
-    "numpy.ma.",
+    *("numpy.ma.", "asyncio."),
 )
 Seen = dict[str, Any]
 

@@ -3,6 +3,7 @@
 import asyncio
 import platform
 from collections.abc import Callable, Mapping
+from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,10 +37,13 @@ CHECK_TIMEOUT = 10.0  # seconds that a check may take
 
 def health_route(executor: Executor, logger: Log) -> DirectRoute:
     """Return the route of GET /health. If there is a model and no request has used it for a while, it embeds a text."""
-    one_check = asyncio.Lock()
+
+    @cache
+    def one_check() -> "asyncio.Lock":  # not made in a start, which does not need asyncio
+        return asyncio.Lock()
 
     async def health(_: None, stopwatch: Stopwatch) -> bytes:
-        async with one_check:
+        async with one_check():
             if monotonic() - executor.embedded_at >= SECONDS_BETWEEN_CHECKS:
                 try:
                     await _check_model(executor)

@@ -1,9 +1,11 @@
 """HTTP events: what the app receives, what the source receives, and fields that AWS would not send."""
 
+import asyncio
 import base64
 import copy
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from function.events import make_handler
+from semsearch.app.app import App
 from tests.function.events.event_makers import (
     MAKERS,
     Event,
@@ -74,7 +77,9 @@ async def answer_with_a_picture(scope: Scope, receive: Receive, send: Send) -> N
 def see(answer: Answer) -> See:
     """Return what shows the request that the app receives. `answer` has set the event loop."""
     context: Any = None
-    return lambda event, base_path="/": json.loads(make_handler(show, base_path)(event, context)["body"])
+    return lambda event, base_path="/": json.loads(
+        make_handler(show, base_path, is_closed=False)(event, context)["body"]
+    )
 
 
 QUERIES = [
@@ -172,7 +177,7 @@ def test_the_base_path_is_removed_where_a_path_follows(see: See, path: str, base
 @every_event
 def test_a_binary_reply_and_its_cookies_have_the_form_that_the_source_reads(answer: Answer, make: Maker) -> None:
     context: Any = None
-    reply = make_handler(answer_with_a_picture, "/")(make("GET", "/", None), context)
+    reply = make_handler(answer_with_a_picture, "/", is_closed=False)(make("GET", "/", None), context)
     assert (reply["statusCode"], reply["isBase64Encoded"], reply["body"]) == (200, True, "/w==")
     plain, lists = reply.get("headers", {}), reply.get("multiValueHeaders", {})
     repeated = [value for name, value in plain.items() if name.lower() == "set-cookie"]  # load balancer: in two cases
@@ -180,6 +185,56 @@ def test_a_binary_reply_and_its_cookies_have_the_form_that_the_source_reads(answ
     assert [cookie[0] for cookie in cookies] == ["a", "b"]
     assert ("headers" in reply) is (make is not load_balancer_with_lists)
     assert ("multiValueHeaders" in reply) is (make in (rest_api, http_api_with_payload_1, load_balancer_with_lists))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "is_closed", "has_loop"),
+    [
+        ("POST", "/similar", False, False),
+        ("POST", "/predict", False, False),
+        ("POST", "/similar", True, True),
+        ("GET", "/similar", False, True),
+        ("POST", "/", False, True),
+    ],
+)
+def test_a_request_that_cannot_wait_is_answered_without_an_event_loop(
+    answer: Answer, method: str, path: str, is_closed: bool, has_loop: bool
+) -> None:
+    found = []
+
+    async def note_loop(scope: Scope, receive: Receive, send: Send) -> None:
+        found.append(asyncio._get_running_loop() is not None)
+        await show(scope, receive, send)
+
+    context: Any = None
+    reply = make_handler(note_loop, "/", is_closed=is_closed)(http_api(method, path, "{}"), context)
+    assert (reply["statusCode"], found) == (200, [has_loop])
+
+
+@every_event
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/similar", '{"text": "goose"}', 200),
+        ("/similar", '{"text": " "}', 422),
+        ("/similar", "{", 400),
+        ("/predict", '{"text": ["goose", "key"]}', 200),
+        ("/predict", '{"text": []}', 422),
+    ],
+)
+def test_replies_without_an_event_loop_are_those_of_mangum(
+    make_app: Callable[..., App], answer: Answer, make: Maker, path: str, body: str, status: int
+) -> None:
+    app = make_app()
+    context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
+    replies = []
+    for is_closed in (False, True):
+        reply = make_handler(app, "/", is_closed=is_closed)(make("POST", path, body), context)
+        for headers in (reply.get("headers", {}), reply.get("multiValueHeaders", {})):
+            headers.pop("server-timing", None)
+        replies.append(reply)
+    assert replies[0] == replies[1]
+    assert replies[0]["statusCode"] == status
 
 
 JSON = {"content-type": "application/json"}

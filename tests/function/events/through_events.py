@@ -19,7 +19,9 @@ class ThroughEvents:
 
     def __init__(self, app: App) -> None:
         self._thread = ThreadPoolExecutor(1, initializer=lambda: asyncio.set_event_loop(asyncio.new_event_loop()))
-        self._handler = self._thread.submit(make_handler, app, "/").result()  # Mangum uses the event loop of its thread
+        is_closed = app.filters is not None
+        # Mangum uses the event loop of its thread
+        self._handler = self._thread.submit(make_handler, app, "/", is_closed=is_closed).result()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
