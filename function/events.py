@@ -10,6 +10,7 @@ secrets.
 """
 
 import json
+import logging
 import reprlib
 from base64 import b64decode
 from collections.abc import Callable
@@ -81,19 +82,30 @@ def make_handler(app: ASGI, base_path: str, *, is_closed: bool) -> Callable[[Any
 
 
 def _answer(app: ASGI, scope: Any, body: bytes) -> Response:
-    """Return the app's reply to a request that never suspends, without an event loop."""
-    reply: Response = {"status": 500, "headers": [], "body": b""}
+    """Return the app's reply to a request that never suspends, without an event loop.
+
+    If the app raises an exception, it is logged as Mangum does; the reply is a 500 unless it was complete before.
+    """
+    headers: Any = [(b"content-type", b"text/plain; charset=utf-8")]
+    reply: Response = {"status": 500, "headers": headers, "body": b"Internal Server Error"}
+    start: Message = {}
+    parts: list[bytes] = []
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
-            reply["status"], reply["headers"] = message["status"], message["headers"]
-        else:
-            reply["body"] += message.get("body", b"")
+            start.update(message)
+            return
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            reply.update({"status": start["status"], "headers": start["headers"], "body": b"".join(parts)})
 
-    finish(app(scope, receive, send))
+    try:
+        finish(app(scope, receive, send))
+    except Exception:
+        logging.getLogger("mangum.http").exception("An error occurred running the application.")
     return reply
 
 

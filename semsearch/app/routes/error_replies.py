@@ -28,7 +28,7 @@ def describe_replies(descriptions: Mapping[int, str]) -> Replies:
     return {status: {"description": description} for status, description in descriptions.items()}
 
 
-FAILED = {413: "too large", 500: "internal"}  # descriptions of error replies of all routes
-ERROR_REPLIES = error_replies(FAILED)
-CLIENT_FAILED = describe_replies(FAILED)
+OF_ALL_ROUTES = {413: "too large", 500: "internal"}  # descriptions of error replies
+ERROR_REPLIES = error_replies(OF_ALL_ROUTES)
+CLIENT_FAILED = describe_replies(OF_ALL_ROUTES)
 CLIENT_REFUSED = CLIENT_FAILED | describe_replies({400: "bad request", 415: "media type", 429: "overloaded"})

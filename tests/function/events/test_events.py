@@ -237,6 +237,39 @@ def test_replies_without_an_event_loop_are_those_of_mangum(
     assert replies[0]["statusCode"] == status
 
 
+START: Any = {"type": "http.response.start", "status": 200, "headers": [(b"a", b"b")]}
+BODY: Any = {"type": "http.response.body", "body": b"one"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "status", "body"),
+    [
+        ([], 500, "Internal Server Error"),
+        ([START], 500, "Internal Server Error"),
+        ([START, BODY | {"more_body": True}], 500, "Internal Server Error"),
+        ([START, BODY], 200, "one"),
+        ([START, BODY | {"more_body": True}, BODY], 200, "oneone"),
+    ],
+    ids=["nothing", "start", "half", "whole", "whole in parts"],
+)
+def test_an_app_that_raises_has_the_reply_that_mangum_returns(
+    answer: Answer, caplog: pytest.LogCaptureFixture, messages: list[Any], status: int, body: str
+) -> None:
+    async def fail(scope: Scope, receive: Receive, send: Send) -> None:
+        for message in messages:
+            await send(message)
+        raise OSError("the log is closed")
+
+    context: Any = None
+    replies = [
+        make_handler(fail, "/", is_closed=is_closed)(http_api("POST", "/similar", "{}"), context)
+        for is_closed in (False, True)
+    ]
+    assert replies[0] == replies[1]
+    assert (replies[0]["statusCode"], replies[0]["body"]) == (status, body)
+    assert caplog.text.count("OSError: the log is closed") == 2
+
+
 JSON = {"content-type": "application/json"}
 SERVED: list[tuple[Maker, str, object]] = [
     *((make, "headers", JSON | {"x-forwarded-port": "443,80", "host": "["}) for make in (http_api, rest_api)),
