@@ -11,7 +11,7 @@ from semsearch.site.data import HASH
 
 PAGE_FOLDER = Path(__file__).parents[1] / "app" / "page"
 BROWSER = Path(__file__).parent / "browser"
-SERVICE_WORKER, OWN_STYLE, PAGE, BOX = "service-worker.js", "site.css", "page.js", "search.js"
+SERVICE_WORKER, OWN_STYLE, PAGE, BOX, TEXTS = "service-worker.js", "site.css", "page.js", "search.js", "texts.js"
 CODE, WORKER = "code", "worker"
 RUNTIME_CODE = "ort.js"  # onnxruntime-web, in a site with the model
 WASM_POLICY = " 'wasm-unsafe-eval'"  # onnxruntime-web compiles WebAssembly
@@ -32,17 +32,19 @@ SCRIPTS = re.compile(r'(?:<script src="[\w.-]+"></script>\n)+')
 # what a script of the page has only because the box imports it as a module
 MODULE_LINES = re.compile(rb"^(?:import .*\n|export )", re.MULTILINE)
 IMPORT = re.compile(rb'^import .* from "\./(.*)";\n', re.MULTILINE)
+NO_FOLDER = b"code/HASH"  # in search.js, what becomes the folder of the code
 HEAD = '<meta name="color-scheme"'
 TITLE = "Semantic search"
 NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<]*)?")
 
 
-def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> None:
-    """Write index.html, search.js, the service worker and the folder with the code, named by the hash of its files.
+def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> str:
+    """Write index.html, search.js, the service worker and the folder with the code, and return that folder's path.
 
-    The scripts of the page become one file, page.js, and the modules of the worker another, worker/worker.js, because
-    a browser requests modules that import each other one after the other. search.js, whose address stays the same,
-    loads the box from the folder.
+    The folder is named by the hash of its files. The scripts of the page become one file, page.js, and the modules of
+    the worker another, worker/worker.js, because a browser requests modules that import each other one after the
+    other. search.js, whose address stays the same, has the element and the texts of the box in one file: where only
+    a cache has the search.js of an older build, its button works without the older folder.
 
     title is the title of the corpus, "" if it has none. described is the content of site.json; this function adds the
     names of the files of code. libraries has the sources of further modules of the worker by name.
@@ -61,6 +63,7 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     contents |= {f"{WORKER}/{name}": source.encode() for name, source in libraries.items()}
     runtime = f"{WORKER}/{RUNTIME_CODE}"
     modules = {name: contents.pop(name) for name in [*contents] if name.startswith(WORKER) and name != runtime}
+    box = contents[TEXTS] + IMPORT.sub(b"", contents.pop(BOX))
     contents[f"{WORKER}/{WORKER}.js"] = _joined(modules, f"{WORKER}/{WORKER}.js")
     contents["site.json"] = json.dumps(described | {"code": sorted([*contents, "site.json"])}).encode()
     digest = hashlib.sha256()
@@ -71,9 +74,10 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     for name, content in contents.items():
         (site / folder / name).write_bytes(content)
     (site / SERVICE_WORKER).write_bytes(service_worker)
-    (site / BOX).write_text(f'export * from "./{folder}/{BOX}";\n', encoding="utf-8")
+    (site / BOX).write_bytes(box.replace(NO_FOLDER, folder.encode()))
     page = _own_page(page, folder, has_runtime=RUNTIME_CODE in libraries).replace(TITLE, escape(title or TITLE))
     (site / "index.html").write_text(page, encoding="utf-8")
+    return folder
 
 
 def _files(folder: Path) -> list[Path]:

@@ -157,6 +157,7 @@ export function makeBox(element, texts) {
       const body = readBody(element, input.value, { literal, scope: isEverywhere ? {} : scope(), state: source.state });
       const reply = await find({ ...body, signal });
       if (signal.aborted) return;
+      isEarly ||= !source.state.hasMeaning; // a newer build answered, which has not loaded the search by meaning yet
       drawReply(about, body, reply);
       tell("search", { ...reply, text: body.text });
     } catch (error) {

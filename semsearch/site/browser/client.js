@@ -10,35 +10,48 @@ export const trust = (/** @type {string} */ address) =>
 
 /**
  * Connect to the worker in the folder `code`. onState is called when the state of the worker changes. If the browser
- * supports extendedLifetime, the worker keeps running while the visitor goes from one page to the next.
- * @type {(code: URL, onState: (state: State) => void) => {ask: Ask, state: State}}
+ * supports extendedLifetime, the worker keeps running while the visitor goes from one page to the next. An error of a
+ * request has the address of a file as `lost` if the file could not be loaded. `close` fails the requests that wait so.
+ * @type {(code: URL, onState: (state: State) => void) => {ask: Ask, close: () => void}}
  */
 export function connect(code, onState) {
   /** @type {Map<number, {resolve: (reply: any) => void, reject: (error: Error) => void}>} */
   const waiting = new Map();
   const state = { total: 1, loaded: 0, ready: "", hasMeaning: false };
   let last = 0;
-  const address = trust(new URL("worker/worker.js", code).href);
-  const options = /** @type {any} */ ({ type: "module", extendedLifetime: true });
-  const worker = "SharedWorker" in globalThis ? new SharedWorker(address, options) : new Worker(address, options);
-  const port = "port" in worker ? worker.port : worker;
+  let port = /** @type {any} */ (null); // of the worker; null before the first request, and if the worker did not start
+  const lost = new URL("worker/worker.js", code).href;
   const receive = (/** @type {any} */ { data: { id, ...news } }) => {
     if (id === undefined) return onState(Object.assign(state, news));
-    if (news.error) waiting.get(id)?.reject(new Error(news.error));
+    if (news.error) waiting.get(id)?.reject(Object.assign(new Error(news.error), { lost: news.lost }));
     else waiting.get(id)?.resolve(news);
     waiting.delete(id);
   };
-  port.addEventListener("message", /** @type {EventListener} */ (receive));
-  if ("start" in port) port.start();
-  worker.addEventListener("error", () => {
-    for (const { reject } of waiting.values()) reject(new Error(`${address} cannot be started.`));
-  });
+  function start() {
+    const options = /** @type {any} */ ({ type: "module", extendedLifetime: true });
+    const worker =
+      "SharedWorker" in globalThis ? new SharedWorker(trust(lost), options) : new Worker(trust(lost), options);
+    worker.addEventListener("error", close);
+    const opened = "port" in worker ? worker.port : worker;
+    opened.addEventListener("message", /** @type {EventListener} */ (receive));
+    if ("start" in opened) opened.start();
+    return opened;
+  }
+  function close() {
+    port?.terminate?.(); // a worker of this page alone
+    port?.close?.();
+    port = null;
+    const message = `${lost} cannot be started. Check the network, or reload the page in some minutes.`;
+    for (const { reject } of waiting.values()) reject(Object.assign(new Error(message), { lost }));
+    waiting.clear();
+  }
   /** @type {Ask} */
   const ask = (path, { body, signal } = {}) =>
     new Promise((resolve, reject) => {
       waiting.set(++last, { resolve, reject });
       signal?.addEventListener("abort", () => reject(new DOMException("a later request", "AbortError")));
+      port ??= start();
       port.postMessage({ id: last, path, body: body && JSON.parse(body) });
     });
-  return { ask, state };
+  return { ask, close };
 }

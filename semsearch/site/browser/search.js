@@ -1,13 +1,53 @@
 // The element <semantic-search>, a button that opens the search box, and `open`, the same search without a box.
+// `write_page` puts texts.js before this module, so that the button needs one file, which exports `texts` too.
 
 import { texts } from "./texts.js";
-export { texts };
 
-const code = new URL(".", import.meta.url);
-const home = new URL("../../", code);
+const home = new URL(".", import.meta.url);
+let code = new URL("code/HASH/", home); // folder of this build's code; of a newer build's, once a file of this one is gone
 const USED = `semantic-search ${home.pathname}`; // sessionStorage key of the part that the visitor last used
 const SCOPES = ["version", "language"]; // columns whose value the box takes from the page that it stands on
 let site; // promise of the search in the files of this folder; a page opens it once
+
+// Run work, which needs files of this build. A deployment can have deleted one; the error then has its address as `lost`.
+// In this case, run work again with the build that search.js names now. If it names the same build, the browser's cache
+// can hold the reply of a host that did not have the file yet, so it is replaced.
+async function withFiles(work) {
+  const from = code;
+  try {
+    return await work();
+  } catch (error) {
+    if (!error.lost) throw error;
+    try {
+      if (code === from) await findCode();
+      if (code === from) await fetch(error.lost, { cache: "reload" });
+    } catch {
+      throw error; // the network is off, or the host has no search.js
+    }
+    return work();
+  }
+}
+
+// Set the folder of code to the one that search.js names now, past the browser's cache.
+async function findCode() {
+  const source = await (await fetch(new URL("search.js", home), { cache: "reload" })).text();
+  const found = new URL(source.match(/code\/\w{16}\//)[0], home);
+  if (found.href !== code.href) code = found;
+}
+
+// Return the error for a file that the browser could not load.
+function lostFile(lost) {
+  const message = `${lost} cannot be loaded. Check the network, or reload the page in some minutes.`;
+  return Object.assign(new Error(message), { lost });
+}
+
+// Import a module of the code.
+async function load(name) {
+  const { href } = new URL(name, code);
+  return import(href).catch(() => {
+    throw lostFile(href);
+  });
+}
 
 // Store the part (keyword or semantic) if one is named, and return the stored one, so that the next page can load it
 // early. Return a false value if the browser caches no files.
@@ -21,26 +61,43 @@ function used(part) {
 }
 
 async function openSite() {
-  const { connect } = await import("./client.js");
   const watching = new Set();
-  const { ask, state } = connect(code, () => watching.forEach((watch) => watch(state)));
-  const load = async () => {
+  const state = {}; // the worker sends all of it before its first reply
+  let isWanted = used() === "semantic"; // whether to load the search by meaning
+  let worker = null; // the connection to the worker
+
+  // Connect to the worker of the code, once. The connection to an older build's worker is closed.
+  async function connected() {
+    const { connect } = await load("client.js");
+    if (worker?.code === code) return worker;
+    worker?.close();
+    const show = (news) => {
+      Object.assign(state, news);
+      watching.forEach((watch) => watch(state));
+    };
+    worker = { code, ...connect(code, show) };
+    if (isWanted) worker.ask("semantic").catch(() => {}); // a search that needs it says why it failed
+    return worker;
+  }
+
+  const ask = (path, options) => withFiles(async () => (await connected()).ask(path, options));
+  async function loadMeaning() {
+    isWanted = true;
     used("semantic");
     await ask("semantic");
-  };
-  if (used() === "semantic") load();
-  else used("keyword");
+  }
+  if (!isWanted) used("keyword");
   await ask("keyword");
   const send = (body, signal) => ask("similar", { body, signal });
   async function about() {
     const { scopes, index } = (await ask("info")).content;
     return { values: scopes, floor: index.floor };
   }
-  return { send, load, state, about, watch: (call) => watching.add(call) };
+  return { send, load: loadMeaning, state, about, watch: (call) => watching.add(call) };
 }
 
 async function openApi(base, key) {
-  const { fetchRoute } = await import("./api.js");
+  const { fetchRoute } = await withFiles(() => load("api.js"));
   const send = (body, signal) => fetchRoute(base, key, "similar", { body, signal });
   // Return the versions and languages of the corpus, from its facets, and its floor.
   async function about() {
@@ -85,7 +142,7 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
     PROPERTIES.forEach((name) => this.#adopt(name));
     addEventListener("keydown", this, true); // in the capture phase, before the page's own search
     if (!this.shadowRoot) this.#draw();
-    if (used() && !this.api) open();
+    if (used() && !this.api) open().catch(() => {}); // the box tries again, and says why it failed
   }
 
   disconnectedCallback() {
@@ -116,12 +173,24 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
 
   #draw() {
     const [style, button, label, key] = ["link", "button", "span", "kbd"].map((tag) => document.createElement(tag));
-    Object.assign(style, { rel: "stylesheet", href: new URL("search.css", code) });
     Object.assign(button, { type: "button", part: "button", ariaHasPopup: "dialog", onclick: () => this.open() });
     key.ariaHidden = "true";
     button.append(label, key);
     this.attachShadow({ mode: "open" }).append(style, button);
+    style.rel = "stylesheet";
+    this.#style();
     this.#label();
+  }
+
+  // Load the style of the code.
+  #style() {
+    const style = this.shadowRoot.querySelector("link");
+    const loadStyle = (resolve, reject) => {
+      const { href } = new URL("search.css", code);
+      if (style.href === href && style.sheet) resolve();
+      else Object.assign(style, { onload: resolve, onerror: () => reject(lostFile(href)), href });
+    };
+    withFiles(() => new Promise(loadStyle)).catch(() => {}); // the button and the box work without it
   }
 
   #label() {
@@ -141,8 +210,27 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   }
 
   async open() {
-    this.#box ??= import("./box.js").then(({ makeBox }) => makeBox(this, () => this.#texts()));
-    (await this.#box)(() => open(this.api || home, { key: this.apiKey || this.key }));
+    this.#box ??= withFiles(() => load("box.js")).then(({ makeBox }) => makeBox(this, () => this.#texts()));
+    try {
+      const show = await this.#box;
+      this.#style(); // that of the code, which can be newer than the button's
+      show(() => open(this.api || home, { key: this.apiKey || this.key }));
+    } catch (error) {
+      this.#box = null; // the next click tries again
+      this.#say(error.message);
+    }
+  }
+
+  // Show why the box could not be loaded, in a dialog that needs no code but this.
+  #say(message) {
+    const [dialog, status, close] = ["dialog", "p", "button"].map((tag) => document.createElement(tag));
+    Object.assign(status, { part: "status", role: "alert", textContent: message });
+    Object.assign(close, { part: "close", type: "button", textContent: this.#texts().close });
+    Object.assign(dialog, { part: "dialog", ariaLabel: this.#texts().search, onclose: () => dialog.remove() });
+    close.onclick = () => dialog.close();
+    dialog.append(status, close);
+    this.shadowRoot.append(dialog);
+    dialog.showModal();
   }
 }
 

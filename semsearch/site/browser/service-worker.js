@@ -11,23 +11,20 @@ const NAME = `code ${scope} ${version}`;
 async function install() {
   const { code } = await (await fetch(`${folder}site.json`)).json();
   const cache = await caches.open(NAME);
-  await cache.addAll(["./", ...code.map((/** @type {string} */ name) => folder + name)]);
+  const page = new Request("./", { cache: "no-cache" }); // the browser's own cache can have an older one
+  await cache.addAll([page, ...code.map((/** @type {string} */ name) => folder + name)]);
   await own.skipWaiting();
 }
 
-// Delete the code and the data of older sites.
+// Delete the code of older sites.
 async function clean() {
   const older = (await caches.keys()).filter((name) => name.startsWith(`code ${scope} `) && name !== NAME);
   await Promise.all(older.map((name) => caches.delete(name)));
-  const { files } = await (await fetch(`${folder}site.json`)).json();
-  const data = await caches.open(`data ${new URL(scope).pathname}`);
-  const listed = Object.values(files).map(({ path }) => new URL(path, scope).href);
-  for (const { url } of await data.keys()) if (!listed.includes(url)) await data.delete(url);
 }
 
 // Return the newest page if there is a network, since it names the code; and code that is kept.
 async function answer(/** @type {Request} */ request) {
-  if (request.mode === "navigate") return fetch(request).catch(() => caches.match("./"));
+  if (request.mode === "navigate") return fetch(request, { cache: "no-cache" }).catch(() => caches.match("./"));
   return (await caches.match(request)) ?? fetch(request);
 }
 

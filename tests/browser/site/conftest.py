@@ -135,12 +135,15 @@ class StaticHost:
         self.damaged: set[str] = set()
         self.asked: list[str] = []  # paths, in order
         self.policy = ""  # Content-Security-Policy of the pages around the site
+        self.caching = ""  # the header cache-control of every reply, also of a refusal
         host = self
 
         class Files(Quiet, SimpleHTTPRequestHandler):
             def end_headers(self) -> None:
                 if host.policy and self.path.endswith(".html"):
                     self.send_header("content-security-policy", host.policy)
+                if host.caching:
+                    self.send_header("cache-control", host.caching)
                 super().end_headers()
 
             def do_GET(self) -> None:

@@ -114,9 +114,9 @@ def test_nothing_is_loaded_before_the_box_is_opened_and_no_vectors_before_the_vi
     own = host(project)
     page = open_box(own)
     page.wait_for_load_state("networkidle")
-    assert names(own) == {"search.js", "texts.js", "search.css"}
+    assert names(own) == {"search.js", "search.css"}
     files = [path for path in own.asked if "/search/" in path]
-    assert sum(len(gzip.compress((project.parents[1] / path[1:]).read_bytes())) for path in files) < 6 * 1024
+    assert sum(len(gzip.compress((project.parents[1] / path[1:]).read_bytes())) for path in files) < 8000
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").wait_for()
     page.evaluate("import('./search/search.js').then(({ open }) => open())")

@@ -1,6 +1,6 @@
 // The worker: loads the site's files when a page needs them, and answers the requests of the pages that share it.
 
-import { Files } from "./files.js";
+import { fetchFile, Files } from "./files.js";
 import { openModel } from "./model.js";
 import { Site } from "./site.js";
 
@@ -30,11 +30,12 @@ function once(make) {
 let early = /** @type {Promise<any>} */ (Promise.resolve()); // the last reply of a keyword search
 let model = /** @type {import("./types.js").Embed | null} */ (null);
 const opened = once(async () => {
-  const described = await (await fetch(here("../site.json"))).json();
+  const described = await (await fetchFile(here("../site.json").href)).json();
   const { files } = described;
   const read = new Files(here("../../../"), files, (bytes) => tell({ loaded: state.loaded + bytes }));
   const bytes = (/** @type {string[]} */ names) => names.reduce((sum, name) => sum + (files[name]?.bytes ?? 0), 0);
   tell({ total: bytes(FIRST) });
+  read.clean(here("..").href).catch(() => {}); // without HTTPS nothing is kept; on a full disk, the next visit cleans
   return {
     files,
     read,
@@ -94,7 +95,8 @@ async function answer(/** @type {any} */ port, /** @type {any} */ { data: { id, 
     }
     port.postMessage({ id, content, phases: { ...phases, total: performance.now() - begin } });
   } catch (error) {
-    port.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
+    const { message = String(error), lost } = /** @type {any} */ (error);
+    port.postMessage({ id, error: message, lost });
   }
 }
 
