@@ -135,6 +135,7 @@ class StaticHost:
         self.damaged: set[str] = set()
         self.asked: list[str] = []  # paths, in order
         self.policy = ""  # Content-Security-Policy of the pages around the site
+        self.has_page_for_all = False  # whether a page is sent in place of each file that is not there
         self.caching = ""  # the header cache-control of every reply, also of a refusal
         host = self
 
@@ -145,6 +146,15 @@ class StaticHost:
                 if host.caching:
                     self.send_header("cache-control", host.caching)
                 super().end_headers()
+
+            def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+                if not host.has_page_for_all:
+                    return super().send_error(code, message, explain)
+                self.send_response(200)
+                self.send_header("content-type", "text/html; charset=utf-8")
+                self.end_headers()
+                self.wfile.write(b"<!doctype html>")
+                return None
 
             def do_GET(self) -> None:
                 host.asked.append(self.path)

@@ -10,11 +10,12 @@ const BUILDS = "data/builds.json"; // key in the browser's cache: for each build
  */
 const lostFile = (lost, message) => Object.assign(new Error(message), { lost });
 
-/** Fetch a file of the site. @type {(url: string) => Promise<Response>} */
+/** Fetch a file of the site. Some hosts send a page in place of a file that is gone. @type {(url: string) => Promise<Response>} */
 export async function fetchFile(url) {
   const reply = await fetch(url).catch((error) => error);
-  if (reply.ok) return reply;
-  const found = `${url} cannot be loaded (${reply.status ?? reply})`;
+  const isPage = reply.ok && reply.headers.get("content-type")?.startsWith("text/html");
+  if (reply.ok && !isPage) return reply;
+  const found = `${url} cannot be loaded (${isPage ? "a page" : (reply.status ?? reply)})`;
   throw lostFile(url, `${found}. Check the network, or reload the page in some minutes.`);
 }
 
