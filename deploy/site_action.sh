@@ -1,7 +1,8 @@
 #!/bin/sh
 # What action.yml runs: make the search of a folder of built HTML, in a folder of it. Outside of GitHub:
 #   deploy/site_action.sh install && HTML=site OUT=find deploy/site_action.sh build
-# CACHE keeps the last index, so that the next push embeds only what has changed. With WHEELS_CACHED=true, the wheels in
+# CACHE keeps the last index, so that the next push embeds only what has changed, and the last search, whose files stay
+# beside the new ones. With WHEELS_CACHED=true, the wheels in
 # dist/ are those of this checkout already.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,6 +27,6 @@ build)
     for pattern in ${EXCLUDE:-}; do set -- "$@" --exclude "$pattern"; done
     unset IFS
     python3 -P -m semsearch index "$@"
-    python3 -P -m semsearch site "$cache/bundle" --out "$HTML/${OUT:-find}" ${PACKAGES:+--packages "$PACKAGES"}
+    python3 -P -m semsearch site "$cache/bundle" --out "$HTML/${OUT:-find}" --keep "$cache/site" ${PACKAGES:+--packages "$PACKAGES"}
     ;;
 esac

@@ -13,7 +13,8 @@ from semsearch.commands.places import bundle_at
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.progress import showing_progress
-from semsearch.site.site import MOST_MEGABYTES, rounded_columns, write_site
+from semsearch.site.former import MOST_BYTES
+from semsearch.site.site import FORMER, MOST_MEGABYTES, rounded_columns, write_site
 
 EXAMPLES = """\
 Examples:
@@ -34,6 +35,7 @@ WHEN = {
     "columns": "for filters, or when the rest is there",
     "passages": "for the results, or when the rest is there",
     "ids": "for similar texts, or when the rest is there",
+    FORMER: "for visitors who came before, from the last build",
 }
 command: App = App(help_epilogue=EXAMPLES)
 
@@ -47,6 +49,7 @@ def site(
     most_megabytes: float = MOST_MEGABYTES,
     model: bool = False,
     packages: Path | None = None,
+    keep: Path | None = None,
 ) -> None:
     """Write a static site that searches in the browser, without a server. Any static host can publish the folder.
 
@@ -57,11 +60,13 @@ def site(
         model: add the model, which embeds the queries once the browser has loaded it; until then the query table does.
         packages: folder where `npm ci` installed semsearch/site/package-lock.json. Without it, npm fills a temporary
             folder.
+        keep: folder that keeps a copy of this build for the next one, whose site then has the files of both, for
+            visitors who came before. Without it, only an older site in `out` has them.
     """
     bundle = bundle_at(place)
     console = TerminalConsole()
     with showing_progress(console) as on_progress:
-        sizes = write_site(bundle, out, most_megabytes, packages, model, on_progress)
+        sizes = write_site(bundle, out, most_megabytes, packages, model, on_progress, keep)
     total: Counter[str] = Counter()
     for name, size in sizes.items():
         kind = "columns" if name.startswith("column-") else name.partition("-")[0]
@@ -69,6 +74,9 @@ def site(
     for name, when in WHEN.items():
         if total[name]:
             console.print(f"{name:10} {total[name] / 1e6:6.1f} MB  {when}", markup=False)
+    if sizes.get(FORMER) == 0:
+        found = f"more than {MOST_BYTES / 1e6:.0f} MB of the last build are not in this one, so none of them stays"
+        TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {found}; open pages load the new build instead")
     for name in rounded_columns(bundle):
         found = f"the site cannot filter, sort or count by the column {name}, because browsers round its whole numbers"
         warning = f"{found} from 2^53 on; index the texts with --column {name}=string"

@@ -16,7 +16,7 @@ from mkdocs.utils import get_relative_url
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.make import index
-from semsearch.site.site import MOST_MEGABYTES, write_site
+from semsearch.site.site import write_site
 
 # The element is inserted at the end of Material's header, or else at the beginning of the body.
 PLACES = (re.compile(r'<nav class="md-header__inner.*?(?=</nav>)', re.DOTALL), re.compile("<body[^>]*>"))
@@ -66,6 +66,6 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
                 language_column="none",
                 mode="replace",
             )
-            write_site(bundle, site / self.config.out, MOST_MEGABYTES, packages)
+            write_site(bundle, site / self.config.out, packages=packages, keep=bundle.with_name(f"{bundle.name}-site"))
         except ExpectedError as error:
             raise PluginError(f"semantic-search: {error}") from error

@@ -4,6 +4,8 @@ index.html, search.js, service-worker.js     the only names that stay the same
 code/HASH/                        the page, the search box, the worker's modules and site.json, which lists the data
 data/NAME-HASH.bin                the data, gzipped: queries, index, keywords, columns, passages, model and runtime
 
+code/ and data/ also have the files of the former build; former.py says why.
+
 The vectors of the query table are two files. A visit first loads those of the tokens that the corpus has, and loads the
 others in the background or when a query needs one.
 """
@@ -23,10 +25,10 @@ from semsearch.engine.passages import Passages
 from semsearch.engine.tensors import AnyArray, map_tensors
 from semsearch.engine.values import EXACT_FLOATS
 from semsearch.indexing.progress import OnProgress, no_progress
-from semsearch.indexing.replacing import delete
 from semsearch.indexing.vectors.floor import floors_of
 from semsearch.indexing.vectors.query_table import learn_table
 from semsearch.site.data import FOLDER, DataFiles, add_corpus
+from semsearch.site.former import copy_former, keep_site, replace_files
 from semsearch.site.packages import RUNTIME, STEMMER, WASM, installed_packages
 from semsearch.site.page import BOX, CODE, RUNTIME_CODE, SERVICE_WORKER, write_page
 from semsearch.site.words import different_stems, folded_letters, read_wordpiece
@@ -35,7 +37,9 @@ SCOPES = ("version", "language")  # columns whose value the box takes from its p
 FIRST = ("keywords", "vocabulary", "index", "queries")  # data files that a visit loads until it searches by meaning
 # makes a JavaScript module of the stemmer, which is written for CommonJS
 AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
-OWN = ("index.html", BOX, SERVICE_WORKER, CODE, FOLDER)  # files and folders of a site
+FORMER = "former"  # name for the bytes of the former build's files
+OWN = (FOLDER, CODE, BOX, SERVICE_WORKER, "index.html")  # files and folders of a site; the last three name the others
+TEMPORARY = ".site-"  # beginning of the name of a folder in which a site is written
 
 # Megabytes that a visit loads until it can search by meaning: about 50,000 texts; 4 seconds at 50 Mbit/s
 MOST_MEGABYTES = 24
@@ -48,8 +52,12 @@ def write_site(
     packages: Path | None = None,
     with_model: bool = False,
     on_progress: OnProgress = no_progress,
+    keep: Path | None = None,
 ) -> dict[str, int]:
     """Write the site of a bundle into a new folder or over an older site, and return the bytes of each data file.
+
+    Files of the older site stay until the next build. Their bytes are those of FORMER; 0 if they are too many, so that
+    none stays. keep is a folder that gets a copy of what the next build needs, in case `out` is new or empty then.
 
     The query table of a bundle without one is learned now, and the floors are measured with it. with_model adds the
     model, which replaces the table once a browser has loaded it. The site leaves out the columns that `rounded_columns`
@@ -58,7 +66,10 @@ def write_site(
     folder holds something else, and PackagesError if npm is missing.
     """
     manifest = check_bundle(bundle)
-    _check(bundle, manifest, out)
+    _check(bundle, manifest)
+    for folder in (out, keep):
+        if folder is not None:
+            _check_folder(folder)
     left_out = rounded_columns(bundle)
     if boosted := [name for name in left_out if name in manifest.corpus.boost]:
         found = f"boosts by the column {boosted[0]}, whose whole numbers a browser rounds"
@@ -67,7 +78,7 @@ def write_site(
     index = replace(manifest.corpus, columns=kept, other_suffixes={})  # a site is public
     options, vocabulary = read_wordpiece(bundle, manifest.model)
     out.mkdir(parents=True, exist_ok=True)
-    with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=".site-") as temporary:
+    with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=TEMPORARY) as temporary:
         site = Path(temporary)
         files = DataFiles(site)
         on_progress("corpus", 0)
@@ -111,12 +122,15 @@ def write_site(
             "stems": stems,
         }
         libraries["porter2.js"] = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
-        write_page(site, index.title, described, libraries)
-        for name in OWN:
-            delete(out / name)
-            (site / name).rename(out / name)
+        code = write_page(site, index.title, described, libraries)
+        last = out if keep is None or (out / CODE).is_dir() else keep
+        former = copy_former(last, site, code)
+        replace_files(site, out, OWN)
+        if keep is not None:
+            keep_site(out, keep)
         on_progress("page", 1)
-    return {name: files.bytes_of(name) for name in files.listed}
+    sizes = {name: files.bytes_of(name) for name in files.listed}
+    return sizes if former is None else sizes | {FORMER: former}
 
 
 def _scopes(bundle: Path, index: CorpusInfo) -> dict[str, list[str]]:
@@ -165,7 +179,7 @@ def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict
     return different_stems([*texts, *vocabulary], modules / STEMMER)
 
 
-def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
+def _check(bundle: Path, manifest: Manifest) -> None:
     info = manifest.corpus
     if info.vectors is not None:
         raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected in the bundle; serve it with the function")
@@ -178,10 +192,13 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
     if info.keywords is not None and info.keywords.languages:
         found = "has stems of a language for each text, expected of one for all"
         raise BundleError(f"{bundle}: {found}; index the texts with --language-column none")
-    if out.is_dir():
-        names = sorted(path.name for path in out.iterdir())
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir():
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(TEMPORARY))
         if names and CODE not in names:
-            raise BundleError(f"{out}: holds {names[0]}, expected a new folder or an older site; name another --out")
+            raise BundleError(f"{folder}: holds {names[0]}, expected a new folder or an older site; name another")
 
 
 def _stemming(info: CorpusInfo) -> str | None:

@@ -12,7 +12,7 @@ from sphinx.errors import ExtensionError
 
 from semsearch.engine.errors import ExpectedError
 from semsearch.indexing.make import index
-from semsearch.site.site import MOST_MEGABYTES, write_site
+from semsearch.site.site import write_site
 
 BUILDERS = ("html", "dirhtml")  # builders whose output is a site of pages
 TEMPLATES = Path(__file__).parent / "sphinx_templates"
@@ -61,6 +61,6 @@ def _write_search(app: Sphinx, error: Exception | None) -> None:
             language_column="none",
             mode="replace",
         )
-        write_site(bundle, site / config.semsearch_out, MOST_MEGABYTES, packages)
+        write_site(bundle, site / config.semsearch_out, packages=packages, keep=bundle.with_name(f"{bundle.name}-site"))
     except ExpectedError as problem:
         raise ExtensionError(f"semsearch.sphinx: {problem}") from problem

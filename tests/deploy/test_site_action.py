@@ -1,6 +1,8 @@
 """The script of action.yml, in an empty folder without GitHub: two pushes of a built site."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +44,13 @@ def test_a_push_with_one_changed_page_embeds_one_page(tmp_path: Path) -> None:
     assert push() == 2
     passages = Passages(bundle / PASSAGES)
     assert [passages[row].metadata["url"] for row in range(2)] == ["a/", "./"]
-    first = (tmp_path / "site" / "find" / "index.html").read_bytes()
+    find = tmp_path / "site" / "find"
+    first = (find / "index.html").read_bytes()
+    (code,) = (find / "code").iterdir()
+    shutil.rmtree(find)  # the folder is empty in the next workflow
     (tmp_path / "site" / "index.html").write_text("<h1>Page</h1><p>Forty ducks crossed.", encoding="utf-8")
     assert push() == 1
-    assert (tmp_path / "site" / "find" / "index.html").read_bytes() != first
+    assert (find / "index.html").read_bytes() != first
+    assert len([*(find / "code").iterdir()]) == 2
+    listed = json.loads((code / "site.json").read_bytes())["files"].values()
+    assert all((find / each["path"]).is_file() for each in listed)  # those of the first push are there too

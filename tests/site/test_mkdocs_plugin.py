@@ -46,6 +46,8 @@ def test_a_build_makes_the_search_and_puts_the_box_into_materials_header(tmp_pat
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "find" / "index.html").is_file()
+    kept = tmp_path / ".cache" / "semantic-search-site"
+    assert (kept / "search.js").read_bytes() == (tmp_path / "site" / "find" / "search.js").read_bytes()
     passages = Passages(bundle / PASSAGES)
     assert [passages[row].metadata["url"] for row in range(len(passages))] == ["guide/a/#page", "./#page"]
     page = (tmp_path / "site" / "guide" / "a" / "index.html").read_text(encoding="utf-8")

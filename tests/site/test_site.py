@@ -21,7 +21,7 @@ from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.errors import PackagesError
 from semsearch.indexing.keywords import KeywordOptions
-from semsearch.site.packages import HERE, RUNTIME, STEMMER, WASM, installed_packages
+from semsearch.site.packages import HERE, installed_packages
 from semsearch.site.site import FIRST, _check, _check_size, _has_large, _query_tables, write_site
 from semsearch.site.words import BERT, different_stems, folded_letters, read_wordpiece
 from tests.browser.site.world import write_site_bundle
@@ -33,17 +33,6 @@ from tests.world import write_bundle
 def site_bundle(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Path:
     """A bundle whose words are not stemmed, so that no stemmer runs."""
     return write_site_bundle(tmp_path_factory.mktemp("site") / "bundle", corpus, KeywordOptions(stemming=None))
-
-
-@pytest.fixture(scope="module")
-def npm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with stand-ins for the packages."""
-    folder: Path = tmp_path_factory.mktemp("npm")
-    for name in (RUNTIME, WASM, STEMMER):
-        path = folder / "node_modules" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"// {name}")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -379,4 +368,4 @@ def test_texts_in_s3_vectors_have_no_site() -> None:
     with pytest.raises(
         BundleError, match=r"^bundle: its texts are in S3 Vectors, expected in the bundle; serve it with"
     ):
-        _check(Path("bundle"), manifest, Path("out"))
+        _check(Path("bundle"), manifest)

@@ -84,6 +84,8 @@ def page(furo: Path, host: Host, browser: Browser) -> Iterator[Page]:
 
 def test_a_build_indexes_the_pages_and_puts_the_box_into_furos_sidebar(furo: Path) -> None:
     assert (furo / "project" / "search" / "index.html").is_file()
+    kept = furo / "docs" / ".cache" / "semantic-search-site"
+    assert (kept / "search.js").read_bytes() == (furo / "project" / "search" / "search.js").read_bytes()
     assert urls(furo) == ["./#stories", "guide/kitchen.html#kitchen", "guide/kitchen.html#walls"]
     for name, script in {"index": "search/search.js", "drafts/b": "../search/search.js"}.items():
         text = (furo / "project" / f"{name}.html").read_text(encoding="utf-8")
