@@ -13,7 +13,7 @@ from semsearch.commands.places import bundle_at
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.progress import showing_progress
-from semsearch.site.former import MOST_BYTES
+from semsearch.site.former import MOST_FORMER_BYTES
 from semsearch.site.site import FORMER, MOST_MEGABYTES, rounded_columns, write_site
 
 EXAMPLES = """\
@@ -75,7 +75,9 @@ def site(
         if total[name]:
             console.print(f"{name:10} {total[name] / 1e6:6.1f} MB  {when}", markup=False)
     if sizes.get(FORMER) == 0:
-        found = f"more than {MOST_BYTES / 1e6:.0f} MB of the last build are not in this one, so none of them stays"
+        found = (
+            f"more than {MOST_FORMER_BYTES / 1e6:.0f} MB of the last build are not in this one, so none of them stays"
+        )
         TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {found}; open pages load the new build instead")
     for name in rounded_columns(bundle):
         found = f"the site cannot filter, sort or count by the column {name}, because browsers round its whole numbers"

@@ -15,11 +15,11 @@ from semsearch.site.data import FOLDER, HASH
 from semsearch.site.page import BOX, CODE
 
 # Bytes of the former build's files that the new one does not have: a tenth of what GitHub Pages allows for a site
-MOST_BYTES = 100_000_000
-NAMED = re.compile(rf"{CODE}/[0-9a-f]{{{HASH}}}")
+MOST_FORMER_BYTES = 100_000_000
+CODE_PATH = re.compile(rf"{CODE}/[0-9a-f]{{{HASH}}}")
 
 
-def copy_former(last: Path, site: Path, code: str, most_bytes: int = MOST_BYTES) -> int | None:
+def copy_former(last: Path, site: Path, code: str, most_bytes: int = MOST_FORMER_BYTES) -> int | None:
     """Copy the files of the former build of the site `last` into the new site, and return their bytes.
 
     code is the new site's folder of code. The former build is the one that `last` shows; if that is the new build
@@ -46,7 +46,7 @@ def _codes(site: Path) -> list[str]:
     """Return the folders of code of a site: first the one of the build that it shows, then that of its former one."""
     shown: list[str] = []
     if (site / BOX).is_file():
-        shown = NAMED.findall((site / BOX).read_text(encoding="utf-8"))[:1]
+        shown = CODE_PATH.findall((site / BOX).read_text(encoding="utf-8"))[:1]
     return [*shown, *sorted(f"{CODE}/{path.name}" for path in (site / CODE).glob("*"))]
 
 

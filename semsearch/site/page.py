@@ -11,7 +11,7 @@ from semsearch.site.data import HASH
 
 PAGE_FOLDER = Path(__file__).parents[1] / "app" / "page"
 BROWSER = Path(__file__).parent / "browser"
-SERVICE_WORKER, OWN_STYLE, PAGE, BOX, TEXTS = "service-worker.js", "site.css", "page.js", "search.js", "texts.js"
+SERVICE_WORKER, OWN_STYLE, PAGE, BOX, BOX_TEXTS = "service-worker.js", "site.css", "page.js", "search.js", "texts.js"
 CODE, WORKER = "code", "worker"
 RUNTIME_CODE = "ort.js"  # onnxruntime-web, in a site with the model
 WASM_POLICY = " 'wasm-unsafe-eval'"  # onnxruntime-web compiles WebAssembly
@@ -63,7 +63,7 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     contents |= {f"{WORKER}/{name}": source.encode() for name, source in libraries.items()}
     runtime = f"{WORKER}/{RUNTIME_CODE}"
     modules = {name: contents.pop(name) for name in [*contents] if name.startswith(WORKER) and name != runtime}
-    box = contents[TEXTS] + IMPORT.sub(b"", contents.pop(BOX))
+    box = contents[BOX_TEXTS] + IMPORT.sub(b"", contents.pop(BOX))
     contents[f"{WORKER}/{WORKER}.js"] = _joined(modules, f"{WORKER}/{WORKER}.js")
     contents["site.json"] = json.dumps(described | {"code": sorted([*contents, "site.json"])}).encode()
     digest = hashlib.sha256()
