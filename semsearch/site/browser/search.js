@@ -137,6 +137,7 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   static observedAttributes = ["keys", "placeholder", "lang"]; // what the button shows
 
   #box = null; // promise of the function that shows the dialog
+  #link = null; // link to the style, once that is loaded
 
   connectedCallback() {
     PROPERTIES.forEach((name) => this.#adopt(name));
@@ -172,23 +173,31 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   }
 
   #draw() {
-    const [style, button, label, key] = ["link", "button", "span", "kbd"].map((tag) => document.createElement(tag));
+    const [button, label, key] = ["button", "span", "kbd"].map((tag) => document.createElement(tag));
     Object.assign(button, { type: "button", part: "button", ariaHasPopup: "dialog", onclick: () => this.open() });
     key.ariaHidden = "true";
     button.append(label, key);
-    this.attachShadow({ mode: "open" }).append(style, button);
-    style.rel = "stylesheet";
+    this.attachShadow({ mode: "open" }).append(button);
     this.#style();
     this.#label();
   }
 
-  // Load the style of the code.
+  // Load the style of the code, unless it is there. A link whose file is missing does not try again, so each is new.
   #style() {
-    const style = this.shadowRoot.querySelector("link");
     const loadStyle = (resolve, reject) => {
       const { href } = new URL("search.css", code);
-      if (style.href === href && style.sheet) resolve();
-      else Object.assign(style, { onload: resolve, onerror: () => reject(lostFile(href)), href });
+      if (this.#link?.href === href) return resolve();
+      const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
+      link.onload = () => {
+        this.#link?.remove();
+        this.#link = link;
+        resolve();
+      };
+      link.onerror = () => {
+        link.remove();
+        reject(lostFile(href));
+      };
+      this.shadowRoot.prepend(link);
     };
     withFiles(() => new Promise(loadStyle)).catch(() => {}); // the button and the box work without it
   }

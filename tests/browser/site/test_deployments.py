@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -39,6 +40,11 @@ KEPT = """async () => {
 }"""
 
 
+OFFLINE_PAGE = """async () => {
+  const names = (await caches.keys()).filter((name) => name.startsWith("code "));
+  const pages = names.map(async (name) => (await (await caches.open(name)).match("./")).text());
+  return (await Promise.all(pages)).join();
+}"""
 LOAD_ALL = """async () => {
   const { connect } = await import(`./search/${await code()}client.js`);
   await connect(new URL(`search/${await code()}`, location.href), () => {}).ask("offline");
@@ -240,6 +246,53 @@ def test_pages_find_the_new_build_without_the_files_of_the_former(deployed: Depl
     assert "/project/search/search.js" not in deployed.host.asked[asked:]
 
 
+@pytest.mark.parametrize("script", ["", NO_SHARED_WORKER], ids=["shared", "own"])
+def test_a_page_that_searched_by_meaning_does_so_in_the_new_build(deployed: Deployed, come: Come, script: str) -> None:
+    deployed.deploy(0)
+    page = come(script=script)
+    page.keyboard.press("Control+k")
+    page.evaluate("import('./search/search.js').then(({ open }) => open()).then((search) => search.load())")
+    deployed.deploy(1)
+    deployed.delete_former()
+    deployed.host.held["queries-"] = Event()
+    assert search(page) == KITCHEN  # by words, whose texts were not loaded before
+    assert page.locator("semantic-search [part=hit]").count() == 1
+    deployed.host.held["queries-"].set()
+    page.locator("semantic-search [part=hit]").nth(2).wait_for()  # by meaning
+    if script:
+        assert [worker.url for worker in page.workers] == [f"{deployed.code}worker/worker.js"]
+
+
+def test_the_sites_own_page_is_that_of_the_newest_build_and_is_kept_for_use_offline(
+    deployed: Deployed, come: Come
+) -> None:
+    deployed.deploy(0)
+    page = come("search/")
+
+    def wait_until_kept() -> None:
+        page.locator("#loading[data-ready=offline]").wait_for(state="attached")
+        page.wait_for_function(
+            """async () => {
+                const code = document.querySelector("script[src]").src.match(/code.(\\w+)/)[1];
+                const { active } = await navigator.serviceWorker.ready;
+                return active.scriptURL.endsWith(code) && active.state === "activated";
+            }"""
+        )
+
+    def script() -> str:
+        source: str = page.locator("script[src]").first.evaluate("(script) => script.src")
+        return source
+
+    wait_until_kept()
+    for number in (1, 2):
+        deployed.deploy(number)
+        deployed.delete_former()
+        page.goto(f"{deployed.address}search/index.html")
+        assert script() == f"{deployed.code}page.js"
+        wait_until_kept()
+        assert f"code/{code_of(deployed.search).name}/page.js" in page.evaluate(OFFLINE_PAGE)
+
+
 def said(page: Page) -> str:
     """Open the box by the button, and return what a dialog says in place of the box."""
     page.locator("semantic-search button").first.click()
@@ -324,3 +377,41 @@ def test_a_host_that_still_sends_the_older_search_js_is_asked_again(deployed: De
     assert said(page) == f"{box} cannot be loaded. {ADVICE}"
     (deployed.search / "search.js").write_bytes(newer)
     assert search(page) == KITCHEN
+
+
+def test_a_style_that_was_missing_is_loaded_when_the_box_opens(deployed: Deployed, come: Come) -> None:
+    deployed.deploy(0)
+    path = code_of(deployed.search) / "search.css"
+    path.rename(deployed.search / "later")
+    page = come()
+    page.wait_for_load_state("networkidle")
+    (deployed.search / "later").rename(path)
+    assert search(page) == KITCHEN
+    style = "getComputedStyle(document.querySelector('semantic-search').shadowRoot.querySelector('dialog'))"
+    page.wait_for_function(f"() => {style}.display === 'flex'")
+
+
+def test_the_button_of_a_page_with_an_older_search_js_has_the_style_of_the_new_build(
+    deployed: Deployed, come: Come
+) -> None:
+    deployed.deploy(0)
+    (code_of(deployed.search) / "search.css").unlink()  # so that the browser keeps search.js alone
+    page = come()
+    page.wait_for_load_state("networkidle")
+    deployed.deploy(1)
+    deployed.delete_former()
+    page.goto(f"{deployed.address}page-1.html")
+    button = "document.querySelector('semantic-search').shadowRoot.querySelector('button')"
+    page.wait_for_function(f"() => getComputedStyle({button}).display === 'inline-flex'")
+
+
+def test_the_style_is_that_of_the_build_that_opens_the_box(deployed: Deployed, come: Come) -> None:
+    deployed.deploy(0)
+    page = come()
+    deployed.deploy(1)
+    deployed.delete_former()
+    assert search(page) == KITCHEN
+    links = (
+        "Array.from(document.querySelector('semantic-search').shadowRoot.querySelectorAll('link'), (link) => link.href)"
+    )
+    page.wait_for_function(f"(href) => String({links}) === href", arg=f"{deployed.code}search.css")
