@@ -15,6 +15,7 @@ from typing import Any
 from semsearch.indexing.walking import (
     DOCUSAURUS_CONFIG,
     MKDOCS_CONFIG,
+    SPHINX_CONFIG,
     UNDERSCORED,
     WalkRules,
     as_text,
@@ -104,7 +105,8 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
 def files_of_index(path: Path, options: Mapping[str, Any], name: str = "") -> Iterator[str]:
     """Yield the paths of the files that decide what an index of a document or a folder has.
 
-    These are the documents, the files in which their site states its versions, and the partials that they can import.
+    These are the documents, the files in which their site states its versions or Sphinx its suffixes, and the partials
+    that they can import.
     In a folder without a document, they are the tables. Not each of these files is there.
     options are those that the index records, and name is that of the folder if the index is made of several.
     """
@@ -113,6 +115,9 @@ def files_of_index(path: Path, options: Mapping[str, Any], name: str = "") -> It
     of_site = [str(folder / SITE_VERSIONS)]
     if site is not None:
         of_site += (str(site / name) for name in (SITE_VERSIONS, *DOCUSAURUS_CONFIG))
+    of_sphinx = find_above(folder, (SPHINX_CONFIG,))
+    if of_sphinx is not None:
+        of_site.append(str(of_sphinx / SPHINX_CONFIG))
     of_mkdocs = find_above(folder, MKDOCS_CONFIG)
     if of_mkdocs is not None:
         of_site += (str(of_mkdocs / name) for name in MKDOCS_CONFIG)
@@ -148,6 +153,7 @@ def files_of_index(path: Path, options: Mapping[str, Any], name: str = "") -> It
         return
     yield from documents
     yield from of_site
+    yield from (file for file in files if file.endswith(f"/{SPHINX_CONFIG}") and file not in of_site)
     if site is not None or any(file.lower().endswith(".mdx") for file in documents):
         yield from _partials(underscored)
 

@@ -46,6 +46,7 @@ BUILT_BESIDE = {
 }
 DOCUSAURUS_CONFIG = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
 MKDOCS_CONFIG = ("mkdocs.yml", "mkdocs.yaml")
+SPHINX_CONFIG = "conf.py"
 # folders with an underscore from which Sphinx and Jekyll make no pages; Jekyll makes some of `_posts`
 NO_PAGES = {
     *("_static", "_sources", "_templates", "_modules", "_downloads", "_images", "_themes", "_ext"),

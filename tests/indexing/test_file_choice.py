@@ -80,6 +80,16 @@ def test_what_decides_the_versions_of_pages_counts(tmp_path: Path) -> None:
     assert of_site < set(files_of_index(docs, {}))
 
 
+def test_the_configurations_of_sphinx_count(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", "a.txt", "b/c.txt", "b/conf.py", "conf.pyc")
+    assert chosen(docs) == in_docs(["a.txt", "b/c.txt", "b/conf.py"])
+    write(tmp_path, "conf.py")
+    assert {str(docs / "a.txt"), str(tmp_path / "conf.py"), str(docs / "b/conf.py")} < set(files_of_index(docs, {}))
+    write(docs, "conf.py")
+    assert chosen(docs) == in_docs(["a.txt", "b/c.txt", "b/conf.py", "conf.py"])
+    assert chosen(docs / "a.txt") == {"a.txt", "conf.py"}
+
+
 def test_the_configuration_of_mkdocs_counts(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", "a.md", "mkdocs.yml.bak")
     write(tmp_path, "mkdocs.yml")

@@ -62,7 +62,7 @@ class Slugs:
         return f"id{self._taken[counted]}"
 
 
-def page_address(path: str, base_url: str, style: str, canonical: str = "") -> str:
+def page_address(path: str, base_url: str, style: str, canonical: str = "", *, is_rst: bool = False) -> str:
     """Return the address of a page, whose path is relative to the folder; without a base URL a relative address.
 
     The canonical address of an HTML page says whether its own ends in .html, in a slash or in neither. If it is that of
@@ -71,7 +71,8 @@ def page_address(path: str, base_url: str, style: str, canonical: str = "") -> s
     Pages written as HTML are served under their own names, except for an index.html, which is its folder's page.
     A Markdown file loses its suffix, as the style has it; one of reStructuredText becomes a page of Sphinx. Both keep
     their names where the base URL shows files, and in the style of GitHub without a base URL: then nothing says that a
-    site makes pages of the files. Bytes of the path that are not UTF-8 stay as they are.
+    site makes pages of the files. is_rst: the file has another suffix and is reStructuredText. Bytes of the path that
+    are not UTF-8 stay as they are.
     """
     if base_url.startswith("file:"):  # files on this machine
         return f"{base_url.rstrip('/')}/{quote(path, errors='surrogateescape')}"
@@ -90,7 +91,7 @@ def page_address(path: str, base_url: str, style: str, canonical: str = "") -> s
         else:
             if canonical and bare:
                 return canonical
-    elif suffix == RST and AS_FILES not in base_url and (base_url or style == SPHINX):
+    elif (suffix == RST or is_rst) and AS_FILES not in base_url and (base_url or style == SPHINX):
         path = folder + slash + stem + ".html"
     elif suffix in MARKDOWN and AS_FILES not in base_url and (base_url or style != GITHUB):
         is_index = stem in ("index", "_index") or (stem.lower() == "readme" and style != SPHINX)

@@ -232,7 +232,7 @@ class Documents:
             self._refuse_if_strict(file, record.no_text)
             found.unreadable.append(f"{as_text(file.name)}: {record.no_text}")
             return ()
-        found.formats[file.format] += 1
+        found.formats[record.format or file.format] += 1
         found.running_lines += record.running_lines
         found.note_site(record)
         if record.problem:

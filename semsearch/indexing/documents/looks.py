@@ -9,9 +9,11 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from semsearch.indexing.digests import BYTES
+from semsearch.indexing.documents.sphinx_suffix import suffix_is_rst
 from semsearch.indexing.walking import DOCUSAURUS_CONFIG, find_above
 
-CONTENT_OF, PLACE_OF, SITE_AROUND = "content ", "place ", "site "  # what a question is about; the path follows
+# what a question is about; the path follows
+CONTENT_OF, PLACE_OF, SITE_AROUND, SUFFIX_IN = "content ", "place ", "site ", "suffix "
 
 Looks = dict[str, str]  # answers by question
 
@@ -48,6 +50,13 @@ def site_around(folder: Path, looks: Looks) -> Path | None:
     return site
 
 
+def is_rst_in(folder: Path, looks: Looks) -> bool:
+    """Return whether Sphinx reads files named `.txt` in a folder as reStructuredText."""
+    found = suffix_is_rst(folder)
+    looks[f"{SUFFIX_IN}{folder.absolute()}"] = "rst" if found else ""
+    return found
+
+
 def look_again(question: str) -> str | None:
     """Return the answer to the question of an earlier look, None if the file cannot be read."""
     kind = next(kind for kind in AGAIN if question.startswith(kind))
@@ -63,4 +72,5 @@ AGAIN: dict[str, Callable[[Path, Looks], object]] = {
     CONTENT_OF: read_beside,
     PLACE_OF: place_of,
     SITE_AROUND: site_around,
+    SUFFIX_IN: is_rst_in,
 }

@@ -19,7 +19,7 @@ from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.docx import read_docx
 from semsearch.indexing.documents.front_matter import LATER, why_unlisted
 from semsearch.indexing.documents.html import read_html
-from semsearch.indexing.documents.looks import Looks, site_around
+from semsearch.indexing.documents.looks import Looks, is_rst_in, site_around
 from semsearch.indexing.documents.markdown import read_markdown, read_mdx
 from semsearch.indexing.documents.notebook import read_notebook
 from semsearch.indexing.documents.pages import path_columns
@@ -28,20 +28,22 @@ from semsearch.indexing.documents.pdf import read_pdf
 from semsearch.indexing.documents.plain_text import read_other, read_plain
 from semsearch.indexing.documents.records import FileRecord, record_file
 from semsearch.indexing.documents.rst import read_rst
+from semsearch.indexing.documents.sphinx_suffix import has_marks
 from semsearch.indexing.errors import first_line
 from semsearch.indexing.file_choice import FORMATS, OTHER_TEXT, suffix_of
 from semsearch.indexing.processes import Limits
 from semsearch.indexing.walking import as_text
 
+RST_FORMAT, PLAIN_TEXT = FORMATS[".rst"], FORMATS[".txt"]
 READERS: dict[str, Callable[[Path, str], Document]] = {  # by format
     "Markdown": read_markdown,
     "MDX": read_mdx,
-    "reStructuredText": lambda path, anchors: read_rst(path),
+    RST_FORMAT: lambda path, anchors: read_rst(path),
     "notebook": read_notebook,
     "HTML": lambda path, anchors: read_html(path),
     "PDF": lambda path, anchors: read_pdf(path),
     "DOCX": lambda path, anchors: read_docx(path),
-    "plain text": lambda path, anchors: read_plain(path),
+    PLAIN_TEXT: lambda path, anchors: read_plain(path),
     OTHER_TEXT: lambda path, anchors: read_other(path),
 }
 OF_SITE = ("language", "version")  # columns of the pages of a site that has several
@@ -109,9 +111,12 @@ class ReadDocument(NamedTuple):
     record: FileRecord
 
 
-def read_file(path: Path, anchors: str) -> Document:
-    """Return a file as a document, by the reader of its format. Raises what that raises."""
-    return READERS[FORMATS.get(suffix_of(path), OTHER_TEXT)](path, anchors)
+def format_as_read(path: Path, looks: Looks) -> str:
+    """Return the format that a file is read as, one of READERS. Raises OSError if it cannot be read."""
+    found = FORMATS.get(suffix_of(path), OTHER_TEXT)
+    if found == PLAIN_TEXT and (is_rst_in(path.parent, looks) or has_marks(path)):
+        return RST_FORMAT
+    return found
 
 
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
@@ -125,15 +130,20 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     try:
         with refusing_changes(path):
             record = record_file(str(path))
-            document = read_file(path, reading.options.anchors)
+            looks: Looks = {}
+            format = format_as_read(path, looks)
+            if format != FORMATS.get(suffix_of(path), OTHER_TEXT):
+                record = replace(record, format=format)
+            document = READERS[format](path, reading.options.anchors)
             unlisted = document.unlisted or why_unlisted(document.fields, reading.today)
-            looks = dict(document.looks)
+            looks |= document.looks
             if unlisted and not reading.options.drafts:
                 day = reading.today.isoformat() if unlisted == LATER else ""
                 return ReadDocument([], replace(record, unlisted=unlisted, day=day, looks=looks))
             if document.problem and reading.options.strict:
                 raise UnreadableError(document.problem)
-            rows = _rows(document, folder, path.relative_to(folder).as_posix(), reading, looks)
+            name = path.relative_to(folder).as_posix()
+            rows = _rows(document, folder, name, reading, looks, is_rst=format == RST_FORMAT)
     except NoTextError as error:
         return ReadDocument([], replace(record, no_text=str(error)))
     except (UnreadableError, CorpusError, OSError, MemoryError):
@@ -155,9 +165,11 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     return ReadDocument(rows, record)
 
 
-def _rows(document: Document, folder: Path, name: str, reading: Reading, looks: Looks) -> list[PassageRow]:
+def _rows(
+    document: Document, folder: Path, name: str, reading: Reading, looks: Looks, *, is_rst: bool
+) -> list[PassageRow]:
     rows = list[PassageRow]()
-    address, of_site = _place_in_site(document, folder, name, reading, looks)
+    address, of_site = _place_in_site(document, folder, name, reading, looks, is_rst=is_rst)
     if reading.folder and not reading.options.base_url and "://" not in address:
         address = f"{quote(reading.folder, errors='surrogateescape')}/{address.removeprefix('./')}"
     document = replace(document, fields=of_site | document.fields)
@@ -183,7 +195,7 @@ def _rows(document: Document, folder: Path, name: str, reading: Reading, looks: 
 
 
 def _place_in_site(
-    document: Document, folder: Path, name: str, reading: Reading, looks: Looks
+    document: Document, folder: Path, name: str, reading: Reading, looks: Looks, *, is_rst: bool
 ) -> tuple[str, dict[str, object]]:
     """Return the address of a page, and the language and version that its site has for it, if any."""
     fields, options = document.fields, reading.options
@@ -201,7 +213,7 @@ def _place_in_site(
     if options.anchors == DOCUSAURUS and suffix in MARKDOWN:
         site = site_around(folder, looks)
     if site is None or is_file:
-        return page_address(name, options.base_url, options.anchors), of_site
+        return page_address(name, options.base_url, options.anchors, is_rst=is_rst), of_site
     page = page_of(site, (folder / name).resolve(), fields, looks)
     stated = {"language": page.language, "version": page.version}
     of_site |= {column: value for column, value in stated.items() if value}

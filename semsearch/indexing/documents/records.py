@@ -45,6 +45,7 @@ class FileRecord:
     day: str = ""  # the day on which it was unlisted, if another day can change that
     canonical: str = ""  # the address that the page states
     of_site: Mapping[str, str] = field(default_factory=dict)  # its language and version
+    format: str = ""  # the format that it was read as, if its suffix is that of another
 
 
 FileRecords = dict[str, FileRecord]  # by path, relative to the folder as the disk has it, in the order of the passages
@@ -80,7 +81,7 @@ def write_records(records: Mapping[str, FileRecord]) -> bytes:
         number = looks.setdefault(tuple(record.looks.items()), len(looks))
         stated = (record.running_lines, record.problem, record.no_text, record.unlisted, record.day, record.canonical)
         file = (record.rows, record.state, number, record.seen, record.digest)
-        written.append((name, *file, *stated, record.of_site))
+        written.append((name, *file, *stated, record.of_site, record.format))
     return json.dumps({"looks": list(map(dict, looks)), "records": written}, separators=(",", ":")).encode()
 
 

@@ -9,7 +9,7 @@ import pytest
 from semsearch.engine.bundle import TOKENIZER, Manifest
 from semsearch.engine.tokenizer import read_tokenizer
 from semsearch.indexing.documents.passages import DocumentPassage, Splitter, divide
-from semsearch.indexing.documents.reading import read_file
+from semsearch.indexing.documents.reading import READERS, format_as_read
 from tests.indexing.documents.files import ReadPassages
 
 
@@ -31,6 +31,6 @@ def passages(make_splitter: Callable[..., Splitter], tmp_path: Path) -> ReadPass
     def read(content: str, tokens: int = 40, suffix: str = ".md", anchors: str = "github") -> list[DocumentPassage]:
         path = tmp_path / f"page{suffix}"
         path.write_bytes(content.encode())
-        return list(divide(read_file(path, anchors), make_splitter(tokens)))
+        return list(divide(READERS[format_as_read(path, {})](path, anchors), make_splitter(tokens)))
 
     return read

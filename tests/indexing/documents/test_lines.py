@@ -12,7 +12,7 @@ from semsearch.engine.passages import NO_LINES, Lines
 from semsearch.indexing.documents.lines import FileLines, MarkedLines
 from semsearch.indexing.documents.markup import Edit, EditedText
 from semsearch.indexing.documents.passages import DocumentPassage, Splitter, divide
-from semsearch.indexing.documents.reading import read_file
+from semsearch.indexing.documents.reading import READERS, format_as_read
 from tests.indexing.documents.files import ReadPassages, paragraph, write_docx, write_pdf
 
 WORD = re.compile(r"\w+")
@@ -259,7 +259,7 @@ def test_a_passage_with_the_text_of_a_partial_has_no_lines(
     page.write_text(
         "import P from './_part.mdx'\n\none\n\n## Use\n\ntwo\n\n<P />\n\nthree\n\n## End\n\nfour\n<b>\nfive</b>\n"
     )
-    found = divide(read_file(page, "docusaurus"), make_splitter(400))
+    found = divide(READERS[format_as_read(page, {})](page, "docusaurus"), make_splitter(400))
     assert [(each.text, each.lines) for each in found] == [
         ("one", Lines(3, 3)),
         ("two", Lines(7, 7)),
@@ -310,7 +310,7 @@ def test_other_formats_have_no_lines(tmp_path: Path, make_splitter: Callable[...
     write_docx(tmp_path / "a.docx", paragraph("words"))
     write_pdf(tmp_path / "a.pdf", [["words"]])
     for path in sorted(tmp_path.iterdir()):
-        found = list(divide(read_file(path, "github"), make_splitter(400)))
+        found = list(divide(READERS[format_as_read(path, {})](path, "github"), make_splitter(400)))
         assert [each.lines for each in found] == [NO_LINES]
 
 
