@@ -13,16 +13,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from semsearch.aws.s3.published import S3
-from semsearch.commands.console import TerminalConsole
+from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.commands.options import AS_JSON, SEVERAL_LINES, as_command, lines_by_name
 from semsearch.commands.published import AMAZON, open_store
-from semsearch.commands.summary import print_checks, print_summary
 from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.make import FailedChecksError, index
 from semsearch.indexing.modes import MODES
 from semsearch.indexing.options import Form, options_of
 from semsearch.indexing.progress import OnProgress, ProgressLines, showing_progress
 from semsearch.indexing.replacing import find_kept
+from semsearch.indexing.summary import print_checks, print_summary
 
 EXAMPLES = """\
 Examples:
@@ -108,6 +108,7 @@ def run_index(data: list[str], /, *, verbose: bool = False, **options: Any) -> N
     for warning in summary.warnings:
         TerminalConsole(stderr=True).print(f"[yellow]warning:[/] {escape(warning)}")
     print_summary(console, summary, is_verbose=verbose)
+    console.print(f"{summary.out}/ is ready. Try it: {suggested('serve', summary.out)}", markup=False)
 
 
 command: App = as_command(run_index, [*options_of_index().values(), VERBOSE], EXAMPLES, "index")

@@ -10,7 +10,6 @@ from cyclopts import App
 from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.commands.index import options_of_index
 from semsearch.commands.options import as_command
-from semsearch.commands.summary import model_rows, print_rows
 from semsearch.engine.bundle import PASSAGES, BundleError
 from semsearch.indexing.make import index
 from semsearch.indexing.models import cache as models_cache
@@ -18,6 +17,7 @@ from semsearch.indexing.models.placing import ModelChoice, RerankerChoice, place
 from semsearch.indexing.options import gather, new_options
 from semsearch.indexing.progress import showing_progress
 from semsearch.indexing.replacing import replacing
+from semsearch.indexing.summary import model_rows, print_rows
 
 EXAMPLES = """\
 Examples:

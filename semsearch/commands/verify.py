@@ -6,13 +6,13 @@ from cyclopts import App
 
 from semsearch.commands.console import TerminalConsole, suggested
 from semsearch.commands.places import bundle_at
-from semsearch.commands.summary import print_checks
 from semsearch.engine.bundle import read_manifest
 from semsearch.engine.errors import ExpectedError, OptionError
 from semsearch.indexing.models.calibration import read_calibration
 from semsearch.indexing.models.converting import convert
 from semsearch.indexing.models.source import find_model, read_source
 from semsearch.indexing.progress import showing_progress
+from semsearch.indexing.summary import print_checks
 from semsearch.indexing.verification import Check
 from semsearch.indexing.verification import verify as checks_of
 

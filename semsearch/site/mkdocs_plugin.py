@@ -7,17 +7,19 @@ import re
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import BasePlugin
+from mkdocs.plugins import BasePlugin, get_plugin_logger
 from mkdocs.utils import get_relative_url
 
 from semsearch.engine.errors import ExpectedError
-from semsearch.indexing.make import index
-from semsearch.site.site import write_site
+from semsearch.site.pages import write_search
 
+NOT_FOUND = "404.html"
+LOGGER = get_plugin_logger("semantic-search")
 # The element is inserted at the end of Material's header, or else at the beginning of the body.
 PLACES = (re.compile(r'<nav class="md-header__inner.*?(?=</nav>)', re.DOTALL), re.compile("<body[^>]*>"))
 
@@ -40,10 +42,20 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
         self._is_served = command == "serve"
 
     def on_post_page(self, output: str, *, page: Any, config: Any) -> str:
-        """Return the page with the script in the head, and the element in Material's header or first in the body."""
+        """Return the page with the script and the element."""
+        return self._add_box(output, get_relative_url(f"{self.config.out}/search.js", page.url))
+
+    def on_post_template(self, output_content: str, *, template_name: str, config: Any) -> str:
+        """Return 404.html with the script and the element; a host shows it at any address."""
+        if template_name != NOT_FOUND:
+            return output_content
+        base = urlsplit(config.site_url or "/").path.rstrip("/")
+        return self._add_box(output_content, f"{base}/{self.config.out}/search.js")
+
+    def _add_box(self, output: str, script: str) -> str:
+        """Return a page with the script in the head, and the element in Material's header or first in the body."""
         if self._is_served:
             return output
-        script = get_relative_url(f"{self.config.out}/search.js", page.url)
         named = "".join(f' {name}="{escape(str(value))}"' for name, value in self.config.attributes.items())
         element = f"<semantic-search{named}></semantic-search>"
         if (found := next(filter(None, (place.search(output) for place in PLACES)), None)) is not None:
@@ -54,18 +66,17 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
         """Make or update the index of the pages, and write the search into the site. Raises PluginError if it fails."""
         if self._is_served:
             return
-        site, bundle = Path(config.site_dir), Path(config.config_file_path).parent / self.config.bundle
-        packages = Path(self.config.packages) if self.config.packages else None
+        site = Path(config.site_dir)
         try:
-            index(
+            write_search(
                 site,
-                bundle,
+                Path(config.config_file_path).parent / self.config.bundle,
+                site / self.config.out,
                 title=config.site_name,
-                queries="table",
                 exclude=self.config.exclude,
-                language_column="none",
-                mode="replace",
+                packages=self.config.packages,
+                say=LOGGER.info,
+                warn=LOGGER.warning,
             )
-            write_site(bundle, site / self.config.out, packages=packages, keep=bundle.with_name(f"{bundle.name}-site"))
         except ExpectedError as error:
             raise PluginError(f"semantic-search: {error}") from error

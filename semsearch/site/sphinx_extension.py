@@ -4,16 +4,18 @@ The folder sphinx_templates/ has templates with the names of those that draw the
 includes semantic-search.html, the script and the element, which other templates can include too.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.util.logging import getLogger
 
 from semsearch.engine.errors import ExpectedError
-from semsearch.indexing.make import index
-from semsearch.site.site import write_site
+from semsearch.site.pages import write_search
 
+LOGGER = getLogger(__name__)
 BUILDERS = ("html", "dirhtml")  # builders whose output is a site of pages
 TEMPLATES = Path(__file__).parent / "sphinx_templates"
 
@@ -49,18 +51,16 @@ def _write_search(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.name not in BUILDERS:
         return
     config, site = app.config, Path(app.outdir)
-    bundle = Path(app.confdir) / config.semsearch_bundle
-    packages = Path(config.semsearch_packages) if config.semsearch_packages else None
     try:
-        index(
+        write_search(
             site,
-            bundle,
+            Path(app.confdir) / config.semsearch_bundle,
+            site / config.semsearch_out,
             title=config.html_title,
-            queries="table",
             exclude=config.semsearch_exclude,
-            language_column="none",
-            mode="replace",
+            packages=config.semsearch_packages,
+            say=partial(LOGGER.info, "semsearch: %s"),
+            warn=partial(LOGGER.warning, "semsearch: %s"),
         )
-        write_site(bundle, site / config.semsearch_out, packages=packages, keep=bundle.with_name(f"{bundle.name}-site"))
     except ExpectedError as problem:
         raise ExtensionError(f"semsearch.sphinx: {problem}") from problem

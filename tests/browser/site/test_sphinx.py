@@ -1,6 +1,7 @@
 """The extension of Sphinx, in real builds; Furo's pages in a real browser. `make test-site` installs Sphinx."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,6 +108,15 @@ def test_other_builders_write_no_search_and_no_box(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "project" / "search").exists()
     assert "<semantic-search" not in (tmp_path / "project" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_build_says_its_progress_and_what_was_left_out(tmp_path: Path) -> None:
+    done = build(tmp_path, "alabaster", "html")
+    said = re.sub(r"took [\d:]+", "took T", done.stdout)
+    assert "semsearch: read texts: 100%, took T\n" in said
+    assert "semsearch: page: 100%, took T\n" in said
+    assert re.search(r"^semsearch: files +2 read; .*an excluded path", said, re.MULTILINE)
+    assert re.search(r"^semsearch: queries +a table learned from \d+ spans: ", said, re.MULTILINE)
 
 
 def test_a_search_that_cannot_be_written_fails_the_build(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Print what `semsearch index` has made: its checks, its figures, what it left out, and the next command."""
+"""Print what `semsearch index` has made: its checks, its figures, and what it left out."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from semsearch.commands.console import suggested
 from semsearch.engine.bundle import TRUNCATED, KeywordsInfo, Manifest
 from semsearch.indexing.make import IndexSummary
 from semsearch.indexing.models.source import DEFAULT_MODEL_SHA256
@@ -38,7 +37,7 @@ def print_checks(console: Console, checks: Iterable[Check]) -> bool:
 
 
 def print_summary(console: Console, made: IndexSummary, *, is_verbose: bool) -> None:
-    """Print what somebody wants to know of a new index, or with is_verbose everything, and the next command.
+    """Print what somebody wants to know of a new index, or with is_verbose everything.
 
     Each number of something that was left out, replaced, truncated or compared as text is printed unless it is 0.
     """
@@ -51,7 +50,6 @@ def print_summary(console: Console, made: IndexSummary, *, is_verbose: bool) -> 
         rows += _training(made.manifest, made.prompts)
     rows += [*_accuracy(made), *_costs(made)]
     print_rows(console, rows)
-    console.print(f"{made.out}/ is ready. Try it: {suggested('serve', made.out)}", markup=False)
 
 
 def print_rows(console: Console, rows: Iterable[tuple[str, str]]) -> None:

@@ -1,0 +1,74 @@
+"""The step that the plugins of MkDocs and Sphinx add to a build: the search of the pages, in a folder of them."""
+
+from collections.abc import Callable, Sequence
+from io import TextIOBase
+from pathlib import Path
+
+from rich.console import Console
+
+from semsearch.indexing.make import index
+from semsearch.indexing.progress import ProgressLines
+from semsearch.indexing.summary import print_summary
+from semsearch.site.site import MOST_MEGABYTES, write_site
+
+LONGEST_LINE = 10_000  # characters: a log has lines of any length
+Say = Callable[[str], object]
+
+
+class Lines(TextIOBase):
+    """A file that calls a function with each line that is written into it."""
+
+    def __init__(self, say: Say) -> None:
+        """Take the function, which gets a line without its end."""
+        self._say = say
+        self._begun = ""
+
+    def write(self, text: str, /) -> int:
+        """Take a part of a line, or several lines. Return the number of characters."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._say(line.rstrip())
+        return len(text)
+
+
+def write_search(
+    site: Path,
+    bundle: Path,
+    out: Path,
+    *,
+    title: str,
+    exclude: Sequence[str],
+    packages: str,
+    say: Say,
+    warn: Say,
+) -> None:
+    """Make or update the index of the pages of a site in `bundle`, and write the search into the folder `out`.
+
+    A folder beside the index keeps a copy of the search for the next build: see `write_site`.
+
+    packages is the folder of `write_site`, "" for none. say gets each line of the progress and of the summary that
+    `semsearch index` prints, and warn each warning. Raises ExpectedError if the search cannot be written.
+    """
+    console = Console(file=Lines(say), width=LONGEST_LINE, highlight=False, color_system=None)
+    on_progress = ProgressLines(console)
+    made = index(
+        site,
+        bundle,
+        title=title,
+        queries="table",
+        exclude=exclude,
+        language_column="none",
+        mode="replace",
+        progress=on_progress,
+    )
+    write_site(
+        bundle,
+        out,
+        MOST_MEGABYTES,
+        Path(packages) if packages else None,
+        keep=bundle.with_name(f"{bundle.name}-site"),
+        on_progress=on_progress,
+    )
+    for warning in made.warnings:
+        warn(warning)
+    print_summary(console, made, is_verbose=False)
