@@ -41,11 +41,11 @@ bundle/manifest.json: | $(VENV)/installed
 
 # A site for each corpus, side by side, as the sites of several projects are on one host. That of docs/ is in a folder of
 # the documents, to which it links.
-site: bundle/manifest.json build/site-tools/installed
+site: bundle/manifest.json
 	$(BIN)/semsearch index docs --update bundle --out build/docs-bundle
-	$(BIN)/semsearch site bundle --out build/sites/python --packages build/site-tools
+	$(BIN)/semsearch site bundle --out build/sites/python
 	cp -R docs build/sites/
-	$(BIN)/semsearch site build/docs-bundle --out build/sites/docs/search --packages build/site-tools
+	$(BIN)/semsearch site build/docs-bundle --out build/sites/docs/search
 	@echo "http://localhost:8000/python/ and http://localhost:8000/docs/search/; Ctrl-C stops the server"
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/sites 8000
 
@@ -95,7 +95,7 @@ format: $(VENV)/checks
 # are removed: Markdown ends a paragraph where one begins a line. A Mac has no `cp --parents`, and its `sed -i` needs a
 # suffix. The variable silences a notice about the theme, whose content is in docs/requirements.txt.
 # The search box of the pages searches them: their bundle is kept, so that a changed page is embedded alone.
-docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
+docs: build/docs-tools/installed build/pages-bundle
 	rm -rf build/docs-pages && mkdir build/docs-pages
 	tar -cf - README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md template.yaml docs bench/results deploy/cdk deploy/docusaurus deploy/terraform | \
 	    tar -xf - -C build/docs-pages
@@ -103,7 +103,7 @@ docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
 	find build/docs-pages -name '*.with-comments' -delete
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
 	$(BIN)/semsearch index build/docs-site --replace --queries table --exclude "*.ipynb" --out build/pages-bundle
-	$(BIN)/semsearch site build/pages-bundle --out build/docs-site/find --packages build/site-tools
+	$(BIN)/semsearch site build/pages-bundle --out build/docs-site/find
 
 build/pages-bundle: | bundle/manifest.json
 	cp -R bundle $@

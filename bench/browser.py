@@ -62,12 +62,8 @@ LISTEN = """addEventListener("search", ({ detail }) => {
 TOLD = "(hasMeaning) => globalThis.told?.find(([, is]) => is || !hasMeaning)?.[0]"
 
 
-def browser(*, packages: Path | None = None, work: Path = WORK, data: Path = DATA) -> None:
-    """How soon a static site searches, and with how many bytes.
-
-    Args:
-        packages: as of `semsearch site`.
-    """
+def browser(*, work: Path = WORK, data: Path = DATA) -> None:
+    """How soon a static site searches, and with how many bytes."""
     require_browser()
     sources = {
         "Python's documentation": make_bundle(work, None, "table"),
@@ -78,7 +74,7 @@ def browser(*, packages: Path | None = None, work: Path = WORK, data: Path = DAT
         for name, bundle in sources.items():
             print(f"{name}: writing the site and measuring", flush=True)
             site = work / f"site-{bundle.name}"
-            sizes = write_site(bundle, site, packages=packages)
+            sizes = write_site(bundle, site)
             details[name] = {"bytes": sum(sizes.values()), "milliseconds": time_queries(program, site, bundle)}
             details[name] |= visits(program, site)
     report("browser", ("what", *details), browser_rows(details), details, make_provenance())

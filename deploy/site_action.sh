@@ -20,13 +20,13 @@ install)
     python3 -m pip install --quiet --constraint "$here/constraints.txt" "$wheel[index]" "$here"/dist/semsearch_model-*.whl
     ;;
 build)
-    set -- "$HTML" --out "$cache/bundle" --replace --base-url "${BASE_URL:-}" --title "${TITLE:-}" --queries table --language-column none
+    set -- "$HTML" --out "$cache/bundle" --replace --base-url "${BASE_URL:-}" --title "${TITLE:-}" --queries table
     set -f # EXCLUDE has patterns, one a line
     IFS='
 '
     for pattern in ${EXCLUDE:-}; do set -- "$@" --exclude "$pattern"; done
     unset IFS
     python3 -P -m semsearch index "$@"
-    python3 -P -m semsearch site "$cache/bundle" --out "$HTML/${OUT:-find}" --keep "$cache/site" ${PACKAGES:+--packages "$PACKAGES"}
+    python3 -P -m semsearch site "$cache/bundle" --out "$HTML/${OUT:-find}" --keep "$cache/site"
     ;;
 esac

@@ -23,7 +23,7 @@ Examples:
     semsearch site docs/ --out build/site/find --model
 
 Everything in the site is public: the texts with their metadata, the embeddings, the query table and the model, if any.
-A stemmer and onnxruntime-web come from npm, which is part of Node.js 20 or newer.
+With --model, onnxruntime-web comes from npm, which is part of Node.js 20 or newer.
 """
 WHEN = {
     "keywords": "first, for the search by words",
@@ -58,8 +58,8 @@ def site(
         out: folder of the site.
         most_megabytes: refuse a site that loads more than this until it can search by meaning.
         model: add the model, which embeds the queries once the browser has loaded it; until then the query table does.
-        packages: folder where `npm ci` installed semsearch/site/package-lock.json. Without it, npm fills a temporary
-            folder.
+        packages: with --model, the folder where `npm ci` installed semsearch/site/package-lock.json. Without it, npm
+            fills a temporary folder.
         keep: folder that keeps a copy of this build for the next one, whose site then has the files of both, for
             visitors who came before. Without it, only an older site in `out` has them.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from semsearch.engine.bundle import NO_STEMS
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.corpus.report import ReadReport
-from semsearch.indexing.keywords import STEMMING, KeywordOptions, is_language
+from semsearch.indexing.keywords import STEMMING, KeywordOptions, is_language, stemmer_of
 from semsearch.indexing.synonyms import Synonyms
 
 
@@ -29,7 +29,7 @@ class KeywordChoice:
         return self.title_column
 
     def language_column_of(self, corpus: Corpus, report: ReadReport) -> str | None:
-        """Return the column with the languages: the chosen one, or that of a site in several languages."""
+        """Return the column with the languages: the chosen one, or that of a site which is not in English alone."""
         if self.language_column == NO_STEMS:
             return None
         if self.language_column is None and _has_languages(corpus, report):
@@ -54,6 +54,8 @@ class KeywordChoice:
 
 
 def _has_languages(corpus: Corpus, report: ReadReport) -> bool:
-    """Return whether the pages of a site are in several languages."""
+    """Return whether the pages of a site are in several languages, or in one that has stems and is not English."""
     languages = report.of_site.get("language", ())
-    return len(languages) > 1 and corpus.columns.get("language") == "string" and all(map(is_language, languages))
+    if corpus.columns.get("language") != "string" or not all(map(is_language, languages)):
+        return False
+    return len(languages) > 1 or not {None, STEMMING}.issuperset(map(stemmer_of, languages))

@@ -61,7 +61,7 @@ def require_languages(corpus: Corpus, column: str, source: Path, rows: Positions
 
 def _language_of(value: Any, default: str | None) -> str | None:
     """Return the language of the stemmer for a value of the column of languages, None without stems."""
-    return default if value is None or value == "" else _find_stemmer(value)
+    return default if value is None or value == "" else stemmer_of(value)
 
 
 def keyword_texts(
@@ -85,14 +85,18 @@ def keyword_texts(
 def is_language(value: str) -> bool:
     """Return whether a value of a column of languages is one: a name or a code, such as german, de or de-AT."""
     try:
-        _find_stemmer(value)
+        stemmer_of(value)
     except KeyError:
         return False
     return True
 
 
 @cache
-def _find_stemmer(value: str) -> str | None:
+def stemmer_of(value: str) -> str | None:
+    """Return the language of the stemmer for a name or a code of a language, None without one.
+
+    Raises KeyError if the value is neither.
+    """
     from Stemmer import algorithms  # only this option needs it
 
     name = re.split("[-_]", value.strip().casefold())[0]

@@ -191,6 +191,7 @@ def make_bundle(
             texts.name,
             is_default_model=models.is_default,
             has_default_stems=options.keywords.has_default_stems(corpus, report),
+            stated=report.of_site.get("language", ()),
         )
     if embedder is None:
         embedding = take_rows(places, changes, given=given, fresh=fresh, manifest=models.manifest)

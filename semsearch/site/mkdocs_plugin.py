@@ -30,7 +30,6 @@ class Options(Config):  # type: ignore[misc]  # its types are not installed
     out = config_options.Type(str, default="find")  # folder in the site that the search is written to
     bundle = config_options.Type(str, default=".cache/semantic-search")  # folder of the index, relative to mkdocs.yml
     exclude = config_options.ListOfItems(config_options.Type(str), default=[])  # patterns of pages to leave out
-    packages = config_options.Type(str, default="")  # --packages of `semsearch site`
     attributes = config_options.Type(dict, default={"keys": "ctrl+k"})  # attributes of the element
 
 
@@ -74,7 +73,6 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
                 site / self.config.out,
                 title=config.site_name,
                 exclude=self.config.exclude,
-                packages=self.config.packages,
                 say=LOGGER.info,
                 warn=LOGGER.warning,
             )

@@ -14,11 +14,10 @@ PACKAGE_FILES = ("package.json", "package-lock.json")
 INSTALL = ("ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund")
 RUNTIME = "onnxruntime-web/dist/ort.wasm.bundle.min.mjs"
 WASM = "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm"  # uses one thread unless the page is isolated
-STEMMER = "porter2/dist/index.js"
 
 
 def find_program(name: str) -> str:
-    """Return the path of node or npm. Raises PackagesError if it is not installed."""
+    """Return the path of npm. Raises PackagesError if it is not installed."""
     path = shutil.which(name)
     if path is None:
         raise PackagesError(f"{name}: is not installed, expected Node.js 20 or newer; get it from https://nodejs.org")

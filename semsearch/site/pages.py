@@ -1,7 +1,7 @@
 """The step that the plugins of MkDocs and Sphinx add to a build: the search of the pages, in a folder of them."""
 
 from collections.abc import Callable, Sequence
-from io import TextIOBase
+from io import StringIO
 from pathlib import Path
 
 from rich.console import Console
@@ -9,17 +9,18 @@ from rich.console import Console
 from semsearch.indexing.make import index
 from semsearch.indexing.progress import ProgressLines
 from semsearch.indexing.summary import print_summary
-from semsearch.site.site import MOST_MEGABYTES, write_site
+from semsearch.site.site import write_site
 
 LONGEST_LINE = 10_000  # characters: a log has lines of any length
 Say = Callable[[str], object]
 
 
-class Lines(TextIOBase):
+class Lines(StringIO):
     """A file that calls a function with each line that is written into it."""
 
     def __init__(self, say: Say) -> None:
         """Take the function, which gets a line without its end."""
+        super().__init__()
         self._say = say
         self._begun = ""
 
@@ -38,7 +39,6 @@ def write_search(
     *,
     title: str,
     exclude: Sequence[str],
-    packages: str,
     say: Say,
     warn: Say,
 ) -> None:
@@ -46,7 +46,7 @@ def write_search(
 
     A folder beside the index keeps a copy of the search for the next build: see `write_site`.
 
-    packages is the folder of `write_site`, "" for none. say gets each line of the progress and of the summary that
+    say gets each line of the progress and of the summary that
     `semsearch index` prints, and warn each warning. Raises ExpectedError if the search cannot be written.
     """
     console = Console(file=Lines(say), width=LONGEST_LINE, highlight=False, color_system=None)
@@ -57,18 +57,10 @@ def write_search(
         title=title,
         queries="table",
         exclude=exclude,
-        language_column="none",
         mode="replace",
         progress=on_progress,
     )
-    write_site(
-        bundle,
-        out,
-        MOST_MEGABYTES,
-        Path(packages) if packages else None,
-        keep=bundle.with_name(f"{bundle.name}-site"),
-        on_progress=on_progress,
-    )
+    write_site(bundle, out, keep=bundle.with_name(f"{bundle.name}-site"), on_progress=on_progress)
     for warning in made.warnings:
         warn(warning)
     print_summary(console, made, is_verbose=False)

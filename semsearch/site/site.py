@@ -29,14 +29,13 @@ from semsearch.indexing.vectors.floor import floors_of
 from semsearch.indexing.vectors.query_table import learn_table
 from semsearch.site.data import FOLDER, DataFiles, add_corpus
 from semsearch.site.former import copy_former, keep_site, replace_files
-from semsearch.site.packages import RUNTIME, STEMMER, WASM, installed_packages
+from semsearch.site.packages import RUNTIME, WASM, installed_packages
 from semsearch.site.page import BOX, CODE, RUNTIME_CODE, SERVICE_WORKER, write_page
-from semsearch.site.words import different_stems, folded_letters, read_wordpiece
+from semsearch.site.stemmers import stemmers_module
+from semsearch.site.words import folded_letters, read_wordpiece
 
 SCOPES = ("version", "language")  # columns whose value the box takes from its page; search.js has the same names
 FIRST = ("keywords", "vocabulary", "index", "queries")  # data files that a visit loads until it searches by meaning
-# makes a JavaScript module of the stemmer, which is written for CommonJS
-AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
 FORMER = "former"  # name for the bytes of the former build's files
 OWN = (FOLDER, CODE, BOX, SERVICE_WORKER, "index.html")  # files and folders of a site; the last three name the others
 TEMPORARY = ".site-"  # beginning of the name of a folder in which a site is written
@@ -61,7 +60,7 @@ def write_site(
 
     The query table of a bundle without one is learned now, and the floors are measured with it. with_model adds the
     model, which replaces the table once a browser has loaded it. The site leaves out the columns that `rounded_columns`
-    returns. packages is a folder in which `npm ci` has installed the packages; without it, npm installs them now.
+    returns. The model needs packages: a folder in which `npm ci` has installed them; without it, npm does so now.
     Raises BundleError if a browser cannot search the bundle, if the site is larger than most_megabytes, or if the
     folder holds something else, and PackagesError if npm is missing.
     """
@@ -78,7 +77,7 @@ def write_site(
     index = replace(manifest.corpus, columns=kept, other_suffixes={})  # a site is public
     options, vocabulary = read_wordpiece(bundle, manifest.model)
     out.mkdir(parents=True, exist_ok=True)
-    with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=TEMPORARY) as temporary:
+    with TemporaryDirectory(dir=out, prefix=TEMPORARY) as temporary:
         site = Path(temporary)
         files = DataFiles(site)
         on_progress("corpus", 0)
@@ -99,16 +98,14 @@ def write_site(
             from semsearch.site.browser_model import make_browser_model  # needs the extra `export`
 
             on_progress("model", 0)
-            files.add("runtime", (modules / WASM).read_bytes())
+            with installed_packages(packages) as modules:
+                files.add("runtime", (modules / WASM).read_bytes())
+                libraries[RUNTIME_CODE] = (modules / RUNTIME).read_text(encoding="utf-8")
             files.add("model", make_browser_model(bundle).SerializeToString())
-            libraries[RUNTIME_CODE] = (modules / RUNTIME).read_text(encoding="utf-8")
             on_progress("model", 1)
         _check_size(bundle, files, most_megabytes)
         on_progress("page", 0)
-        stemming = _stemming(index)
-        stems: dict[str, str] = {}
-        if stemming is not None:
-            stems = _different_stems(bundle, vocabulary, modules)
+        languages = [None] if index.keywords is None else index.keywords.stemmers
         shown = replace(manifest, corpus_or_none=index).as_json()
         described: dict[str, object] = {
             "info": {name: shown[name] for name in ("model", "index")} | {"scopes": _scopes(bundle, index)},
@@ -118,10 +115,9 @@ def write_site(
             "starts": starts,
             "wordpiece": options,
             "folded": folded_letters(),
-            "stop_words": sorted(stop_words_of([stemming])),
-            "stems": stems,
+            "stop_words": sorted(stop_words_of(languages)),
         }
-        libraries["porter2.js"] = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
+        libraries["stemmers.js"] = stemmers_module(languages)
         code = write_page(site, index.title, described, libraries)
         last = out if keep is None or (out / CODE).is_dir() else keep
         former = copy_former(last, site, code)
@@ -173,12 +169,6 @@ def _query_tables(bundle: Path, manifest: Manifest, vectors: AnyArray) -> dict[s
     }
 
 
-def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict[str, str]:
-    passages = Passages(bundle / PASSAGES)
-    texts = (passages.text(row) for row in range(len(passages)))
-    return different_stems([*texts, *vocabulary], modules / STEMMER)
-
-
 def _check(bundle: Path, manifest: Manifest) -> None:
     info = manifest.corpus
     if info.vectors is not None:
@@ -186,12 +176,6 @@ def _check(bundle: Path, manifest: Manifest) -> None:
     if not manifest.has_model:
         found = "has no model, expected one that embeds what visitors type"
         raise BundleError(f"{bundle}: {found}; serve it with the function or `semsearch serve`")
-    stemming = _stemming(info)
-    if stemming not in (None, "english"):
-        raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; index the texts with --stem none")
-    if info.keywords is not None and info.keywords.languages:
-        found = "has stems of a language for each text, expected of one for all"
-        raise BundleError(f"{bundle}: {found}; index the texts with --language-column none")
 
 
 def _check_folder(folder: Path) -> None:
@@ -199,12 +183,6 @@ def _check_folder(folder: Path) -> None:
         names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(TEMPORARY))
         if names and CODE not in names:
             raise BundleError(f"{folder}: holds {names[0]}, expected a new folder or an older site; name another")
-
-
-def _stemming(info: CorpusInfo) -> str | None:
-    if info.keywords is None:
-        return None
-    return info.keywords.stemming
 
 
 def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:

@@ -25,7 +25,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("semsearch_out", "find", "html", str)  # folder in the site that the search is written to
     app.add_config_value("semsearch_bundle", ".cache/semantic-search", "", str)  # folder of the index, beside conf.py
     app.add_config_value("semsearch_exclude", [], "", list)  # patterns of pages to leave out
-    app.add_config_value("semsearch_packages", "", "", str)  # --packages of `semsearch site`
     app.add_config_value("semsearch_attributes", {"keys": "ctrl+k"}, "html", dict)  # attributes of the element
     app.connect("config-inited", _add_templates)
     app.connect("html-page-context", _add_context)
@@ -58,7 +57,6 @@ def _write_search(app: Sphinx, error: Exception | None) -> None:
             site / config.semsearch_out,
             title=config.html_title,
             exclude=config.semsearch_exclude,
-            packages=config.semsearch_packages,
             say=partial(LOGGER.info, "semsearch: %s"),
             warn=partial(LOGGER.warning, "semsearch: %s"),
         )

@@ -1,43 +1,18 @@
 """The data with which a browser divides texts into words and tokens as Python does."""
 
 import json
-import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from semsearch.engine.bundle import TOKENIZER, BundleError, ModelInfo
-from semsearch.engine.keyword.analyzer import find_codes, find_stemmer
 from semsearch.engine.tokenizer import read_tokenizer
-from semsearch.site.packages import find_program
-
-STEMS = """
-const { stem } = require(process.argv[1]);
-const words = JSON.parse(require("fs").readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(words.map((word) => stem(word))));
-"""
 
 
 def folded_letters() -> dict[str, str]:
     """Return the case folding of each letter whose case folding is not its lower case."""
     letters = map(chr, range(sys.maxunicode + 1))
     return {letter: letter.casefold() for letter in letters if letter.casefold() != letter.lower()}
-
-
-def different_stems(texts: Iterable[str], stemmer: Path) -> dict[str, str]:
-    """Return PyStemmer's stem of each word of the texts for which the JavaScript module `stemmer` has another stem.
-
-    Raises PackagesError if Node.js is missing.
-    """
-    stem = find_stemmer("english")
-    assert stem is not None
-    found = {word for text in texts for _, words in find_codes(text) for word in words if word.isalpha()}
-    words = sorted(found)
-    node = [find_program("node"), "-e", STEMS, str(stemmer.resolve())]
-    done = subprocess.run(node, input=json.dumps(words), capture_output=True, text=True, check=True)  # noqa: S603
-    pairs = zip(words, json.loads(done.stdout), strict=True)
-    return {word: expected for word, other in pairs if (expected := stem(word)) != other}
 
 
 MODELS = "use a BERT model with a WordPiece tokenizer, such as all-MiniLM-L6-v2, or serve this bundle with the function"

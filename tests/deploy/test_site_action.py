@@ -12,7 +12,7 @@ import pytest
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.corpus import Corpus
-from tests.browser.site.world import PACKAGES, packages_problem, write_site_bundle
+from tests.browser.site.world import write_site_bundle
 from tests.project import ROOT
 
 SCRIPT = ROOT / "deploy" / "site_action.sh"
@@ -21,15 +21,13 @@ PAGES = {"index": "An angry goose", "a/index": "The night nurse", "drafts/b": "T
 
 @pytest.mark.slow  # runs the whole action twice
 def test_a_push_with_one_changed_page_embeds_one_page(tmp_path: Path) -> None:
-    if (problem := packages_problem()) is not None:
-        pytest.skip(problem)
     corpus = Corpus(["The ferry"], ["a"], ["{}"])
     (tmp_path / "cache").mkdir()
     bundle = write_site_bundle(tmp_path / "cache" / "bundle", corpus)  # so that the tests' model embeds the pages
     for name, text in PAGES.items():
         (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / f"{name}.html").write_text(f"<h1>Page</h1><p>{text}.", encoding="utf-8")
-    settings = {"HTML": "site", "EXCLUDE": "drafts/*\nnothing/*", "PACKAGES": str(PACKAGES)}
+    settings = {"HTML": "site", "EXCLUDE": "drafts/*\nnothing/*"}
 
     def push() -> int:
         """Return how many texts a push embeds."""

@@ -71,7 +71,7 @@ def test_the_image_says_its_version_its_revision_and_its_bundle(image: str) -> N
 def test_the_labels_name_the_licence_of_what_the_image_has_of_the_project(image: str) -> None:
     labels = json.loads(docker("image", "inspect", "--format", "{{json .Config.Labels}}", image))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["license"] == "MIT AND PSF-2.0"
+    assert project["license"] == "MIT AND PSF-2.0 AND BSD-3-Clause"
     assert labels["org.opencontainers.image.licenses"] == "MIT"  # the texts of Python's documentation are not in it
 
 

@@ -43,6 +43,11 @@ def test_the_first_of_several_text_columns_has_the_titles(choice: KeywordChoice,
         (USUAL, ENGLISH, COLUMNS.columns, None),
         (USUAL, SITE, COLUMNS.columns, "language"),
         (USUAL, ReadReport(of_site={"language": ("en",)}), COLUMNS.columns, None),
+        (USUAL, ReadReport(of_site={"language": ("en-US",)}), COLUMNS.columns, None),
+        (USUAL, ReadReport(of_site={"language": ("de-AT",)}), COLUMNS.columns, "language"),
+        (USUAL, ReadReport(of_site={"language": ("ja",)}), COLUMNS.columns, None),
+        (USUAL, ReadReport(of_site={"language": ("klingon",)}), COLUMNS.columns, None),
+        (USUAL, ReadReport(of_site={"language": ("de",)}), {}, None),
         (USUAL, ReadReport(of_site={"language": ("en", "klingon")}), COLUMNS.columns, None),
         (USUAL, SITE, {"language": "list"}, None),
         (USUAL, SITE, {}, None),
@@ -51,7 +56,7 @@ def test_the_first_of_several_text_columns_has_the_titles(choice: KeywordChoice,
         (replace(USUAL, language_column="lang"), SITE, COLUMNS.columns, "lang"),
     ],
 )
-def test_a_site_in_several_languages_has_a_column_of_them(
+def test_a_site_in_several_languages_or_in_another_one_has_a_column_of_them(
     choice: KeywordChoice, report: ReadReport, columns: dict[str, str], column: str | None
 ) -> None:
     corpus = replace(COLUMNS, columns=columns)

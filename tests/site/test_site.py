@@ -23,10 +23,9 @@ from semsearch.indexing.errors import PackagesError
 from semsearch.indexing.keywords import KeywordOptions
 from semsearch.site.packages import HERE, installed_packages
 from semsearch.site.site import FIRST, _check, _check_size, _has_large, _query_tables, write_site
-from semsearch.site.words import BERT, different_stems, folded_letters, read_wordpiece
+from semsearch.site.words import BERT, folded_letters, read_wordpiece
 from tests.browser.site.world import write_site_bundle
 from tests.command_line import error_line, run
-from tests.world import write_bundle
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +35,9 @@ def site_bundle(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Pat
 
 
 @pytest.fixture(scope="module")
-def site(site_bundle: Path, npm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(site_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out: Path = tmp_path_factory.mktemp("out") / "site"
-    write_site(site_bundle, out, packages=npm)
+    write_site(site_bundle, out)
     return out
 
 
@@ -125,7 +124,7 @@ def test_only_a_site_with_the_model_has_a_runtime_and_webassembly(
 
 
 def test_a_site_replaces_an_older_one_and_the_same_bundle_makes_the_same_files(
-    site_bundle: Path, npm: Path, tmp_path: Path, site: Path
+    site_bundle: Path, tmp_path: Path, site: Path
 ) -> None:
     def files(folder: Path) -> dict[str, bytes]:
         return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -135,58 +134,68 @@ def test_a_site_replaces_an_older_one_and_the_same_bundle_makes_the_same_files(
     for name in ("code/1/page.js", "data/model-1.bin"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("older")
-    write_site(site_bundle, tmp_path, packages=npm)
+    write_site(site_bundle, tmp_path)
     assert files(tmp_path) == files(site) | {"CNAME": b"docs.example.com"}
 
 
-def test_a_folder_with_something_else_is_refused_and_stays_as_it_is(
-    site_bundle: Path, npm: Path, tmp_path: Path
-) -> None:
+def test_a_folder_with_something_else_is_refused_and_stays_as_it_is(site_bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("the page of another program")
     with pytest.raises(BundleError, match=r"holds index\.html, expected a new folder or an older site"):
-        write_site(site_bundle, tmp_path, packages=npm)
+        write_site(site_bundle, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
 
 
 def test_a_corpus_that_is_too_large_is_refused_with_its_sizes_unless_the_limit_is_raised(
-    site_bundle: Path, npm: Path, tmp_path: Path
+    site_bundle: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "site"
-    done = run("site", site_bundle, "--out", out, "--packages", npm, "--most-megabytes", "0.001")
+    done = run("site", site_bundle, "--out", out, "--most-megabytes", "0.001")
     expected = (
         r"a visit would load 0\.\d MB \(keywords 0\.\d, .*queries 0\.\d\), expected at most 0\.001; .*--most-megabytes"
     )
     assert re.search(expected, error_line(done))
     assert list(out.iterdir()) == []
-    assert run("site", site_bundle, "--out", out, "--packages", npm, "--most-megabytes", "1").code == 0
+    assert run("site", site_bundle, "--out", out, "--most-megabytes", "1").code == 0
 
 
-def test_a_model_with_another_tokenizer_is_refused_with_that_reason(bundle: Path, npm: Path, tmp_path: Path) -> None:
+def test_a_model_with_another_tokenizer_is_refused_with_that_reason(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="its model is WordLevel, expected WordPiece; use a BERT model"):
-        write_site(bundle, tmp_path / "site", packages=npm)
+        write_site(bundle, tmp_path / "site")
 
 
-def test_stems_of_several_languages_are_refused(npm: Path, tmp_path: Path) -> None:
-    metadata = ['{"lang": "en"}', '{"lang": "de"}']
-    corpus = Corpus(["a goose", "eine Gans"], ["a", "b"], metadata, columns={"lang": "string"})
-    bundle = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
-    with pytest.raises(BundleError, match="has stems of a language for each text"):
-        write_site(bundle, tmp_path / "site", packages=npm)
+def worker_of(site: Path) -> str:
+    (path,) = site.glob("code/*/worker/worker.js")
+    return path.read_text(encoding="utf-8")
 
 
-def test_stems_of_another_language_are_refused(npm: Path, tmp_path: Path) -> None:
-    corpus = Corpus(["eine Gans"], ["a"], ["{}"])
-    german = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming="german"))
-    with pytest.raises(BundleError, match="has german stems, expected english ones"):
-        write_site(german, tmp_path / "site", packages=npm)
+def test_a_site_has_the_stemmers_of_its_languages_alone_with_their_licence(tmp_path: Path) -> None:
+    metadata = [json.dumps({"lang": language}) for language in ("fr", "de", "ja")]
+    corpus = Corpus(["une oie", "eine Gans", "ガチョウ"], ["a", "b", "c"], metadata, columns={"lang": "string"})
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
+    write_site(bundle, tmp_path / "site")
+    worker = worker_of(tmp_path / "site")
+    assert re.findall(r"^var (\w+)=\(\(\)=>", worker, re.MULTILINE) == ["french", "german"]
+    assert "stemmers = [stemBy(new french.default()), stemBy(new german.default()), null];" in worker
+    assert worker.count("Copyright (c) 2001, Dr Martin Porter") == 1
+    assert {"der", "les"} <= set(described(tmp_path / "site")["stop_words"])
 
 
-def test_a_column_whose_numbers_a_browser_rounds_is_left_out_with_a_warning(npm: Path, tmp_path: Path) -> None:
+def test_a_site_without_stems_has_no_stemmer_and_needs_no_other_program(
+    site_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    write_site(site_bundle, tmp_path / "site")
+    worker = worker_of(tmp_path / "site")
+    assert "stemmers = [null];" in worker
+    assert "Martin Porter" not in worker
+
+
+def test_a_column_whose_numbers_a_browser_rounds_is_left_out_with_a_warning(tmp_path: Path) -> None:
     columns = {"ean": "number", "parts": "numbers", "price": "number"}
     stored = json.dumps({"ean": 2**53, "parts": [1, -(2**53)], "price": 9.5})
     corpus = Corpus(["a goose"], ["a"], [stored], columns=columns)
     bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
-    done = run("site", bundle, "--out", tmp_path / "site", "--packages", npm)
+    done = run("site", bundle, "--out", tmp_path / "site")
     assert done.code == 0
     for name in ("ean", "parts"):
         assert f"warning: the site cannot filter, sort or count by the column {name}" in done.err
@@ -194,31 +203,31 @@ def test_a_column_whose_numbers_a_browser_rounds_is_left_out_with_a_warning(npm:
     assert described(tmp_path / "site")["info"]["index"]["columns"] == {"price": "number"}
 
 
-def test_a_site_says_nothing_of_files_that_are_not_searched(npm: Path, tmp_path: Path) -> None:
+def test_a_site_says_nothing_of_files_that_are_not_searched(tmp_path: Path) -> None:
     corpus = Corpus(["a goose"], ["a"], ["{}"], other_suffixes={".key": 1})
     bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
     assert read_manifest(bundle).corpus.other_suffixes == {".key": 1}
-    write_site(bundle, tmp_path / "site", packages=npm)
+    write_site(bundle, tmp_path / "site")
     assert described(tmp_path / "site")["info"]["index"]["other_suffixes"] == {}
 
 
-def test_a_boost_by_a_column_whose_numbers_a_browser_rounds_is_refused(npm: Path, tmp_path: Path) -> None:
+def test_a_boost_by_a_column_whose_numbers_a_browser_rounds_is_refused(tmp_path: Path) -> None:
     options = {"boost": {"views": {"log": True, "weight": 0.1}}}
     corpus = Corpus(["a goose"], ["a"], [json.dumps({"views": 2**53})], columns={"views": "number"})
     bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None), options)
     with pytest.raises(BundleError, match="boosts by the column views, whose whole numbers a browser rounds"):
-        write_site(bundle, tmp_path / "site", packages=npm)
+        write_site(bundle, tmp_path / "site")
 
 
 def test_a_missing_npm_and_an_error_of_npm_are_said(
     site_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    missing = run("site", site_bundle, "--out", tmp_path / "site")
+    missing = run("site", site_bundle, "--out", tmp_path / "site", "--model")
     assert error_line(missing).startswith("error: npm: is not installed, expected Node.js 20 or newer; get it")
     (tmp_path / "npm").write_text("#!/bin/sh\necho 'npm error code ENOTFOUND' >&2\nexit 7\n")
     (tmp_path / "npm").chmod(0o755)
-    failed = run("site", site_bundle, "--out", tmp_path / "site")
+    failed = run("site", site_bundle, "--out", tmp_path / "site", "--model")
     assert "npm ci: exit 7 (npm error code ENOTFOUND); expected the packages of" in error_line(failed)
 
 
@@ -232,12 +241,12 @@ def test_a_missing_npm_and_an_error_of_npm_are_said(
     ],
 )
 def test_the_command_at_the_end_serves_the_folder_that_the_links_of_results_begin_at(
-    metadata: dict[str, str], folder: str, page: str, npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    metadata: dict[str, str], folder: str, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     corpus = Corpus(["The ferry"], ["a"], [json.dumps(metadata)])
     bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming=None))
-    done = run("site", bundle, "--out", "build/find it", "--packages", npm)
+    done = run("site", bundle, "--out", "build/find it")
     ready = "build/find it/ is ready, N MB. Any web server of files can show it."
     assert re.sub(r"\d+\.\d", "N", done.out.splitlines()[-2]) == ready
     assert done.out.splitlines()[-1] == (
@@ -247,7 +256,7 @@ def test_the_command_at_the_end_serves_the_folder_that_the_links_of_results_begi
 
 
 def test_a_folder_without_the_packages_is_refused(site_bundle: Path, tmp_path: Path) -> None:
-    done = run("site", site_bundle, "--out", tmp_path / "site", "--packages", tmp_path)
+    done = run("site", site_bundle, "--out", tmp_path / "site", "--model", "--packages", tmp_path)
     assert ": No such file or directory" in error_line(done)
 
 
@@ -286,26 +295,6 @@ def test_npm_installs_what_the_lock_has_into_a_temporary_folder(
         pass
     with installed_packages(tmp_path) as modules:
         assert modules == tmp_path / "node_modules"
-
-
-NODE = """
-import json, sys, Stemmer
-assert sys.argv[1] == "-e" and sys.argv[3].endswith("/stemmer.js"), sys.argv
-words = json.load(sys.stdin)
-assert words == sorted({*words}), words
-stems = {word: Stemmer.Stemmer("english").stemWord(word) for word in words}
-print(json.dumps([*(stems | {"dogs": "dogz"}).values()]))
-"""
-
-
-def test_words_with_another_stem_in_javascript_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_program(tmp_path / "node", NODE, sys.executable)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
-    monkeypatch.chdir(tmp_path)
-    assert different_stems(["Running dogs 42", "they agreed dogs"], Path("stemmer.js")) == {"dogs": "dog"}
-    write_program(tmp_path / "node", "raise SystemExit(2)", sys.executable)
-    with pytest.raises(subprocess.CalledProcessError):
-        different_stems(["dogs"], Path("stemmer.js"))
 
 
 def test_letters_whose_case_folding_is_another_are_listed() -> None:

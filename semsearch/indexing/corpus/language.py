@@ -46,14 +46,22 @@ LANGUAGES_OF = {
     for words in COMMON.values()
     for word in words.split()
 }
+ENGLISH_NAMES = ("en", "eng", "english")  # what pages call it
 LEAST_NAMED = 0.5  # common words of a language in each text, on average, before the warning names it
 MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 
 
-def warn_of_language(texts: Sequence[str], source: str, is_default_model: bool, has_default_stems: bool) -> str | None:
-    """Return a warning if the texts are mostly not English and the default model or the default stems are used."""
-    if not (is_default_model or has_default_stems) or (other := find_other_language(texts)) is None:
+def warn_of_language(
+    texts: Sequence[str], source: str, is_default_model: bool, has_default_stems: bool, stated: Sequence[str] = ()
+) -> str | None:
+    """Return a warning if the texts are mostly not English and the default model or the default stems are used.
+
+    stated are the languages that pages of a site state: if most texts are English, the others are named.
+    """
+    if not (is_default_model or has_default_stems):
         return None
+    if (other := find_other_language(texts)) is None:
+        return _warn_of_pages(source, stated) if is_default_model else None
     share, name = other
     reasons, remedies = [], []
     if is_default_model:
@@ -68,6 +76,17 @@ def warn_of_language(texts: Sequence[str], source: str, is_default_model: bool, 
     return (
         f"{source}: found mostly texts in another language ({share:.0%} of a sample{likest}), expected English, "
         f"because {' and '.join(reasons)}; index with {' and '.join(remedies)}"
+    )
+
+
+def _warn_of_pages(source: str, stated: Sequence[str]) -> str | None:
+    others = [language for language in stated if re.split("[-_]", language.casefold())[0] not in ENGLISH_NAMES]
+    if not others:
+        return None
+    return (
+        f"{source}: found pages in {', '.join(others)}, expected English, because the default model was trained with "
+        "it and finds less in others by their meaning; rely on their words, or index with a multilingual MODEL, such "
+        f"as {MULTILINGUAL}, which no static site can have"
     )
 
 

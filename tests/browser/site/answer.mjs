@@ -34,7 +34,7 @@ const site = new Site(described, files, embed);
 const answers = {
   similar: (request) => site.similar(request, () => {}).catch((error) => ({ error: error.message })),
   tokens: async (text) => (await site.tokenizer()).tokenize(text).ids,
-  terms: (text) => site.analyzer.terms(text),
+  terms: (text) => site.analyzer.termsByLanguage(text),
   embedding: async (text) => Array.from((await embed(text)).embedding),
 };
 const found = [];

@@ -31,7 +31,7 @@ from semsearch.site.site import write_site
 # ruff: noqa: RUF001 # the texts are in several scripts
 from tests.browser.page.browser import Browser, Page
 from tests.browser.page.conftest import browser, document_corpus, watched_page
-from tests.browser.site.world import PACKAGES, make_wordpiece, packages_problem, write_site_bundle
+from tests.browser.site.world import make_wordpiece, packages_problem, write_site_bundle
 from tests.stand_ins.http import Quiet
 from tests.world import DIM, MAX_TOKENS, STORY_COLUMNS, InProcess, add_floor, story_metadata
 
@@ -83,7 +83,7 @@ def documents_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_site(bundle: Path, folder: Path) -> Path:
     """Write the site of a bundle into a sub-folder, where sites of projects are; return the site's folder."""
-    write_site(bundle, folder / "project" / "search", packages=PACKAGES)
+    write_site(bundle, folder / "project" / "search")
     return folder / "project" / "search"
 
 

@@ -15,7 +15,6 @@ from semsearch.indexing.make import index
 from semsearch.indexing.vectors.query_table import write_queries
 from semsearch.site.site import write_site
 from tests.browser.site.test_sphinx import run_sphinx
-from tests.browser.site.world import PACKAGES
 from tests.project import ROOT
 
 FOLDER = ROOT / "build" / "pictures"
@@ -36,12 +35,11 @@ HTML_PAGE = """\
 """
 
 # Sphinx: the Python API, read from its docstrings.
-SPHINX_CONFIG = f"""\
+SPHINX_CONFIG = """\
 project = "semsearch"
 html_title = "semsearch for Python"
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "semsearch.sphinx"]
-autodoc_default_options = {{"members": True}}
-semsearch_packages = {str(PACKAGES)!r}
+autodoc_default_options = {"members": True}
 """
 SPHINX_PAGES = {
     "index": ("Python API", ".. toctree::\n\n   searching\n   indexing"),
@@ -66,7 +64,7 @@ def write_html() -> None:
         page = HTML_PAGE.format(title=tokens[1].content, main=main)
         (HTML / f"{name}.html").write_text(page, encoding="utf-8")
     write_index(HTML, FOLDER / "html-index")
-    write_site(FOLDER / "html-index", HTML / "find", packages=PACKAGES)
+    write_site(FOLDER / "html-index", HTML / "find")
 
 
 def write_furo() -> None:
@@ -96,12 +94,12 @@ def write_docusaurus() -> None:
     shutil.copy(ROOT / "deploy" / "docusaurus" / "SearchBar.js", site / "src" / "theme")
     _run(site, "npm", "run", "build")
     write_index(DOCUSAURUS, site / "search-index")
-    write_site(site / "search-index", DOCUSAURUS / "find", packages=PACKAGES)
+    write_site(site / "search-index", DOCUSAURUS / "find")
 
 
 def write_index(site: Path, out: Path) -> None:
     """Index a site with the model and the query table of the documentation, because learning a table takes minutes."""
-    index(site, out, update=LEARNED, mode="replace", queries="model", language_column="none")
+    index(site, out, update=LEARNED, mode="replace", queries="model")
     shutil.copy(LEARNED / QUERY_TABLE, out)
     queries = check_bundle(LEARNED).queries
     assert queries is not None

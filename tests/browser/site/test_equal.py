@@ -19,6 +19,7 @@ from semsearch.engine.keyword.analyzer import find_stemmer, split_terms
 from semsearch.engine.metadata.columns import LIST_TYPES
 from semsearch.indexing.corpus import Corpus
 from semsearch.indexing.keywords import KeywordOptions
+from semsearch.indexing.make import index
 from semsearch.indexing.vectors import indexer
 from semsearch.indexing.vectors.floor import measure_floor
 from semsearch.indexing.vectors.indexer import KEYWORDS_BY_DEFAULT
@@ -63,7 +64,7 @@ def test_the_terms_of_all_texts_are_those_of_the_engine(site: Path, many_scripts
     texts = [*many_scripts.texts, *random_texts(3_000)]
     stem = find_stemmer("english")
     found = answers(site, [("terms", text) for text in texts])
-    expected = [split_terms(text, stem, is_query=True) for text in texts]
+    expected = [[split_terms(text, stem, is_query=True)] for text in texts]
     assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
 
 
@@ -396,6 +397,80 @@ def test_synonyms_are_found_as_by_the_function(tmp_path: Path, many_scripts: Cor
     ]
     assert all(function(request)["results"] for request in asked[: 4 * len(words)])
     compare(make_site(bundle, tmp_path), function, asked)
+
+
+# A few sentences of each language, divided by bars
+IN_LANGUAGES = {
+    "german": "Die Anfrage hat eine Kennung.|Häuser und Straßen der alten Stadt|Der Bäcker verkauft frische Brötchen.|"
+    "Ein Schlüssel liegt im Schnee|Schlüsselkarten öffnen alle Türen.|Wir fahren mit der Fähre über den Fluss.|"
+    "Regenmäntel sind im Angebot, ein Mantel für den Regen.",
+    "french": "Les maisons anciennes de la ville|Le boulanger vend des pains frais.|Une clé d'argent dans la neige|"
+    "Nous traversons la rivière en bac.|Les identifiants des requêtes sont uniques.|Il chantait, elle chantera.|"
+    "Un parapluie pour la pluie",
+    "spanish": "Las casas antiguas de la ciudad|El panadero vende panes frescos.|Una llave de plata en la nieve|"
+    "Cruzamos los ríos en barco.|Los identificadores de las peticiones son únicos.|Cantábamos canciones.|"
+    "Un paraguas para los días de lluvia",
+    "english": "The houses of the old town|The baker sells fresh breads.|A silver key in the snow|"
+    "We crossed the rivers by ferry.|Request identifiers are unique.|They were singing songs.|A raincoat for the rain",
+    "ja": "東京の古い家|パン屋は新しいパンを売る。",
+    "": "The bakers' houses",
+}
+QUERIES_IN_LANGUAGES = (
+    "Kennungen|Anfragen Kennungen|Haus Straße|STRASSEN|frisches Brötchen|Schlüsseln|Fähren|Regenmantel|mantel regen|"
+    "Regen Mantel|maison ancienne|boulangers|pain frais|clés|rivières|identifiant requête|chanter|parapluies|"
+    "para pluie|casa antigua|panaderos|llaves|río|identificador petición|cantar canción|houses|house|bakers|breads|"
+    'singing|raincoats|rain coats|東京|パン|"maisons anciennes"|"maison ancienne" ville|„alte Stadt“|"casa" ciudad|'
+    '"houses"|'
+    "Kennugen|Schlüsel|boulangr|panadro|identifers|uncios|die der les las|Häu|boul|llav|hous|wi-fi|AB-1234|xyzzy"
+)
+
+
+@pytest.mark.parametrize(
+    "languages", [["german"], ["french"], ["spanish"], [*IN_LANGUAGES]], ids=["german", "french", "spanish", "all"]
+)
+def test_a_word_of_a_query_has_the_stems_of_all_languages_as_in_the_function(
+    languages: list[str], tmp_path: Path, function_over: Connect
+) -> None:
+    rows = [(text, language) for language in languages for text in IN_LANGUAGES[language].split("|")] * 2
+    texts, metadata = zip(*((text, json.dumps({"lang": language})) for text, language in rows), strict=True)
+    corpus = Corpus(texts, [f"row-{row}" for row in range(len(rows))], metadata, columns={"lang": "string"})
+    if len(languages) > 1:
+        options = KeywordOptions(language_column="lang", synonyms=[["Fähre", "bac", "ferry"], ["clé", "llave"]])
+    else:
+        options = KeywordOptions(stemming=languages[0])
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, options)
+    site, function = make_site(bundle, tmp_path), function_over(bundle)
+    asked: list[dict[str, Any]] = [
+        {"text": text, "mode": mode, "num_results": 20, "highlights": True, "prefix": prefix} | others
+        for text in QUERIES_IN_LANGUAGES.split("|")
+        for mode in ("keyword", "hybrid")
+        for prefix in (False, True)
+        for others in ({}, {"without": ["Häuser der Stadt", "maison", "casas"]})
+    ]
+    compare(site, function, asked)
+    stems = [find_stemmer(each) for each in check_bundle(bundle).corpus.keywords.stemmers]  # type: ignore[union-attr]
+    divided = [*texts, *QUERIES_IN_LANGUAGES.split("|"), *random_texts(300)]
+    expected = [[split_terms(text, stem, is_query=True) for stem in stems] for text in divided]
+    assert answers(site, [("terms", text) for text in divided]) == expected
+
+
+def test_a_german_word_finds_another_form_of_it_in_a_site_of_two_languages(tmp_path: Path) -> None:
+    pages = {
+        "index.html": '<html lang="en"><h1>Requests</h1><p>Each request has an identifier.</p></html>',
+        "de/index.html": '<html lang="de"><h1>Anfragen</h1><p>Jede Anfrage hat eine Kennung.</p></html>',
+    }
+    bundle = tmp_path / "bundle"
+    write_site_bundle(bundle, Corpus(["The ferry"], ["a"], ["{}"]))  # so that the tests' model embeds the pages
+    for name, page in pages.items():
+        (tmp_path / "pages" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pages" / name).write_text(page, encoding="utf-8")
+    index(tmp_path / "pages", bundle, mode="replace", progress=False)
+    asked = [("similar", {"text": text, "mode": "keyword", "num_results": 5}) for text in ("Kennungen", "identifiers")]
+    found = answers(make_site(bundle, tmp_path), asked)
+    assert [[hit["metadata"]["path"] for hit in reply["results"]] for reply in found] == [
+        ["de/index.html"],
+        ["index.html"],
+    ]
 
 
 def test_stages_keep_the_rows_that_the_function_keeps(

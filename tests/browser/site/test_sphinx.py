@@ -15,18 +15,17 @@ from semsearch.indexing.corpus import Corpus
 from tests.browser.page.browser import Browser, Page
 from tests.browser.page.conftest import watched_page
 from tests.browser.site.conftest import Host
-from tests.browser.site.world import PACKAGES, write_site_bundle
+from tests.browser.site.world import write_site_bundle
 from tests.project import ROOT
 
 TOOLS = ROOT / "build" / "sphinx-tools"
-CONFIG = f"""\
+CONFIG = """\
 project = "Stories"
 extensions = ["semsearch.sphinx"]
 source_suffix = [".rst", ".txt"]
 semsearch_out = "search"
-semsearch_packages = {str(PACKAGES)!r}
 semsearch_exclude = ["drafts/*"]
-semsearch_attributes = {{"keys": "ctrl+k", "placeholder": 'Ask "why"'}}
+semsearch_attributes = {"keys": "ctrl+k", "placeholder": 'Ask "why"'}
 """
 ELEMENT = '<semantic-search keys="ctrl+k" placeholder="Ask &#34;why&#34;"></semantic-search>'
 SOURCES = {

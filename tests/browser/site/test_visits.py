@@ -11,7 +11,7 @@ from semsearch.indexing.corpus import Corpus
 from semsearch.site.site import write_site
 from tests.browser.page.browser import INSECURE, Browser, Page
 from tests.browser.site.conftest import Connect, Function, Host, Visit, make_site, make_site_of_pages, wait_until
-from tests.browser.site.world import PACKAGES, write_site_bundle
+from tests.browser.site.world import write_site_bundle
 
 QUERY = "lost a silver key in the snow"
 
@@ -99,7 +99,7 @@ def test_a_new_site_replaces_the_code_and_the_data_that_the_browser_keeps(
     page = visit(host(own))
     wait_until(page, "offline")
     page.evaluate("navigator.serviceWorker.ready.then(() => null)")
-    write_site(documents_bundle, own, packages=PACKAGES)
+    write_site(documents_bundle, own)
     page.reload()
     page.locator("#corpus", has_text="40 texts").wait_for()
     wait_until(page, "offline")

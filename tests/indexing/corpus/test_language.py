@@ -118,3 +118,29 @@ def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_pat
     assert done.err.endswith("index with --stem german (or --stem none)\n")
     for chosen in (["--stem", "english"], ["--no-keywords"]):
         export_texts(path, bundle_copy, *chosen)
+
+
+@pytest.mark.parametrize(
+    ("stated", "named"),
+    [
+        (["de", "en"], "de"),
+        (["de-AT", "en-GB", "fr"], "de-AT, fr"),
+        (["en", "en_US", "English"], None),
+        (["en"], None),
+        ([], None),
+    ],
+)
+def test_pages_in_other_languages_of_a_site_that_is_mostly_english_are_named(
+    stated: list[str], named: str | None
+) -> None:
+    english = ["the sofa"] * 9 + GERMAN[:2]
+    warning = warn_of_language(english, "site", is_default_model=True, has_default_stems=False, stated=stated)
+    if named is None:
+        assert warning is None
+    else:
+        assert warning is not None
+        assert warning.startswith(f"site: found pages in {named}, expected English, because the default model was ")
+    assert warn_of_language(english, "site", is_default_model=False, has_default_stems=True, stated=stated) is None
+    mostly = warn_of_language(GERMAN, "site", is_default_model=True, has_default_stems=False, stated=stated)
+    assert mostly is not None
+    assert mostly.startswith("site: found mostly texts in another language")

@@ -14,7 +14,7 @@ from semsearch import Search
 from semsearch.engine.bundle import PASSAGES
 from semsearch.engine.passages import Passages
 from semsearch.indexing.documents.passages import Splitter, divide
-from semsearch.indexing.documents.reading import read_file
+from semsearch.indexing.documents.reading import READERS, format_as_read
 from tests.command_line import Run, run
 from tests.indexing.documents.files import paragraph, write_docx
 from tests.project import needs_linux
@@ -112,7 +112,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", PASSAGES_OF)
 def test_an_odd_file_has_its_text(name: str, odd: Path, make_splitter: Callable[..., Splitter]) -> None:
-    document = read_file(odd / name, "github")
+    document = READERS[format_as_read(odd / name, {})](odd / name, "github")
     found = list(divide(document, make_splitter(24)))
     assert [f"{' > '.join(each.headings)} #{each.anchor}: {each.text}".lstrip() for each in found] == PASSAGES_OF[name]
     assert document.problem.startswith(PROBLEMS.get(name, ""))

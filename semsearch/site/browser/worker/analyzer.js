@@ -64,25 +64,41 @@ export const isDecimal = (text) => /^\p{Nd}+$/u.test(text);
 /** @type {(name: string) => string} */
 const withoutCall = (name) => name.replace(/\(\)$/, "");
 
+/** @type {(word: string, stemmer: Stem | null) => string} */
+const stemOf = (word, stemmer) =>
+  stemmer && word.length <= LONGEST_STEMMED && isAlphabetic(word) ? stemmer(word) : word;
+
 export class Analyzer {
   /**
-   * @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding
-   * @param {string[]} stopWords that highlights leave out
+   * @param {(Stem | null)[]} stemmers those of the languages of the corpus, null for words without stems
+   * @param {Record<string, string>} folded by case folding @param {string[]} stopWords that highlights leave out
    */
-  constructor(stemmer, folded, stopWords) {
+  constructor(stemmers, folded, stopWords) {
     this.stopWords = new Set(stopWords);
-    this.stemmer = stemmer;
+    this.stemmers = stemmers;
     this.folded = folded; // letters whose case folding is not their lower case
   }
 
-  /** Return the terms of a text. Only a query leaves out the characters of pairs. @param {string} text */
-  terms(text, isQuery = true) {
-    if (/^[A-Za-z]+$/.test(text)) return [this.stem(text.toLowerCase())]; // most words of a text, in a tenth of the time
-    return this.codes(text).flatMap(({ code, words }) => {
-      const isCode = words.length !== 1 || words[0] !== code;
-      const terms = words.flatMap((word) => this.termsOf(word, isQuery));
-      return isCode ? [...this.spellings(code, (term) => term), ...terms] : terms;
-    });
+  /**
+   * Return the terms of a query in each language of the corpus, because a query does not say its own.
+   * @type {(text: string) => string[][]}
+   */
+  termsByLanguage(text) {
+    // most words of a text, in a tenth of the time
+    if (/^[A-Za-z]+$/.test(text)) return this.stemmers.map((stemmer) => [stemOf(text.toLowerCase(), stemmer)]);
+    const codes = this.codes(text);
+    return this.stemmers.map((stemmer) =>
+      codes.flatMap(({ code, words }) => {
+        const isCode = words.length !== 1 || words[0] !== code;
+        const terms = words.flatMap((word) => this.termsOf(word, stemmer));
+        return isCode ? [...this.spellings(code, (term) => term), ...terms] : terms;
+      }),
+    );
+  }
+
+  /** Return the terms of a query in all languages of the corpus, each once. @type {(text: string) => string[]} */
+  terms(text) {
+    return [...new Set(this.termsByLanguage(text).flat())];
   }
 
   /**
@@ -162,11 +178,11 @@ export class Analyzer {
     return [...new Set(ends.flatMap((end) => this.spellings(end, (term) => term)))];
   }
 
-  /** @param {string} word @param {boolean} isQuery */
-  termsOf(word, isQuery) {
-    if (!RUN.test(word)) return this.spellings(word, (term) => this.stem(term));
+  /** Return the terms of a word; a query leaves out the characters of pairs. @type {(word: string, stemmer: Stem | null) => string[]} */
+  termsOf(word, stemmer) {
+    if (!RUN.test(word)) return this.spellings(word, (term) => stemOf(term, stemmer));
     const pairs = Array.from(word.matchAll(PAIR), ([, pair]) => pair);
-    return word.length === 1 || !isQuery ? [...pairs, ...word] : pairs;
+    return word.length === 1 ? [word] : pairs;
   }
 
   /** Return a word and, if that differs, the word without accents. @param {string} word @param {Stem} stem */
@@ -174,10 +190,5 @@ export class Analyzer {
     const letters = word.normalize("NFD").replace(/[\u0300-\u036f]+/g, "");
     const bare = letters.replace(/[øłđðħıæœþ]/g, (one) => BARE[one]).normalize("NFC");
     return isAscii(word) || !bare.match(WORD) ? [stem(word)] : [...new Set([stem(word), stem(bare)])];
-  }
-
-  /** @param {string} word */
-  stem(word) {
-    return this.stemmer && word.length <= LONGEST_STEMMED && isAlphabetic(word) ? this.stemmer(word) : word;
   }
 }

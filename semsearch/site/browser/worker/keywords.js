@@ -12,6 +12,13 @@ const CODE_MARKS = /[-_./:@&+#]/;
 const SYNONYM_WEIGHT = 0.7;
 const RARE_ROWS = 4; // a word that fewer texts have is divided too
 
+/** Return how often each term occurs. @type {(terms: string[]) => Map<string, number>} */
+function countTerms(terms) {
+  const counts = new Map();
+  for (const term of terms) countOne(counts, term);
+  return counts;
+}
+
 /** The BM25 score of every row for one query: 0 where no term occurs, or where `allowed` is 0. */
 export class Matches {
   /**
@@ -73,35 +80,46 @@ export class Keywords {
    *   without?: string[]) => Promise<Matches>}
    */
   async match(text, allowed, isPrefix, openLexicon, without = []) {
-    const required = quotedParts(text).flatMap((part) => this.analyzer.terms(part));
-    if (required.length) allowed = both(this.rowsWith(required), allowed);
-    const excluded = without.map((words) => this.analyzer.terms(words)).filter((terms) => terms.length);
-    for (const terms of excluded) {
-      const holds = this.rowsWith(terms);
+    const quoted = quotedParts(text).join(" ");
+    if (quoted) allowed = both(this.rowsWithWords(quoted), allowed);
+    for (const words of without.filter((each) => this.analyzer.terms(each).length)) {
+      const holds = this.rowsWithWords(words);
       const lacks = maskOf(this.rows, (row) => !holds[row]);
       allowed = both(lacks, allowed);
     }
+    const languages = this.analyzer.termsByLanguage(text).map(countTerms);
+    /** @type {Map<string, number>} how often the text has each term at most */
     const counts = new Map();
-    for (const term of this.analyzer.terms(text)) countOne(counts, term);
-    const query = new RewrittenQuery(text, counts, new Set(required), isPrefix, openLexicon, this.rows);
-    this.read(query);
+    for (const [term, count] of languages.flatMap((own) => [...own]))
+      counts.set(term, Math.max(count, counts.get(term) ?? 0));
+    const required = new Set(this.analyzer.terms(quoted));
+    const query = new RewrittenQuery(text, counts, required, isPrefix, openLexicon, this.rows);
+    const bounds = this.read(query);
+    const attainableBy = (/** @type {Map<string, number>} */ own) =>
+      [...own.keys()].reduce((sum, term) => sum + (bounds.get(term) ?? 0), 0);
+    query.attainable = Math.max(...languages.map(attainableBy)); // a row has one language
     for (const rewrite of REWRITINGS) await rewrite(this, query);
     const [isTruncated, attainable] = [counts.size > MOST_TERMS, this.attainable(query)];
     const { scores, corrected, added: completed } = query;
     return new Matches(scores, allowed, { isTruncated, corrected, completed, attainable });
   }
 
-  /** Add the own terms of a query and their synonyms. @param {RewrittenQuery} query */
+  /**
+   * Add the own terms of a query and their synonyms. Return what each term adds to a score at most.
+   * @type {(query: RewrittenQuery) => Map<string, number>}
+   */
   read(query) {
     const { counts, required, rare, unknown } = query;
+    const bounds = new Map();
     for (const [term, repeats] of [...counts].slice(0, MOST_TERMS)) {
       const own = this.postings(term, repeats);
       const others = required.has(term) ? new Map() : this.synonymsOf(term, repeats, counts);
       if (own && own.rows.length < RARE_ROWS) rare.add(term);
       if (own || others.size)
-        query.attainable += query.add([...(own ? [own] : []), ...others.values()], others.keys(), []);
+        bounds.set(term, query.add([...(own ? [own] : []), ...others.values()], others.keys(), []));
       else unknown.add(term);
     }
+    return bounds;
   }
 
   /** Return what a text with all words of a query could score. @param {RewrittenQuery} query */
@@ -138,9 +156,15 @@ export class Keywords {
     return mask;
   }
 
-  /** Return postings without those of the rows that have all of some terms. @type {(postings: Postings, terms: string[]) => Postings} */
-  without({ rows, impacts, weight }, terms) {
-    const holds = this.rowsWith(terms);
+  /** Return the rows that have all words of a text in one language of the corpus. @type {(text: string) => Uint8Array} */
+  rowsWithWords(text) {
+    const held = this.analyzer.termsByLanguage(text).map((terms) => this.rowsWith(terms));
+    return held[0].map((_, row) => Number(held.some((holds) => holds[row])));
+  }
+
+  /** Return postings without those of the rows that have all words of a text. @type {(postings: Postings, text: string) => Postings} */
+  without({ rows, impacts, weight }, text) {
+    const holds = this.rowsWithWords(text);
     const lacks = (/** @type {number} */ _, /** @type {number} */ i) => !holds[rows[i]];
     return { rows: rows.filter(lacks), impacts: impacts.filter(lacks), weight };
   }

@@ -65,7 +65,7 @@ function joinWords(keywords, query) {
   const codes = analyzer.joinedCodes(query.text).map((each) => ({ ...each, weight: HYPHENATED_WEIGHT }));
   const neighbours = analyzer.joinedNeighbours(query.text).map((each) => ({ ...each, weight: JOINED_WEIGHT }));
   for (const { parts, whole, weight } of [...codes, ...neighbours]) {
-    const apart = analyzer.terms(parts.join(" "));
+    const apart = parts.join(" ");
     /** @type {Map<string, Postings>} */
     const found = new Map();
     for (const term of analyzer.terms(whole)) {
@@ -73,14 +73,14 @@ function joinWords(keywords, query) {
       const kept = postings && keywords.without(postings, apart);
       if (kept?.rows.length) found.set(term, kept);
     }
-    if (found.size) query.add([...found.values()], found.keys(), apart);
+    if (found.size) query.add([...found.values()], found.keys(), analyzer.terms(apart));
   }
 }
 
 /** @type {Rewriting} */
 function completeWord(keywords, query) {
   for (const beginning of query.isUnfinished ? keywords.analyzer.unfinishedWords(query.text) : []) {
-    const own = [beginning, ...keywords.analyzer.terms(beginning).slice(0, 1)];
+    const own = [beginning, ...keywords.analyzer.termsByLanguage(beginning).flatMap((terms) => terms.slice(0, 1))];
     const isKnown = own.some((term) => query.counts.has(term) && !query.unknown.has(term));
     const completions = keywords.completions(beginning, own, COMPLETION);
     if (!completions.size) continue;
@@ -102,7 +102,7 @@ function divideWords(keywords, query) {
     const isKnown = own.every((term) => !query.unknown.has(term));
     const most = Math.max(...(isKnown ? own : parts).map((term) => keywords.weight(term, 1)));
     const postings = alike(rowsOf(keywords.rowsWith(parts), keywords.rows), isKnown ? JOINED_WEIGHT * most : most);
-    const found = keywords.without(postings, own);
+    const found = keywords.without(postings, word);
     if (!found.rows.length) continue;
     const bound = query.add([found], parts, own);
     if (!isKnown) query.attainable += bound;
@@ -128,10 +128,12 @@ function mostFrequentParts(keywords, word, counts) {
   for (let place = 1; place < letters.length; place++) {
     const parts = [letters.slice(0, place), letters.slice(place)].map((part) => part.join(""));
     if (parts.some((part) => keywords.analyzer.stopWords.has(part))) continue;
-    const terms = [...new Set(parts.flatMap((part) => keywords.analyzer.terms(part)))];
-    if (!terms.every((term) => keywords.count(term)) || terms.every((term) => counts.has(term))) continue;
-    const { length } = rowsOf(keywords.rowsWith(terms), keywords.rows);
-    if (length > most) [found, most] = [terms, length];
+    const [left, right] = parts.map((part) => keywords.analyzer.termsByLanguage(part));
+    for (const terms of left.map((own, language) => [...own, ...right[language]])) {
+      if (!terms.every((term) => keywords.count(term)) || terms.every((term) => counts.has(term))) continue;
+      const { length } = rowsOf(keywords.rowsWith(terms), keywords.rows);
+      if (length > most) [found, most] = [terms, length];
+    }
   }
   return found;
 }

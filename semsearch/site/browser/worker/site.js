@@ -10,9 +10,9 @@ import { highlight } from "./highlights.js";
 import { fuse } from "./hybrid.js";
 import { Keywords } from "./keywords.js";
 import { openTable } from "./model.js";
-import { stem } from "./porter2.js";
 import { findGroups, findPage } from "./ranking.js";
 import { Index } from "./semantic.js";
+import { stemmers } from "./stemmers.js";
 import { WordPiece } from "./wordpiece.js";
 
 const MOST_RESULTS = 100; // best texts that facets count with facets_of: "results"
@@ -40,10 +40,8 @@ export class Site {
     this.hasSections = "sections" in described.files;
     this.files = files;
     this.embed = embed;
-    const { keywords, rows, columns } = this.info.index;
-    const stems = new Map(Object.entries(described.stems));
-    const stemmer = keywords?.stemming ? (/** @type {string} */ word) => stems.get(word) ?? stem(word) : null;
-    this.analyzer = new Analyzer(stemmer, described.folded, described.stop_words);
+    const { rows, columns } = this.info.index;
+    this.analyzer = new Analyzer(stemmers, described.folded, described.stop_words);
     this.rows = rows;
     this.kinds = { id: "string", ...columns };
     /** @type {Map<string, Promise<any>>} */

@@ -1,3 +1,0 @@
-// The stemmer, which `export site` adds.
-
-export const stem: import("./types.js").Stem;
