@@ -70,9 +70,10 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     for name, content in sorted(contents.items()):
         digest.update(f"{name} {len(content)} ".encode() + content)
     folder = f"{CODE}/{digest.hexdigest()[:HASH]}"
-    (site / folder / WORKER).mkdir(parents=True)
     for name, content in contents.items():
-        (site / folder / name).write_bytes(content)
+        path = site / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     (site / SERVICE_WORKER).write_bytes(service_worker)
     (site / BOX).write_bytes(box.replace(NO_FOLDER, folder.encode()))
     page = _own_page(page, folder, has_runtime=RUNTIME_CODE in libraries).replace(TITLE, escape(title or TITLE))

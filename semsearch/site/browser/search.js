@@ -1,7 +1,7 @@
 // The element <semantic-search>, a button that opens the search box, and `open`, the same search without a box.
 // `write_page` puts texts.js before this module, so that the button needs one file, which exports `texts` too.
 
-import { texts } from "./texts.js";
+import { loadTexts, textsFor } from "./texts.js";
 
 const home = new URL(".", import.meta.url);
 let code = new URL("code/HASH/", home); // folder of this build's code; of a newer build's, once a file of this one is gone
@@ -163,9 +163,8 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
     this[name] = value;
   }
 
-  #texts() {
-    const locale = (this.closest("[lang]") ?? this).lang || "en";
-    return { ...texts.en, ...texts[locale.split("-")[0]], locale };
+  #locale() {
+    return (this.closest("[lang]") ?? this).lang || "en";
   }
 
   #keys() {
@@ -203,7 +202,7 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   }
 
   #label() {
-    this.shadowRoot.querySelector("button > span").textContent = this.placeholder || this.#texts().search;
+    this.shadowRoot.querySelector("button > span").textContent = this.placeholder || textsFor(this.#locale()).search;
     this.shadowRoot.querySelector("button > kbd").textContent = this.#keys()[0]?.replace("+", " ") ?? "";
   }
 
@@ -219,9 +218,11 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   }
 
   async open() {
-    this.#box ??= withFiles(() => load("box.js")).then(({ makeBox }) => makeBox(this, () => this.#texts()));
+    const translated = loadTexts(this.#locale(), (name) => withFiles(() => load(name)));
+    this.#box ??= withFiles(() => load("box.js")).then(({ makeBox }) => makeBox(this, () => textsFor(this.#locale())));
     try {
       const show = await this.#box;
+      await translated;
       this.#style(); // that of the code, which can be newer than the button's
       show(() => open(this.api || home, { key: this.apiKey || this.key }));
     } catch (error) {
@@ -234,8 +235,8 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   #say(message) {
     const [dialog, status, close] = ["dialog", "p", "button"].map((tag) => document.createElement(tag));
     Object.assign(status, { part: "status", role: "alert", textContent: message });
-    Object.assign(close, { part: "close", type: "button", textContent: this.#texts().close });
-    Object.assign(dialog, { part: "dialog", ariaLabel: this.#texts().search, onclose: () => dialog.remove() });
+    Object.assign(close, { part: "close", type: "button", textContent: textsFor(this.#locale()).close });
+    Object.assign(dialog, { part: "dialog", ariaLabel: textsFor(this.#locale()).search, onclose: () => dialog.remove() });
     close.onclick = () => dialog.close();
     dialog.append(status, close);
     this.shadowRoot.append(dialog);

@@ -29,34 +29,41 @@ export const texts = {
     loading: "Loading the search by meaning: {} of {} MB",
     load: "Search by meaning too ({} of {} MB loaded)",
   },
-  de: {
-    search: "Suchen",
-    clear: "Leeren",
-    close: "Schließen",
-    results: "Treffer",
-    found: "Treffer: {}",
-    nothing: "Zu „{}“ wurde nichts gefunden.",
-    advice: "Andere oder weniger Wörter helfen, oder eine ganze Frage.",
-    unlike: "Nichts auf diesen Seiten passt gut zu „{}“.",
-    closest: "Die ähnlichsten Treffer:",
-    corrected: "Treffer für „{}“ statt „{}“.",
-    literally: "Nach „{}“ suchen",
-    without: "ohne „{}“",
-    more: "Mehr auf dieser Seite",
-    also: "auch in {}",
-    scope: "Nur {}",
-    all: "In allen Versionen und Sprachen suchen",
-    version: "Version {}",
-    recent: "Letzte Suchen",
-    forget: "„{}“ vergessen",
-    pages: "Hier anfangen",
-    move: "wählen",
-    open: "öffnen",
-    page: "Seite",
-    loading: "Die Suche nach Bedeutung wird geladen: {} von {} MB",
-    load: "Auch nach Bedeutung suchen ({} von {} MB geladen)",
-  },
+  // what the button says; the folder texts/ has the others, which are loaded with the box
+  de: { search: "Suchen" },
+  es: { search: "Buscar" },
+  fr: { search: "Rechercher" },
+  it: { search: "Cerca" },
+  ja: { search: "検索" },
+  nl: { search: "Zoeken" },
+  pt: { search: "Pesquisar" },
+  ru: { search: "Поиск" },
+  zh: { search: "搜索" },
 };
+
+/** @type {Record<string, Record<string, string> | null>} the texts in texts/ by language, null before they are loaded */
+const translations = Object.fromEntries(Object.keys(texts).map((language) => [language, null]));
+
+/** @type {(locale: string) => string} */
+const languageOf = (locale) => locale.split("-")[0].toLowerCase();
+
+/** Return the texts for a locale: English for those that nobody has translated. @type {(locale: string) => Record<string, string>} */
+export function textsFor(locale) {
+  const language = languageOf(locale);
+  return { ...texts.en, ...translations[language], ...texts[language], locale };
+}
+
+/** Load the texts of the language of a locale, if there are any, with a function that imports a module of the code.
+ * @type {(locale: string, load: (name: string) => Promise<{ default: Record<string, string> }>) => Promise<void>} */
+export async function loadTexts(locale, load) {
+  const language = languageOf(locale);
+  if (language === "en" || translations[language] !== null) return;
+  try {
+    translations[language] = (await load(`texts/${language}.js`)).default;
+  } catch {
+    // the box is in English, until the next call tries again
+  }
+}
 
 /** Replace each {} in a text with the next value. @type {(text: string, ...values: unknown[]) => string} */
 export const fill = (text, ...values) => text.replace(/\{\}/g, () => String(values.shift()));

@@ -381,6 +381,17 @@ def test_open_answers_as_the_function_does(
         assert_equal(request, reply, function(request))
 
 
+def test_a_box_in_another_language_loads_its_texts_when_it_opens(project: Path, host: Host, open_box: OpenBox) -> None:
+    own = host(project)
+    page = open_box(own, lang="fr-CA")
+    page.wait_for_load_state("networkidle")
+    assert "fr.js" not in names(own)
+    page.get_by_role("button", name="Rechercher", exact=True).click()
+    page.get_by_role("button", name="Fermer").wait_for()
+    assert page.get_by_role("combobox", name="Rechercher").count() == 1
+    assert "de.js" not in names(own)
+
+
 def test_attributes_events_and_texts(project: Path, host: Host, open_box: OpenBox) -> None:
     only = json.dumps({"path": {"$in": ["market.html", "river.html"]}})
     attributes = f"""keys="ctrl+j" mode="hybrid" limit="1" target="_blank" filter='{only}'"""
