@@ -23,6 +23,7 @@ MEASUREMENTS = {
     "near": "near",
     "documents": "relevance",
     "rewritings": "rewritings",
+    "spans": "spans",
     "throughput": "accuracy",
     "browser": "browser",
     "box": "browser",

@@ -165,8 +165,8 @@ def index(  # type: ignore[empty-body]  # `make_index` is its body
         stem: language whose word endings keyword search ignores, such as german, or none. Without it, english.
         title_column: column with the titles of the texts; keyword search finds its words too and counts them more.
         language_column: column with the language of each text (german, de or de-AT), whose endings keyword search
-            ignores; `stem` is for texts without a language. Pages of a site in several languages have one, unless it is
-            none.
+            ignores; `stem` is for texts without a language. Pages of a site that is not in English alone have one,
+            unless it is none.
         synonyms: file with words that mean the same, a line such as "sofa, couch" for each; keyword search finds both.
         fusion_weight: share of the meaning in the sum of both scores, from 0 (words alone) to 1.
         boost: what columns add to the scores of the best texts, as in a request; docs/api.md has the fields.

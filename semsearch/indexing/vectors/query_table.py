@@ -40,16 +40,21 @@ from semsearch.indexing.questions import read_questions
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.recall import TOP_K
 
-FITTED_SPANS = 40_000  # maximum number of spans to fit to; 160,000 gained nothing on CISI
-SPANS_PER_PASSAGE = 20  # maximum number of fitted spans divided by the number of passages
+# Number of spans to fit to: two for each passage, so that embedding them takes about as long as embedding the passages;
+# but FEW_SPANS in a small corpus, where fewer rank worse and more rank no better (docs/models.md), and at most 20 for
+# each passage, and FITTED_SPANS: 160,000 gained nothing on CISI.
+FEW_SPANS, FITTED_SPANS = 8_000, 40_000
+SPANS_PER_PASSAGE, MOST_PER_PASSAGE = 2, 20
 MOST_NEW = 0.1  # maximum share of the passages that updates add before the table is learned again
 UNSEEN_SPANS = 500  # spans that the table is not fitted to, to measure its accuracy
 # Words of the shortest and the longest span. CISI's nDCG@10 is 0.035 higher than with a maximum of 32.
 FITTED_WORDS = (2, 96)
 TITLE_SHARE = 0.1  # share of the spans that are titles and headings, if the drawn passages have any
 HALVING_SHARE = 0.001  # a token that makes up this share of the tokens of all spans starts with half of its length
-# Adam, https://arxiv.org/abs/1412.6980: five epochs of FITTED_SPANS; the rate falls to 0
-STEPS, TEXTS_PER_STEP, LEARNING_RATE = 400, 512, 0.002
+# Adam, https://arxiv.org/abs/1412.6980: EPOCHS of the spans in LEAST_STEPS to STEPS; the rate falls to 0. In more
+# epochs of few spans, the table fits these and less any others.
+EPOCHS, LEAST_STEPS, STEPS = 10, 100, 400
+TEXTS_PER_STEP, LEARNING_RATE = 512, 0.002
 DECAYS, SMALLEST_DIVISOR = (0.9, 0.999), 1e-8
 # Number of rounding steps in one standard deviation of the values. nDCG@10 of SciFact, semantic and hybrid, and what a
 # browser loads: 0.637, 0.724 and 3.5 MB with 1.2 steps; 0.629, 0.722 and 3.2 MB with 1 step.
@@ -139,21 +144,23 @@ def learn_table(
 ) -> tuple[Codes, QueriesInfo]:
     """Return the vectors of all tokens, (tokens, dim) int8, for the bundle in a folder, and their accuracy."""
     passages = Passages(bundle / PASSAGES)
-    drawn = draw_spans(passages, min(FITTED_SPANS, SPANS_PER_PASSAGE * len(passages)) + UNSEEN_SPANS)
+    drawn = draw_spans(passages, count_spans(len(passages)) + UNSEEN_SPANS)
     tokens = embedder.tokenize([*drawn, *questions], role="query")
-    counts = np.bincount([id for text in tokens for id in text.ids], minlength=embedder.vocabulary_size)
-    special = embedder.tokenize([""])[0].ids
-    alone = [TokenIds([*special[:1], token, *special[1:]], False) for token in range(len(counts))]
-    embeddings = _embed([*alone, *tokens], embedder, on_progress)
-    start, wanted = embeddings[: len(alone)], embeddings[len(alone) :]
-    start *= (HALVING_SHARE / (HALVING_SHARE + counts / counts.sum())).astype(np.float32)[:, np.newaxis]
-    vectors = fit(start, tokens[UNSEEN_SPANS:], wanted[UNSEEN_SPANS:], on_progress)
-    codes = np.rint(vectors * (STEPS_PER_DEVIATION / vectors.std())).clip(-127, 127).astype(np.int8)
+    alone = single_tokens(embedder)
+    embeddings = embed_tokens([*alone, *tokens], embedder, on_progress)
+    wanted = embeddings[len(alone) :]
+    start = first_vectors(embeddings[: len(alone)], tokens)
+    codes = rounded(fit(start, tokens[UNSEEN_SPANS:], wanted[UNSEEN_SPANS:], on_progress))
     found = QueryTable(codes).embed(tokens[:UNSEEN_SPANS])
     index = Index.open(bundle / INDEX, manifest.corpus.stages)
     accuracy = compare(index, wanted[:UNSEEN_SPANS], found)
     on_progress(LEARNING, 1)
     return codes, QueriesInfo(spans=len(tokens) - UNSEEN_SPANS, accuracy=accuracy)
+
+
+def count_spans(passages: int) -> int:
+    """Return the number of spans that a table is fitted to, for a number of passages."""
+    return min(FITTED_SPANS, MOST_PER_PASSAGE * passages, max(FEW_SPANS, SPANS_PER_PASSAGE * passages))
 
 
 def draw_spans(passages: Passages, count: int) -> list[str]:
@@ -176,7 +183,30 @@ def draw_spans(passages: Passages, count: int) -> list[str]:
     return spans
 
 
-def _embed(tokens: Sequence[TokenIds], embedder: Embedder, on_progress: OnProgress) -> Embeddings:
+def single_tokens(embedder: Embedder) -> list[TokenIds]:
+    """Return each token of the model as a text of its own, with the special tokens around it."""
+    special = embedder.tokenize([""])[0].ids
+    return [TokenIds([*special[:1], token, *special[1:]], False) for token in range(embedder.vocabulary_size)]
+
+
+def first_vectors(alone: Embeddings, texts: Sequence[TokenIds]) -> Embeddings:
+    """Return the vectors to begin with, (tokens, dim) float32: those of single tokens, shorter for frequent ones.
+
+    alone is (tokens, dim) float32. texts are those that the table is fitted to and measured with.
+    """
+    counts = np.bincount([id for text in texts for id in text.ids], minlength=len(alone))
+    weights = (HALVING_SHARE / (HALVING_SHARE + counts / counts.sum())).astype(np.float32)
+    found: Embeddings = alone * weights[:, np.newaxis]
+    return found
+
+
+def rounded(vectors: Embeddings) -> Codes:
+    """Return the vectors as whole numbers, (tokens, dim) int8."""
+    codes: Codes = np.rint(vectors * (STEPS_PER_DEVIATION / vectors.std())).clip(-127, 127).astype(np.int8)
+    return codes
+
+
+def embed_tokens(tokens: Sequence[TokenIds], embedder: Embedder, on_progress: OnProgress) -> Embeddings:
     """Return the model's embeddings of texts, (n, dim) float32."""
     found = np.empty((len(tokens), embedder.model.dim), np.float32)
     with ThreadPoolExecutor(usable_cores()) as pool:
@@ -199,8 +229,9 @@ def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_pro
     pieces, vectors = np.split(ids, np.cumsum(lengths)[:-1]), start[used]
     moments = np.zeros_like(vectors), np.zeros_like(vectors)
     random, not_empty = np.random.default_rng(SEED), np.flatnonzero(lengths)
-    epochs = -(-STEPS * TEXTS_PER_STEP // len(not_empty))
-    order = np.concatenate([random.permutation(not_empty) for _ in range(epochs)])[: STEPS * TEXTS_PER_STEP]
+    steps = min(STEPS, max(LEAST_STEPS, EPOCHS * len(not_empty) // TEXTS_PER_STEP))
+    epochs = -(-steps * TEXTS_PER_STEP // len(not_empty))
+    order = np.concatenate([random.permutation(not_empty) for _ in range(epochs)])[: steps * TEXTS_PER_STEP]
     for step, rows in enumerate(np.split(order, range(TEXTS_PER_STEP, len(order), TEXTS_PER_STEP))):
         tokens, texts_of = np.concatenate([pieces[row] for row in rows]), np.repeat(np.arange(len(rows)), lengths[rows])
         sums = np.add.reduceat(vectors[tokens], np.cumsum(lengths[rows]) - lengths[rows])
@@ -216,8 +247,8 @@ def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_pro
             moment *= decay
             moment[changed] += (1 - decay) * value
         mean, square = (moment / (1 - decay ** (step + 1)) for moment, decay in zip(moments, DECAYS, strict=True))
-        vectors -= LEARNING_RATE * (1 - step / STEPS) * mean / (np.sqrt(square) + SMALLEST_DIVISOR)
-        on_progress(LEARNING, 0.8 + 0.19 * step / STEPS)
+        vectors -= LEARNING_RATE * (1 - step / steps) * mean / (np.sqrt(square) + SMALLEST_DIVISOR)
+        on_progress(LEARNING, 0.8 + 0.19 * step / steps)
     fitted = start.copy()
     fitted[used] = vectors
     return fitted

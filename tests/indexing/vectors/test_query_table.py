@@ -30,6 +30,7 @@ from semsearch.indexing.vectors import query_table
 from semsearch.indexing.vectors.query_table import (
     QueryOptions,
     compare,
+    count_spans,
     draw_spans,
     fit,
     keep_table,
@@ -73,6 +74,27 @@ def test_spans_have_all_lengths_and_come_from_texts_and_headings(tmp_path: Path)
     assert {span.split("x")[0] for span in others} == {f"w{row}" for row in range(50)}
     write_passages(tmp_path / "short", ["word", "?!", ""], ["a", "b", "c"], ["{}"] * 3)
     assert set(draw_spans(Passages(tmp_path / "short"), 40)) == {"word", "?!", ""}
+
+
+@pytest.mark.parametrize(
+    ("passages", "spans"),
+    [
+        *((1, 20), (399, 7_980), (400, 8_000), (401, 8_000), (4_000, 8_000), (4_001, 8_002)),
+        *((20_000, 40_000), (20_001, 40_000), (1_000_000, 40_000)),
+    ],
+)
+def test_a_table_is_fitted_to_two_spans_for_each_passage_within_limits(passages: int, spans: int) -> None:
+    assert count_spans(passages) == spans
+
+
+@pytest.mark.parametrize(
+    ("spans", "steps"), [(10, 100), (5_120, 100), (5_171, 100), (5_172, 101), (20_480, 400), (40_000, 400)]
+)
+def test_more_spans_are_fitted_in_more_steps_within_limits(spans: int, steps: int) -> None:
+    told: list[float] = []
+    start, wanted = np.ones((2, 2), np.float32), np.full((spans, 2), 0.5**0.5, np.float32)
+    fit(start, [TokenIds([0, 1], False)] * spans, wanted, lambda step, share, texts=0: told.append(share))
+    assert len(told) == steps
 
 
 def fit_by_hand(start: Embeddings, texts: list[list[int]], wanted: Embeddings, order: list[int]) -> Embeddings:
