@@ -139,6 +139,7 @@ def paths(text: str) -> list[str]:
         set(found)
         - {
             "headlines.csv",
+            "conf.py",
             "packaged.yaml",
             "bundle.md",
             "documents.md",

@@ -19,7 +19,7 @@ from semsearch.engine.errors import ExpectedError
 from semsearch.site.pages import write_search
 
 NOT_FOUND = "404.html"
-LOGGER = get_plugin_logger("semantic-search")
+_logger = get_plugin_logger("semantic-search")
 # The element is inserted at the end of Material's header, or else at the beginning of the body.
 PLACES = (re.compile(r'<nav class="md-header__inner.*?(?=</nav>)', re.DOTALL), re.compile("<body[^>]*>"))
 
@@ -73,8 +73,8 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
                 site / self.config.out,
                 title=config.site_name,
                 exclude=self.config.exclude,
-                say=LOGGER.info,
-                warn=LOGGER.warning,
+                say=_logger.info,
+                warn=_logger.warning,
             )
         except ExpectedError as error:
             raise PluginError(f"semantic-search: {error}") from error

@@ -11,11 +11,11 @@ from semsearch.indexing.progress import ProgressLines
 from semsearch.indexing.summary import print_summary
 from semsearch.site.site import write_site
 
-LONGEST_LINE = 10_000  # characters: a log has lines of any length
+LOG_WIDTH = 10_000  # characters: a log has lines of any length
 Say = Callable[[str], object]
 
 
-class Lines(StringIO):
+class LinesOut(StringIO):
     """A file that calls a function with each line that is written into it."""
 
     def __init__(self, say: Say) -> None:
@@ -49,7 +49,7 @@ def write_search(
     say gets each line of the progress and of the summary that
     `semsearch index` prints, and warn each warning. Raises ExpectedError if the search cannot be written.
     """
-    console = Console(file=Lines(say), width=LONGEST_LINE, highlight=False, color_system=None)
+    console = Console(file=LinesOut(say), width=LOG_WIDTH, highlight=False, color_system=None)
     on_progress = ProgressLines(console)
     made = index(
         site,

@@ -15,7 +15,7 @@ from sphinx.util.logging import getLogger
 from semsearch.engine.errors import ExpectedError
 from semsearch.site.pages import write_search
 
-LOGGER = getLogger(__name__)
+_logger = getLogger(__name__)
 BUILDERS = ("html", "dirhtml")  # builders whose output is a site of pages
 TEMPLATES = Path(__file__).parent / "sphinx_templates"
 
@@ -57,8 +57,8 @@ def _write_search(app: Sphinx, error: Exception | None) -> None:
             site / config.semsearch_out,
             title=config.html_title,
             exclude=config.semsearch_exclude,
-            say=partial(LOGGER.info, "semsearch: %s"),
-            warn=partial(LOGGER.warning, "semsearch: %s"),
+            say=partial(_logger.info, "semsearch: %s"),
+            warn=partial(_logger.warning, "semsearch: %s"),
         )
     except ExpectedError as problem:
         raise ExtensionError(f"semsearch.sphinx: {problem}") from problem

@@ -12,7 +12,7 @@ each with PyStemmer, so that a query has the stems of the index. No package of n
 from collections.abc import Sequence
 from pathlib import Path
 
-FOLDER = Path(__file__).with_name("snowball")
+SNOWBALL = Path(__file__).with_name("snowball")
 STEM_BY = "const stemBy = (stemmer) => (word) => stemmer.stem(word);\n"
 
 
@@ -22,6 +22,6 @@ def stemmers_module(languages: Sequence[str | None]) -> str:
     The module begins with the licence of the stemmers.
     """
     names = [name for name in languages if name is not None]
-    parts = [(FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in ["notice", *names] if names]
+    parts = [(SNOWBALL / f"{name}.js").read_text(encoding="utf-8") for name in ["notice", *names] if names]
     made = ["null" if name is None else f"stemBy(new {name}.default())" for name in languages]
     return "".join([*parts, STEM_BY, f"export const stemmers = [{', '.join(made)}];\n"])

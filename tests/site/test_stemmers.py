@@ -11,7 +11,7 @@ import pytest
 from Stemmer import algorithms
 
 from semsearch.engine.keyword.analyzer import find_stemmer
-from semsearch.site.stemmers import FOLDER, stemmers_module
+from semsearch.site.stemmers import SNOWBALL, stemmers_module
 
 WORDS_OF_EACH = 2_000
 STRING = re.compile(r'"([^"\\\\]*)"')  # in a stemmer: an ending, or a part of a word that decides
@@ -23,7 +23,7 @@ STEM = (
 def words_of(language: str) -> list[str]:
     """Return words that end as the rules of a language expect, seeded; they are of no text."""
     generator = random.Random(language)
-    source = (FOLDER / f"{language}.js").read_text(encoding="utf-8")
+    source = (SNOWBALL / f"{language}.js").read_text(encoding="utf-8")
     endings = sorted({part for part in STRING.findall(source) if part.isalpha()})
     letters = "".join(endings)
     return [
@@ -60,7 +60,7 @@ def test_several_languages_stem_in_their_order_and_a_language_without_stems_keep
 
 
 def test_the_module_has_the_whole_licence_only_with_a_stemmer() -> None:
-    licence = (FOLDER / "LICENSE").read_text(encoding="utf-8")
+    licence = (SNOWBALL / "LICENSE").read_text(encoding="utf-8")
     assert stemmers_module(["german"]).startswith("/*! ")
     assert f"\n{licence}*/\n" in stemmers_module(["german", "french"])
     assert stemmers_module([None]) == (
