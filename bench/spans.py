@@ -19,6 +19,7 @@ from semsearch.engine.loading import LoadedBundle, load_bundle, require_embedder
 from semsearch.evaluation.measures import measure
 from semsearch.indexing.progress import no_progress
 from semsearch.indexing.vectors.query_table import (
+    FEW_SPANS,
     FITTED_SPANS,
     UNSEEN_SPANS,
     compare,
@@ -30,7 +31,7 @@ from semsearch.indexing.vectors.query_table import (
     single_tokens,
 )
 
-COUNTS = (2_000, 4_000, 8_000, 16_000, FITTED_SPANS)
+COUNTS = (2_000, 4_000, 8_000, FEW_SPANS, 16_000, FITTED_SPANS)
 DEPTH = 4 * TOP_K  # rows in which the sections of a question are looked for
 
 

@@ -33,6 +33,7 @@ from semsearch.engine.keyword.analyzer import WORD
 from semsearch.engine.passages import Passages
 from semsearch.engine.quantization import Codes, Embeddings
 from semsearch.engine.semantic.index import Index
+from semsearch.engine.tensors import map_tensors
 from semsearch.indexing.bundles import describe, take, write_manifest
 from semsearch.indexing.corpus.corpus import heading_prefix
 from semsearch.indexing.progress import OnProgress, no_progress
@@ -40,11 +41,12 @@ from semsearch.indexing.questions import read_questions
 from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.recall import TOP_K
 
-# Number of spans to fit to: two for each passage, so that embedding them takes about as long as embedding the passages;
-# but FEW_SPANS in a small corpus, where fewer rank worse and more rank no better (docs/models.md), and at most 20 for
-# each passage, and FITTED_SPANS: 160,000 gained nothing on CISI.
-FEW_SPANS, FITTED_SPANS = 8_000, 40_000
-SPANS_PER_PASSAGE, MOST_PER_PASSAGE = 2, 20
+# Number of spans to fit to: one for each BYTES_PER_SPAN of the texts, but FEW_SPANS at least, FITTED_SPANS at most, and
+# never more than MOST_PER_PASSAGE for each passage. nDCG@10, semantic and hybrid (`python -m bench spans`):
+#   CISI, 1.1 MB: 0.364 and 0.429 with 8,000, 0.368 and 0.431 with 12,000, 0.375 and 0.434 with 40,000
+#   SciFact, 7.8 MB: 0.581 and 0.717 with 8,000, 0.626 and 0.726 with 16,000, 0.637 and 0.724 with 40,000
+BYTES_PER_SPAN, MOST_PER_PASSAGE = 400, 20
+FEW_SPANS, FITTED_SPANS = 12_000, 40_000  # 160,000 gained nothing on CISI
 MOST_NEW = 0.1  # maximum share of the passages that updates add before the table is learned again
 UNSEEN_SPANS = 500  # spans that the table is not fitted to, to measure its accuracy
 # Words of the shortest and the longest span. CISI's nDCG@10 is 0.035 higher than with a maximum of 32.
@@ -60,6 +62,7 @@ DECAYS, SMALLEST_DIVISOR = (0.9, 0.999), 1e-8
 # browser loads: 0.637, 0.724 and 3.5 MB with 1.2 steps; 0.629, 0.722 and 3.2 MB with 1 step.
 STEPS_PER_DEVIATION = 1.2
 SEED = 7
+TEXT_OFFSETS = "texts.offsets"  # of the texts of passages, in bytes
 EMBEDDED_AT_ONCE = 2_048  # texts that are embedded between two reports of the progress
 LEARNING = "learn the queries"
 
@@ -144,7 +147,8 @@ def learn_table(
 ) -> tuple[Codes, QueriesInfo]:
     """Return the vectors of all tokens, (tokens, dim) int8, for the bundle in a folder, and their accuracy."""
     passages = Passages(bundle / PASSAGES)
-    drawn = draw_spans(passages, count_spans(len(passages)) + UNSEEN_SPANS)
+    size = int(map_tensors(bundle / PASSAGES)[TEXT_OFFSETS][-1])
+    drawn = draw_spans(passages, count_spans(len(passages), size) + UNSEEN_SPANS)
     tokens = embedder.tokenize([*drawn, *questions], role="query")
     alone = single_tokens(embedder)
     embeddings = embed_tokens([*alone, *tokens], embedder, on_progress)
@@ -158,9 +162,9 @@ def learn_table(
     return codes, QueriesInfo(spans=len(tokens) - UNSEEN_SPANS, accuracy=accuracy)
 
 
-def count_spans(passages: int) -> int:
-    """Return the number of spans that a table is fitted to, for a number of passages."""
-    return min(FITTED_SPANS, MOST_PER_PASSAGE * passages, max(FEW_SPANS, SPANS_PER_PASSAGE * passages))
+def count_spans(passages: int, size: int) -> int:
+    """Return the number of spans that a table is fitted to, for a number of passages that have `size` bytes of text."""
+    return min(FITTED_SPANS, MOST_PER_PASSAGE * passages, max(FEW_SPANS, size // BYTES_PER_SPAN))
 
 
 def draw_spans(passages: Passages, count: int) -> list[str]:

@@ -77,14 +77,15 @@ def test_spans_have_all_lengths_and_come_from_texts_and_headings(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("passages", "spans"),
+    ("passages", "size", "spans"),
     [
-        *((1, 20), (399, 7_980), (400, 8_000), (401, 8_000), (4_000, 8_000), (4_001, 8_002)),
-        *((20_000, 40_000), (20_001, 40_000), (1_000_000, 40_000)),
+        *((1, 999, 20), (599, 10**9, 11_980), (600, 0, 12_000), (601, 0, 12_000)),
+        *((5_000, 4_800_399, 12_000), (5_000, 4_800_400, 12_001), (9_000, 16_000_000, 40_000)),
+        *((9_000, 16_000_400, 40_000), (2_000, 16_000_400, 40_000), (1_999, 16_000_400, 39_980)),
     ],
 )
-def test_a_table_is_fitted_to_two_spans_for_each_passage_within_limits(passages: int, spans: int) -> None:
-    assert count_spans(passages) == spans
+def test_a_table_is_fitted_to_a_span_for_each_400_bytes_within_limits(passages: int, size: int, spans: int) -> None:
+    assert count_spans(passages, size) == spans
 
 
 @pytest.mark.parametrize(
