@@ -66,7 +66,7 @@ def test_the_configuration_is_never_run(tmp_path: Path) -> None:
         (TITLE, False),
         (".. note:: The last one", False),
         (f"{TITLE}.. a comment", False),
-        (f"{TITLE}http://example.com:80 and `this`", False),
+        (f"{TITLE}12:30 and `this`", False),
         (f"{TITLE}a note:: and .. note:: inside", False),
         ("", False),
     ],
@@ -101,6 +101,7 @@ def test_such_a_file_has_sections_is_counted_as_what_it_is_and_is_read_again_whe
         ("https://x.org/", "github", "https://x.org/ref/a.html"),
         ("https://x.org/blob/main", "github", "https://x.org/blob/main/ref/a.txt"),
     ],
+    ids=["files of a folder", "Sphinx", "a site", "files of a repository"],
 )
 def test_the_address_is_that_of_a_page_of_sphinx(base_url: str, style: str, address: str) -> None:
     assert page_address("ref/a.txt", base_url, style, is_rst=True) == address
