@@ -74,7 +74,6 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
                 title=config.site_name,
                 exclude=self.config.exclude,
                 say=_logger.info,
-                warn=_logger.warning,
             )
         except ExpectedError as error:
             raise PluginError(f"semantic-search: {error}") from error

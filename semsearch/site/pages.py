@@ -40,14 +40,14 @@ def write_search(
     title: str,
     exclude: Sequence[str],
     say: Say,
-    warn: Say,
 ) -> None:
     """Make or update the index of the pages of a site in `bundle`, and write the search into the folder `out`.
 
     A folder beside the index keeps a copy of the search for the next build: see `write_site`.
 
-    say gets each line of the progress and of the summary that
-    `semsearch index` prints, and warn each warning. Raises ExpectedError if the search cannot be written.
+    say gets each line of what `semsearch index` prints: its progress, warnings and summary. A warning is such a line
+    too, because Sphinx and MkDocs have options with which a warning of theirs fails a build. Raises ExpectedError if
+    the search cannot be written.
     """
     console = Console(file=LinesOut(say), width=LOG_WIDTH, highlight=False, color_system=None)
     on_progress = ProgressLines(console)
@@ -62,5 +62,5 @@ def write_search(
     )
     write_site(bundle, out, keep=bundle.with_name(f"{bundle.name}-site"), on_progress=on_progress)
     for warning in made.warnings:
-        warn(warning)
+        say(f"warning: {warning}")
     print_summary(console, made, is_verbose=False)

@@ -58,7 +58,6 @@ def _write_search(app: Sphinx, error: Exception | None) -> None:
             title=config.html_title,
             exclude=config.semsearch_exclude,
             say=partial(_logger.info, "semsearch: %s"),
-            warn=partial(_logger.warning, "semsearch: %s"),
         )
     except ExpectedError as problem:
         raise ExtensionError(f"semsearch.sphinx: {problem}") from problem
