@@ -236,7 +236,11 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
     const [dialog, status, close] = ["dialog", "p", "button"].map((tag) => document.createElement(tag));
     Object.assign(status, { part: "status", role: "alert", textContent: message });
     Object.assign(close, { part: "close", type: "button", textContent: textsFor(this.#locale()).close });
-    Object.assign(dialog, { part: "dialog", ariaLabel: textsFor(this.#locale()).search, onclose: () => dialog.remove() });
+    Object.assign(dialog, {
+      part: "dialog",
+      ariaLabel: textsFor(this.#locale()).search,
+      onclose: () => dialog.remove(),
+    });
     close.onclick = () => dialog.close();
     dialog.append(status, close);
     this.shadowRoot.append(dialog);
