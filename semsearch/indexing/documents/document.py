@@ -40,6 +40,8 @@ class Block:
     end: int
     parts: tuple["Block", ...] = ()  # rows or items, between which a block that is too long is divided
     header: str = ""  # the header of a table, embedded again with the rows after a division
+    anchor: str = ""  # the anchor at its beginning, "" if it has none
+    is_entry: bool = False  # whether it begins with the words of its anchor: it then begins a passage
 
 
 @dataclass(frozen=True, slots=True)

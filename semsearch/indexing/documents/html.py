@@ -14,7 +14,7 @@ from semsearch.indexing.documents.document import Block, Document, DocumentPart,
 from semsearch.indexing.documents.pages import is_list_of_pages, page_columns, remove_chrome
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 BODY, IGNORED = "[data-search-body]", "data-search-ignore"  # what authors mark
 CANONICAL, ROBOTS = "link[rel=canonical i][href]", "meta[name=robots i][content*=noindex i]"
@@ -25,7 +25,8 @@ CONTENT = "|article|main|section|"  # they contain headers and asides that are c
 OUTSIDE = "|header|aside|"  # boilerplate outside of these
 PAGE_ELEMENTS = "main, article, h1, h2, p"  # a form with one of these is the whole page, as ASP.NET writes it
 ROLES = "|navigation|search|banner|contentinfo|"
-PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link)(?!\S)")  # "¶" after headings
+# classes of the link "¶" after headings
+PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link|permalink)(?!\S)")
 GENERATED = re.compile(r"(?<!\S)(viewcode-link|(gen)?indextable)(?!\S)")  # Sphinx: "[source]", tables of its index
 INLINE = """\
 |a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|nobr|q|rb|ruby|s|samp|small|span|\
@@ -34,9 +35,14 @@ BLANK = """\
 |img|picture|source|map|area|input|textarea|meter|progress|embed|rt|\
 svg|iframe|object|video|audio|canvas|button|select|"""  # in a line, between words
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
+ALL_HEADINGS = ", ".join(HEADINGS)
 NO_HEADING = "p, ul, ol, dl, table, pre, blockquote, section, article"  # a heading with one of these was not closed
 LONGEST_HEADING = 300  # characters; a longer one was not closed
 DEEPEST = 12  # level of headings; a described name within another one is one level below it
+ANCHORED = "[id], a[name]"
+WRAPPERS = "|div|section|article|main|"  # with a heading in it, the anchor of one belongs to the heading or to no text
+ENTRY_CHARACTERS = 100  # characters of a text that are compared with its anchor
+ANCHOR_WORD = re.compile(r"[^\W_]+")
 LINE_BREAK = "\v"
 NOT_DISPLAYED = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 CODE_LINE = re.compile(r"(?<!\S)(?:line|token-line|code-line|ec-line)(?!\S)")  # classes of a line of code
@@ -113,7 +119,9 @@ def _find_codec(label: str) -> str | None:
 
 
 def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> Document:
-    """Return HTML as a document, whose title is its first h1, else its <title>, else the file's name.
+    """Return HTML as a document, whose title is its h1, else its <title>, else the file's name.
+
+    If there are several h1, the title is <title>, unless that begins with the first h1.
 
     Bytes are UTF-8.
     """
@@ -130,15 +138,24 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     reader = _Reader(has_anchors)
     if root is not None:
         reader.read(root)
-    first = next((each.text for each in reader.blocks if isinstance(each, Heading) and each.level == 1), "")
-    named = tree.css_first("title")
-    title = first or (" ".join(named.text().split()) if named is not None else "") or path.stem
+    title = _title(tree, reader.blocks) or path.stem
     link = tree.css_first(CANONICAL)
     canonical = "" if link is None else (link.attributes["href"] or "").strip()
     parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
     if has_list and not any(isinstance(each, Block) for each in reader.blocks):
         unlisted = unlisted or "links to other pages alone"
     return Document(title, parts, page_columns(tree), canonical=canonical, unlisted=unlisted)
+
+
+def _title(tree: "LexborHTMLParser", blocks: list[Heading | Block]) -> str:
+    """Return the title of a page, "" if it has none."""
+    highest = [each.text for each in blocks if isinstance(each, Heading) and each.level == 1]
+    named = tree.css_first("title")
+    stated = "" if named is None else " ".join(named.text().split())
+    is_part = len(highest) > 1 and stated and not stated.casefold().startswith(highest[0].casefold())
+    if highest and not is_part:
+        return highest[0]
+    return stated
 
 
 def _outermost(nodes: "list[LexborNode]") -> "list[LexborNode]":
@@ -162,83 +179,160 @@ class _Reader:
         self._inline: list[str] = []  # the text since the last block
         self._mark = ""  # "- " at the start of a list item
         self._unclosed: LexborNode | None = None  # a heading whose text ends at the next block
-        self._depth = 0  # description lists around the current place
+        self._terms: list[bool] = []  # for each description list around, whether its terms are headings
+        self._anchors: dict[int, str] = {}  # all anchors of the page
+        self._open: list[tuple[int, str]] = []  # the anchors since the last block, and how much of _inline is before
 
     def read(self, root: "LexborNode") -> None:
+        if self._has_anchors:
+            anchors = ((node.mem_id, node.id or node.attributes.get("name")) for node in root.css(ANCHORED))
+            self._anchors = {place: anchor for place, anchor in anchors if anchor}
         whole = None  # an element that is read already; its content is skipped
         for node, event in _walk(root):
             if whole is not None:
                 if event == END and node.mem_id == whole:
                     whole = None
-            elif node.tag == "-text":
+                continue
+            tag = node.tag or ""
+            if tag == "-text":
                 self._inline.append(_text(node))
-            elif node.tag == "br":
+            elif tag == "br":
                 self._inline += [LINE_BREAK] if event == BEGIN else []
-            elif node.tag == "math" and event == BEGIN:
+            elif tag == "math" and event == BEGIN:
                 self._inline.append(f" {_line(node)} ")
                 whole = node.mem_id
-            elif f"|{node.tag}|" in BLANK:
+            elif f"|{tag}|" in BLANK:
                 self._inline.append(" ")
                 # that of an image in a link, such as "Up", often says where the link leads
-                if node.tag == "img" and event == BEGIN and (node.parent is None or node.parent.tag != "a"):
+                if tag == "img" and event == BEGIN and (node.parent is None or node.parent.tag != "a"):
                     self._inline.append(f"{node.attributes.get('alt') or ''} ")
-            elif f"|{node.tag}|" not in INLINE:
+            elif f"|{tag}|" in INLINE:
+                # the link "¶" is a gap, and can have the anchor
+                if event != END and node.mem_id in self._anchors and (event == BEGIN or tag == "a"):
+                    self._note(node)
+            else:
                 self._end_block()
+                if node.mem_id in self._anchors:
+                    self._note(node, event)
                 if event == BEGIN and self._read_whole(node):
                     whole = node.mem_id
                 elif event == END and self._unclosed is not None and node.mem_id == self._unclosed.mem_id:
                     self._unclosed = None
-                elif node.tag == "dl" and event != GAP:
+                elif tag == "dl" and event != GAP:
                     if event == END:
                         self.blocks.append(Heading(self._length, self._length, self._level(), "", ""))
-                    self._depth += -1 if event == END else 1
-                elif node.tag == "li":
+                        self._terms.pop()
+                    else:
+                        self._terms.append(self._has_terms(node))
+                elif tag == "li":
                     self._mark = "- " if event == BEGIN else ""
 
+    def _note(self, node: "LexborNode", event: int = BEGIN) -> None:
+        """Note the anchor of an element that begins. At the end of a block that has no text, forget it."""
+        anchor = self._anchors[node.mem_id]
+        if event == END:
+            self._open = [each for each in self._open if each[1] != anchor]
+        elif event == BEGIN and not (f"|{node.tag}|" in WRAPPERS and node.css_first(ALL_HEADINGS) is not None):
+            self._open.append((len(self._inline), anchor))
+
     def _end_block(self) -> None:
+        if not self._inline:
+            return
         lines = (" ".join(line.split()) for line in "".join(self._inline).split(LINE_BREAK))
-        self._inline.clear()
         text = "\n".join(lines).strip()
+        anchor = self._end_anchors() if self._open and text else ""
+        self._inline.clear()
+        self._open = [(0, each) for _, each in self._open]
         if text and self._unclosed is not None:
             first, _, text = text.partition("\n")
-            self._head(self._unclosed, first)
+            self._head(self._unclosed, first, anchor)
             self._unclosed = None
+            anchor = ""
         if text:
-            self._write(self._mark + text)
+            self._write(self._mark + text, anchor)
             self._mark = ""
+
+    def _end_anchors(self) -> str:
+        """Return the anchor at the beginning of the text of a block. Those after its end stay for the next block."""
+        before = [each for place, each in self._open if not "".join(self._inline[:place]).strip()]
+        after = [each for each in self._open if not "".join(self._inline[each[0] :]).strip()]
+        self._open = after
+        return before[0] if before else ""
+
+    def _take_anchors(self) -> list[str]:
+        """Return the anchors since the last block, which are those of the next one."""
+        taken = [anchor for _, anchor in self._open]
+        self._open.clear()
+        return taken
+
+    def _first_anchor(self, node: "LexborNode") -> str:
+        """Return the first anchor of an element that no text is before."""
+        if self._anchors and node.css_first(ANCHORED) is not None:
+            for each in node.traverse(include_text=True):
+                if each.tag == "-text" and _text(each).strip():
+                    break
+                if each.mem_id in self._anchors:
+                    return self._anchors[each.mem_id]
+        return ""
+
+    def _has_terms(self, node: "LexborNode") -> bool:
+        """Return whether the terms of a description list are headings: one of them has an anchor."""
+        previous = None
+        for each in node.iter() if self._anchors else ():
+            if each.tag == "dt" and (self._first_anchor(each) or (previous is not None and previous.tag == "a")):
+                return True
+            previous = each if each.mem_id in self._anchors else None
+        return False
 
     def _read_whole(self, node: "LexborNode") -> bool:
         """Read an element if it is one block; return False if not."""
-        if node.tag in HEADINGS or (node.tag == "dt" and node.id):
+        if node.tag in HEADINGS or (node.tag == "dt" and (node.id or (self._terms and self._terms[-1]))):
             text = _line(node) or _line(node, with_buttons=True)
             if node.tag != "dt" and (len(text) > LONGEST_HEADING or node.css_first(NO_HEADING) is not None):
                 self._unclosed = node
                 return False
             if text:
-                self._head(node, text)
+                self._head(node, text, next(reversed(self._take_anchors()), ""))
         elif node.tag == "pre":
             self._write_code(_inner_text(node).strip())
         elif node.tag == "table" and not node.css("table table, h1, h2, h3, h4, h5, h6, pre"):
-            caption = node.css_first("caption")
-            self._write(_line(caption) if caption is not None else "")
-            cells = (([_line(cell) for cell in row.css("th, td")], row) for row in node.css("tr"))
-            lines = [(" | ".join(texts), row) for texts, row in cells if any(texts)]
-            rows = tuple(Block(*self._append(text, "\n" if n else "\n\n")) for n, (text, _) in enumerate(lines))
-            if rows:
-                header = "" if lines[0][1].css("td") else lines[0][0]
-                self.blocks.append(Block(rows[0].start, rows[-1].end, rows, header))
+            self._write_table(node)
         else:
             return False
         return True
 
-    def _head(self, node: "LexborNode", text: str) -> None:
+    def _head(self, node: "LexborNode", text: str, before: str) -> None:
+        """Write a heading. `before` is the anchor directly before it."""
         anchor = ""
         if self._has_anchors:
-            anchor = _anchor(node)
+            anchor = _anchor(node) or before
         self.blocks.append(Heading(*self._append(text), HEADINGS.get(node.tag or "", self._level()), text, anchor))
 
     def _level(self) -> int:
-        return min(len(HEADINGS) + self._depth, DEEPEST)
+        return min(len(HEADINGS) + len(self._terms), DEEPEST)
+
+    def _write_table(self, node: "LexborNode") -> None:
+        """Write a table: its caption, and a part for each row that has a text."""
+        caption = node.css_first("caption")
+        anchors = self._take_anchors()  # those before the table, and its own
+        if caption is not None and (text := _line(caption)):
+            self._write(text, next(iter(anchors), ""))
+            anchors = []
+        cells = (([_line(cell) for cell in row.css("th, td")], row) for row in node.css("tr"))
+        lines = [(" | ".join(texts), row) for texts, row in cells if any(texts)]
+        has_anchors = bool(self._anchors) and node.css_first(ANCHORED) is not None
+        rows: list[Block] = []
+        for text, row in lines:
+            own = self._first_anchor(row) if has_anchors else ""
+            rows.append(self._block(text, "\n" if rows else "\n\n", own or next(iter(anchors), "")))
+            anchors = []
+        if rows:
+            header = "" if lines[0][1].css("td") else lines[0][0]
+            self.blocks.append(Block(rows[0].start, rows[-1].end, tuple(rows), header, rows[0].anchor))
+
+    def _block(self, text: str, gap: str, anchor: str) -> Block:
+        start, end = self._append(text, gap)
+        return Block(start, end, anchor=anchor, is_entry=bool(anchor) and _is_entry(text, anchor))
 
     def _append(self, text: str, gap: str = "\n\n") -> tuple[int, int]:
         self.pieces += [gap, text] if self.pieces else [text]
@@ -249,11 +343,13 @@ class _Reader:
         if text:
             start, end = self._append(text, "\n" if self._mark else "\n\n")
             parts = [Block(start + part.start, start + part.end) for part in code_parts(text, 0, len(text))]
-            self.blocks.append(Block(start, end, tuple(parts)))
+            anchor = next(iter(self._take_anchors()), "")
+            if parts:
+                parts[0] = replace(parts[0], anchor=anchor)
+            self.blocks.append(Block(start, end, tuple(parts), anchor=anchor))
 
-    def _write(self, text: str) -> None:
-        if text:
-            self.blocks.append(Block(*self._append(text, "\n" if self._mark else "\n\n")))
+    def _write(self, text: str, anchor: str) -> None:
+        self.blocks.append(self._block(text, "\n" if self._mark else "\n\n", anchor))
 
 
 def _walk(root: "LexborNode", with_buttons: bool = False, inside: int = 0) -> Iterator[tuple["LexborNode", int]]:
@@ -274,14 +370,15 @@ def _walk(root: "LexborNode", with_buttons: bool = False, inside: int = 0) -> It
             continue
         if node is not root:
             stack.append((node.next, False, 0))
-        if node.tag == "-text":
+        tag = node.tag
+        if tag == "-text":
             yield node, BEGIN
             continue
         named = node.attributes if node.is_element_node else NO_ELEMENT
-        if f"|{node.tag}|" in INVISIBLE or _is_hidden(named):
+        if f"|{tag}|" in INVISIBLE or _is_hidden(named):
             continue
-        is_outside = f"|{node.tag}|" in OUTSIDE and not inside
-        if is_outside or (_is_boilerplate(node, named) and not (with_buttons and node.tag == "button")):
+        is_outside = f"|{tag}|" in OUTSIDE and not inside
+        if is_outside or (_is_boilerplate(node, named) and not (with_buttons and tag == "button")):
             yield node, GAP
             continue
         entered = _is_content(node, named)
@@ -337,6 +434,14 @@ def _begins_line(node: "LexborNode", event: int) -> bool:
 
 def _line(node: "LexborNode", with_buttons: bool = False) -> str:
     return " ".join(_inner_text(node, with_buttons).split())
+
+
+def _is_entry(text: str, anchor: str) -> bool:
+    """Return whether a text begins with all words of its anchor, such as `SQLITE_BUSY` with the anchor `busy`."""
+    words = ANCHOR_WORD.findall(anchor.casefold())
+    if not any(len(word) > 1 and not word.isdecimal() for word in words):
+        return False
+    return set(words) <= set(ANCHOR_WORD.findall(text[:ENTRY_CHARACTERS].casefold()))
 
 
 def _anchor(heading: "LexborNode") -> str:

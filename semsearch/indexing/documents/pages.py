@@ -24,10 +24,15 @@ CHROME = ", ".join(
         ".md-content__button, .md-tags, .md-source-file, .md-sidebar",
         # Sphinx: lists of pages, and what is around an article
         ".toctree-wrapper, .prev-next-area, .bd-sidebar-secondary",
-        # numbers of lines, and buttons
-        ".linenos, .lineno, .copybtn",
+        # the versions of a documentation: Read the Docs, PyData, Material
+        ".rst-versions, .version-switcher__container, .md-version",
+        # numbers of lines, buttons, and Doxygen's sign after headings
+        ".linenos, .lineno, .copybtn, span.permalink",
     )
 )
+ALTERNATE = "a[hreflang][rel~=alternate i]"  # a link to the page in another language
+LABEL_CHARACTERS = 40  # characters beside the links of a list of languages, such as "Available Languages:"
+SEPARATOR_CHARACTERS = 5  # characters between two of its links, such as " | "
 LIST_CLASS = re.compile(  # classes of html, in Docusaurus
     r"(?<!\S)(blog-list-page|blog-tags-(post-)?list-page|blog-authors-(list|posts)-page|docs-tags?-(doc-)?list-page)(?!\S)"
 )
@@ -94,10 +99,32 @@ def remove_chrome(tree: "LexborHTMLParser") -> None:
     """Remove what is no text of a page, and let the labels of tabs be captions of their panels."""
     for node in tree.css(CHROME):
         node.decompose()
+    for node in _language_lists(tree):
+        node.decompose()
     for labels in tree.css("[role=tablist]"):
         _caption(labels, "[role=tab]", "role", "tabpanel")
     for labels in tree.css(".tabbed-labels"):  # Material
         _caption(labels, "label", "class", "tabbed-block")
+
+
+def _language_lists(tree: "LexborHTMLParser") -> "list[LexborNode]":
+    """Return the outermost elements with nothing but links to the page in several languages."""
+    found: dict[int, LexborNode] = {}
+    for link in tree.css(ALTERNATE):
+        place, around = link, link.parent
+        while around is not None and around.tag != "body" and _lists_languages(around):
+            place, around = around, around.parent
+        if place is not link and len(place.css("a")) > 1:
+            found[place.mem_id] = place
+    return list(found.values())
+
+
+def _lists_languages(node: "LexborNode") -> bool:
+    """Return whether an element has only links to the page in other languages, a link to itself and a label."""
+    links = node.css("a")
+    beside = len(node.text(strip=True)) - sum(len(link.text(strip=True)) for link in links)
+    is_short = beside <= LABEL_CHARACTERS + SEPARATOR_CHARACTERS * len(links)
+    return is_short and len(links) - len(node.css(ALTERNATE)) <= 1
 
 
 def _caption(labels: "LexborNode", label: str, attribute: str, panel: str) -> None:

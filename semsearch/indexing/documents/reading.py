@@ -177,21 +177,26 @@ def _rows(
     document = replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
-        anchor = passage.anchor if passage.page is None else f"page={passage.page}"
-        fragment = ""
-        if anchor:
-            fragment = f"#{anchor}"
+        anchor, place = passage.anchor, passage.place
+        if passage.page is not None:
+            anchor = place = f"page={passage.page}"
         numbers[anchor] += 1
-        stated: dict[str, object] = {"path": name, "url": address + quote(fragment, safe="#=:@!$&'()*+,;/?")}
+        stated: dict[str, object] = {"path": name, "url": address + quote(_fragment(place), safe="#=:@!$&'()*+,;/?")}
         stated |= {"title": document.title, "headings": passage.headings, "page": passage.page}
         stated |= {"start": passage.start, "end": passage.end, "passage": number, "table": passage.table or None}
         stated |= reading.folder_columns()
         others = {column: value for column, value in document.fields.items() if column not in stated}
         stated = {column: value for column, value in stated.items() if value is not None}
-        id, metadata = f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)
+        id, metadata = f"{name}{_fragment(anchor)}:{numbers[anchor]}", compact_json(stated | others)
         source = passage.source if passage.source != passage.text else ""
         rows.append(PassageRow(passage.text, id, metadata, source, passage.lines))
     return rows
+
+
+def _fragment(anchor: str) -> str:
+    if anchor:
+        return f"#{anchor}"
+    return ""
 
 
 def _place_in_site(

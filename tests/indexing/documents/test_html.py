@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.engine.bundle import read_manifest
-from semsearch.indexing.documents.document import Heading
+from semsearch.indexing.documents.document import Block, Heading
 from semsearch.indexing.documents.folder import copied_page
 from semsearch.indexing.documents.html import LONGEST_HEADING, read_html_text
 from semsearch.indexing.documents.pages import path_columns
@@ -87,7 +87,87 @@ def test_a_part_of_a_long_row_and_the_header_of_its_table_fit_in_a_passage(
     assert all(make_splitter(40).count(f"{each.table}\n{each.text}") <= 40 for each in found)
 
 
+LEADS = {
+    "an entry begins a passage": (
+        "<h2 id=codes>Codes</h2><p>All of them:</p><table><tr><th>Code<th>Use<tr id=err_a><td>ERR_A<td>a"
+        "<tr><td><a name=err_b></a>ERR_B<td>b<tr><td>none<td>c</table><p>After</p>",
+        40,
+        [
+            ("codes", "All of them:", ""),
+            ("err_a", "ERR_A | a", "Code | Use"),
+            ("err_b", "ERR_B | b\nnone | c\n\nAfter", "Code | Use"),
+        ],
+    ),
+    "an entry directly below a heading": (
+        "<h2 id=codes>Codes</h2><p id=err_a>ERR_A</p><p id=err_b>ERR_B</p>",
+        40,
+        [("err_a", "ERR_A", ""), ("err_b", "ERR_B", "")],
+    ),
+    "text below a heading leads to the heading": (
+        "<h2 id=h>H</h2><p id=p1>one two</p><p id=p2>three</p>",
+        40,
+        [("h", "one two\n\nthree", "")],
+    ),
+    "below a heading without an anchor, the first anchor of a passage": (
+        "<h2>H</h2><p>one two</p><p id=p1>three</p><p id=p2>four",
+        40,
+        [("p1", "one two\n\nthree\n\nfour", "")],
+    ),
+    "before all headings, the top or the anchor before": (
+        "<p>one</p><p id=p1>two</p><hr><p id=p2>three four five six seven eight</p>",
+        7,
+        [("", "one\n\ntwo", ""), ("p2", "three four five six seven eight", "")],
+    ),
+    "what fits is not divided": (
+        "<h2 id=h>H</h2><p>a b c d e</p><p id=p1>f g h i j</p>",
+        20,
+        [("h", "a b c d e\n\nf g h i j", "")],
+    ),
+    "what does not fit is divided before an anchor": (
+        "<h2 id=h>H</h2><p>a b c d e</p><p id=p1>f g h i j</p><p>k l m n o</p><p>p q r s t</p>",
+        19,
+        [("h", "a b c d e", ""), ("p1", "f g h i j\n\nk l m n o\n\np q r s t", "")],
+    ),
+    "but not after less than a quarter of a passage": (
+        "<h2 id=h>H</h2><p>a b</p><p id=p1>f g h i j</p><p>k l m n o</p><p>p q r s t</p><p>u",
+        17,
+        [("h", "a b\n\nf g h i j\n\nk l m n o\n\np q r s t", ""), ("p1", "u", "")],
+    ),
+    "a part of a long paragraph leads to its anchor": (
+        "<h2 id=h>H</h2><p>a</p><p id=err_a>ERR_A b c d. e f g h.</p>",
+        8,
+        [("h", "a", ""), ("err_a", "ERR_A b c d.", ""), ("err_a", "e f g h.", "")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEADS)
+def test_a_passage_leads_to_the_anchor_of_its_text(case: str, passages: ReadPassages) -> None:
+    html, tokens, expected = LEADS[case]
+    found = passages(html, tokens, ".html")
+    assert [(each.place, each.text, each.table) for each in found] == expected
+    assert {each.anchor for each in found} == {"h" if "id=h" in html else "codes" if "id=codes" in html else ""}
+
+
+def test_the_address_of_a_passage_has_its_anchor_and_the_id_that_of_its_section(
+    tmp_path: Path, bundle_copy: Path
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "a.html").write_text("<h1 id=codes>Codes</h1><p>x<p id=err_a>ERR_A<p id=err_b>ERR_B")
+    assert run("index", tmp_path / "site", "--out", bundle_copy, "--replace").code == 0
+    found = {each.id: each.metadata["url"] for each in open_passages(bundle_copy)}
+    assert found == {
+        "a.html#codes:1": "a.html#codes",
+        "a.html#codes:2": "a.html#err_a",
+        "a.html#codes:3": "a.html#err_b",
+    }
+
+
 def test_the_title_is_the_first_heading_or_the_one_of_the_head() -> None:
+    several = "<h1>1. Causes</h1>x<h1>2. Repairs</h1>y"
+    assert read_html_text(f"<title>How it breaks</title>{several}", Path("p.html")).title == "How it breaks"
+    assert read_html_text(f"<title>1. causes | Site</title>{several}", Path("p.html")).title == "1. Causes"
+    assert read_html_text(several, Path("p.html")).title == "1. Causes"
     assert read_html_text("<title>T</title><h1> A <i>b</i></h1>x", Path("p.html")).title == "A b"
     assert read_html_text("<title> T </title>x", Path("p.html")).title == "T"
     assert read_html_text("x", Path("p.html")).title == "p"
@@ -147,6 +227,21 @@ TEXTS = {
         '<pre><code><span class="line">a</span><span class="line">  b</span></code></pre>',
         "a\n  b",
     ),
+    "signs of links to headings": (
+        '<h2>A<a class="permalink" href="#a">¶</a></h2><h2><span class="permalink"><a href="#b">◆</a></span>B</h2>',
+        "A\n\nB",
+    ),
+    "a list of languages": (
+        '<div><p>Available Languages: <a href="../en/a.html">en</a> | <a hreflang=de rel=alternate>de</a> |'
+        "<a hreflang=fr rel=alternate>fr</a></p></div><ul><li><a hreflang=de rel=alternate>de</a></ul>text",
+        "- de\n\ntext",
+    ),
+    "lists of links that are content": (
+        "<ul><li><a href=a>a()</a><li><a href=b>b()</a></ul><p>See also <a hreflang=de href=c>c</a>, <a>d</a></p>"
+        "<p>The <a rel=alternate hreflang=de>German</a> page and this long text about what is not translated there.",
+        "- a()\n- b()\n\nSee also c, d\n\nThe German page and this long text about what is not translated there.",
+    ),
+    "lists of versions": ('<div class="rst-versions"><a>1.0</a></div><div class=md-version>2</div>text', "text"),
     "numbers of lines": (
         '<table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>a\nb</pre></td></tr></table>',
         "a\nb",
@@ -177,7 +272,7 @@ BLOCKS: dict[str, list[str | list[str]]] = {
     f"<h2>{'x' * LONGEST_HEADING}<br>y</h2>a": [f"2 {'x' * LONGEST_HEADING} #", "y", "a"],
     f"<h2>{'x' * (LONGEST_HEADING - 2)}<br>y</h2>a": [f"2 {'x' * (LONGEST_HEADING - 2)} y #", "a"],
     "<dl><dt id=f>f<dd>in<dl><dt id=g>g<dd>i<dl><dt id=h>h</dl></dl><dt>plain<dd>y</dl>z": [
-        *("7 f #f", "in", "8 g #g", "i", "9 h #h", "9  #", "8  #", "plain", "y", "7  #", "z"),
+        *("7 f #f", "in", "8 g #g", "i", "9 h #h", "9  #", "8  #", "7 plain #", "y", "7  #", "z"),
     ],
     f"{'<dl>' * 9}<dt id=a>a": ["12 a #a", *["12  #"] * 4, "11  #", "10  #", "9  #", "8  #", "7  #"],
     "<p>a<img alt=b>c<a><img alt=Up></a>d<img>e<img alt=''>f<rt>g</rt>h<textarea>i</textarea>j<br>k": [
@@ -207,7 +302,7 @@ BLOCKS: dict[str, list[str | list[str]]] = {
     ],
     "<div id=a><p>x</p><h2>B</h2></div>": ["x", "2 B #"],
     "<section id=a><header><h2>B</h2></header></section><ul id=c><h2>C</h2></ul><h2 id=d><a name=e></a>E</h2>"
-    "<h2><a name=f></a>F</h2><h2><a name></a>G</h2>": ["2 B #a", "2 C #", "2 E #d", "2 F #f", "2 G #"],
+    "<h2><a name=f></a>F</h2><h2><a name></a>G</h2>": ["2 B #a", "2 C #c", "2 E #d", "2 F #f", "2 G #"],
 }
 
 
@@ -225,6 +320,49 @@ def test_a_page_has_blocks_and_headings(html: str) -> None:
         else:
             found.append(part.text[each.start : each.end])
     assert found == BLOCKS[html]
+
+
+# each block is its anchor and its text; an entry has a second sign #
+PLACES: dict[str, list[str]] = {
+    "<p id=a>x</p><p><a name=b></a>y</p><p>z<a name=c></a></p><p>w</p><p>v<b id=d>u</b></p>": [
+        *("#a x", "#b y", "z", "#c w", "vu"),
+    ],
+    "<a name=a></a><a name=b></a><hr><p>x</p><ul id=u><li>y<li id=l>z</ul><dl><dt>t<dd id=e>d</dl>": [
+        *("#a x", "#u - y", "#l - z", "t", "#e d"),
+    ],
+    "<table><tr id=a><td>x<tr><td><a id=b></a>y<tr><td>z<td id=c>w<tr><td></table>": ["#a x", "#b y", "z | w"],
+    "<a name=t></a><table><caption>C</caption><tr><td>x</table><table id=u><tr><td>y</table>": ["#t C", "x", "#u y"],
+    "<pre id=a>x</pre><div id=b><div><p>y</p></div><p>z</p></div><div id=c><h2>H</h2>w</div>": [
+        "#a x",
+        "#b y",
+        "z",
+        "w",
+    ],
+    "<section id=a><p>x<h2>H</h2></section><div id=b></div><p>y": ["x", "y"],
+    "<p id=fst_err_a>FST_ERR_A is raised</p><p id=enable_fts5><b>SQLITE_ENABLE_FTS5</b></p><p id=busy>not it</p>": [
+        *("##fst_err_a FST_ERR_A is raised", "##enable_fts5 SQLITE_ENABLE_FTS5", "#busy not it"),
+    ],
+    f"<p id=x1>x1</p><p id=1>1</p><p id=x>x</p><p id=ab>{'c ' * 49}ab</p><p id=ab>{'c ' * 50}ab</p>": [
+        *("##x1 x1", "#1 1", "#x x", f"##ab {'c ' * 49}ab", f"#ab {'c ' * 50}ab"),
+    ],
+    "<p id=''>x</p><p id=a hidden>y</p><p>z": ["x", "z"],
+}
+
+
+@pytest.mark.parametrize("html", PLACES)
+def test_blocks_have_the_anchors_at_their_beginning(html: str) -> None:
+    (part,) = read_html_text(f"<body>{html}", Path("page.html")).parts
+    blocks = [each for block in part.blocks if isinstance(block, Block) for each in block.parts or (block,)]
+    found = [
+        f"{'#' * (bool(each.anchor) + each.is_entry)}{each.anchor} {part.text[each.start : each.end]}".lstrip()
+        for each in blocks
+    ]
+    assert found == PLACES[html]
+
+
+def test_text_without_anchors_has_none() -> None:
+    (part,) = read_html_text("<a name=a></a><h2>A</h2><p id=b>b</p>", Path("p.docx"), has_anchors=False).parts
+    assert [each.anchor for each in part.blocks] == ["", ""]
 
 
 LISTS = {
