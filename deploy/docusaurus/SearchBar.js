@@ -3,6 +3,7 @@
 import { createElement, useEffect, useState } from "react";
 import { matchPath, useHistory } from "@docusaurus/router";
 import useDocusaurusContext from "@docusaurus/useDocusaurusContext";
+import useGlobalData from "@docusaurus/useGlobalData";
 import routes from "@generated/routes";
 
 const ATTRIBUTES = { keys: "ctrl+k" };
@@ -23,8 +24,16 @@ function useRoot() {
   return siteConfig.baseUrl.replace(`/${i18n.localeConfigs[i18n.currentLocale].path}/`, "/");
 }
 
+// Return the labels of the versions by their names, such as {"current": "5.x"}. Of several plugins, the main one decides.
+function useVersions() {
+  const { default: main, ...others } = useGlobalData()["docusaurus-plugin-content-docs"] ?? {};
+  const versions = [...Object.values(others), ...(main ? [main] : [])].flatMap((docs) => docs.versions);
+  return Object.fromEntries(versions.map(({ name, label }) => [name, label]));
+}
+
 export default function SearchBar() {
   const history = useHistory();
+  const versions = JSON.stringify(useVersions());
   const script = `${useRoot()}find/search.js`;
   const [isMissing, setMissing] = useState(false);
 
@@ -47,5 +56,5 @@ export default function SearchBar() {
   }
 
   if (isMissing) return createElement("button", { disabled: true, title: script }, MISSING);
-  return createElement("semantic-search", { ...ATTRIBUTES, onClick: open });
+  return createElement("semantic-search", { ...ATTRIBUTES, versions, onClick: open });
 }

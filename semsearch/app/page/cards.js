@@ -8,8 +8,9 @@ import { toLink } from "./sources.js";
 // its text. The page and the search box draw the same cards.
 
 const KEPT = 14; // characters at the end of a heading that stay when it is cut in the middle
-const LEAST_CUT = 40; // characters from which a heading can be cut
-const OBJECT_ANCHOR = /[._]/; // in the anchor of a documented object, such as click.Option.get_default
+const LEAST_CUT = 40; // characters from which a heading is cut in the middle, not at the end
+// the anchor of a documented object, such as click.Option.get_default; v1.24.1 is none
+const OBJECT_ANCHOR = /^(?:.*\.)?([\p{L}_$][\p{L}\p{N}_$]*)$/u;
 const SVG = "http://www.w3.org/2000/svg";
 const ICONS = {
   search: "M11 11l3.5 3.5M12.5 7a5.5 5.5 0 1 1-11 0 5.5 5.5 0 0 1 11 0z",
@@ -37,11 +38,19 @@ export function sectionOf({ title, headings, url, page }, word = "page") {
   const number = page ? [`${word} ${page}`] : [];
   if (!inside.length) return { kind: "page", heading: number[0] ?? title, signature: "", way: [] };
   const [heading, way] = [inside.at(-1), [...inside.slice(0, -1), ...number]];
-  const name = anchorOf(url).split(".").at(-1);
-  const place = OBJECT_ANCHOR.test(anchorOf(url)) && name ? heading.indexOf(name) : -1;
-  if (place < 0) return { kind: "section", heading, signature: "", way };
-  const end = place + name.length;
+  const end = endOfName(heading, anchorOf(url));
+  if (!end) return { kind: "section", heading, signature: "", way };
   return { kind: "code", heading: heading.slice(0, end), signature: heading.slice(end).trim(), way: way.map(nameOf) };
+}
+
+// Return where the name of a documented object ends in its heading, 0 if the heading is none. After the name, which is
+// the last one of the anchor, the heading ends or goes on with a sign, such as "(".
+function endOfName(heading, anchor) {
+  const [, name] = (/[._]/.test(anchor) && anchor.match(OBJECT_ANCHOR)) || [];
+  if (!name) return 0;
+  const escaped = name.replaceAll("$", "\\$&");
+  const found = heading.match(new RegExp(`(?<![\\p{L}\\p{N}_$])${escaped}(?=\\s*(?:[([<:={]|->|$))`, "u"));
+  return found ? found.index + name.length : 0;
 }
 
 // Return a heading without the parameters of its signature.
@@ -56,10 +65,11 @@ function anchorOf(url) {
   }
 }
 
-// Return a heading in one line, which CSS cuts before its last characters.
+// Return a heading in one line, which CSS cuts where it is too long: before its last characters, or a short one at its
+// end.
 export function headingOf(text) {
   const characters = [...text];
-  if (characters.length < LEAST_CUT) return [text];
+  if (characters.length < LEAST_CUT) return [make("span", { class: "begin" }, text)];
   const [begin, end] = [characters.slice(0, -KEPT), characters.slice(-KEPT)].map((part) => part.join(""));
   return [make("span", { class: "begin" }, begin), make("span", { class: "end" }, end)];
 }

@@ -4,7 +4,7 @@ import { drawCard, headingOf, icon, sectionOf } from "./cards.js";
 import { adoptPage } from "./colours.js";
 import { make } from "./elements.js";
 import { keepRecent, readRecent } from "./recent.js";
-import { readBody } from "./question.js";
+import { readBody, readObject } from "./question.js";
 import { describeScope, scopeOf } from "./scope.js";
 import { toLink } from "./sources.js";
 import { drawChoice, drawStart } from "./start.js";
@@ -230,9 +230,15 @@ export function makeBox(element, texts) {
     search();
   }
 
+  // Return a place, or a scope, with the version as the site calls it: the attribute `versions` has its names.
+  function labelled(place) {
+    const name = readObject(element, "versions")?.[place.version];
+    return name === undefined ? place : { ...place, version: name };
+  }
+
   // Show the scope of the search and the words that are left out.
   function drawChips(without) {
-    const about = describeScope(scope(), texts().version, texts().locale);
+    const about = describeScope(labelled(scope()), texts().version, texts().locale);
     const words = without.map((word) => {
       const label = fill(texts().without, word);
       return make("button", { part: "chip", type: "button", click: () => takeLiterally(word) }, label, icon("close"));
@@ -293,10 +299,11 @@ export function makeBox(element, texts) {
 
   // Return the version and the language of a page, unless all results have those of this page.
   function badgeOf({ version, language }) {
-    const names = [values.version?.length > 1 && version, values.language?.length > 1 && language];
+    const label = labelled({ version }).version;
+    const names = [values.version?.length > 1 && label, values.language?.length > 1 && language];
     const isHere = version === scope().version && language === scope().language;
-    const label = names.filter((name) => name && !isHere).join(" ");
-    return label ? make("span", { part: "badge" }, label) : "";
+    const shown = names.filter((name) => name && !isHere).join(" ");
+    return shown ? make("span", { part: "badge" }, shown) : "";
   }
 
   async function showMore(group, path, { filter, ...body }) {
@@ -312,13 +319,14 @@ export function makeBox(element, texts) {
   }
 
   function drawHit(result) {
-    const { metadata = {}, id } = result;
+    const { metadata = {}, id, also_in: places = [] } = result;
+    const shown = { ...result, metadata: labelled(metadata), also_in: places.map(labelled) };
     const section = sectionOf({ title: id, ...metadata }, texts().page);
     return drawLink(
       "hit",
       metadata.url,
       result,
-      drawCard(result, section, texts().also, isEverywhere ? undefined : scope().language),
+      drawCard(shown, section, texts().also, isEverywhere ? undefined : scope().language),
     );
   }
 

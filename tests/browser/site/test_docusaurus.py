@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ export const matchPath = (path, { path: route, exact }) =>
   route === "*" || (exact ? path === route : path.startsWith(route));
 """,
     "@docusaurus/useDocusaurusContext": "export default () => context;",
+    "@docusaurus/useGlobalData": "export default () => globalData;",
     "@generated/routes": "export default routes;",
 }
 # Docusaurus has a page for one of the three files, and one for all addresses that it does not know.
@@ -52,10 +54,11 @@ def open_site(browser: Browser, project: Path, host: Host) -> Iterator[OpenSite]
     address = f"http://127.0.0.1:{host(project).place}".removesuffix("search/")
     with ExitStack() as contexts:
 
-        def open_one(base: str = "/project/", locale: str = "en") -> Page:
+        def open_one(base: str = "/project/", locale: str = "en", plugins: dict[str, Any] | None = None) -> Page:
             i18n = {"currentLocale": locale, "defaultLocale": "en", "localeConfigs": LOCALES}
             context = {"siteConfig": {"baseUrl": base}, "i18n": i18n}
             stated = f"const pushed = [], routes = {json.dumps(ROUTES)}, context = {json.dumps(context)};"
+            stated += f"const globalData = {json.dumps(plugins or {})};"
             (folder / "site.html").write_text(
                 '<!doctype html><meta charset="utf-8"><title>Site</title><div id="root"></div>'
                 f"<script>{stated}</script>"
@@ -105,6 +108,19 @@ def test_the_pages_of_another_language_have_the_search_of_the_whole_site(open_si
     page.keyboard.press("Enter")
     page.get_by_role("combobox").wait_for(state="hidden")
     assert page.evaluate("pushed") == ["/project/guide/kitchen.html#walls"]
+
+
+def test_the_box_calls_versions_by_the_labels_of_the_site(open_site: OpenSite) -> None:
+    def of(label: str) -> dict[str, Any]:
+        return {"versions": [{"name": "current", "label": label}, {"name": "4", "label": f"4 of {label}"}]}
+
+    element = "document.querySelector('semantic-search').getAttribute('versions')"
+    docs = {"default": of("5.x"), "other": {"versions": [{"name": "current", "label": "Next"}]}}
+    page = open_site(plugins={"docusaurus-plugin-content-docs": docs, "another-plugin": {}})
+    assert json.loads(page.evaluate(element)) == {"current": "5.x", "4": "4 of 5.x"}
+    page = open_site(plugins={"docusaurus-plugin-content-docs": {"other": of("1")}})
+    assert json.loads(page.evaluate(element)) == {"current": "1", "4": "4 of 1"}
+    assert json.loads(open_site().evaluate(element)) == {}
 
 
 def test_a_site_without_an_index_says_so(open_site: OpenSite) -> None:

@@ -26,11 +26,23 @@ OBJECT = (
     "<h1>API</h1><dl class='py method'><dt class='sig sig-object py' id='ship.Sailor.open_door'>"
     "ship.Sailor.open_door(door, wooden=True)</dt><dd><p>Open a door.</p></dd></dl>"
 )
+LONG = "<h1>Hook function and its validation, all in one</h1>" + "".join(
+    f"<h2 id=h{number}>{('Hook function validation and execution of all' * 2)[:number]}</h2><p>A baker of {number}</p>"
+    for number in (29, 36, 39, 40, 60)
+)
+CHANGES = (
+    "<h1>History</h1><h2 id='hatchling-v1.24.1'>1.24.1 - 2024-04-18</h2><p>A tailor.</p>"
+    "<h2 id='v0.24.0'>0.24.0 - 2022-04-28</h2><p>A tailor again.</p>"
+    "<h2 id='sailor.open'>sailor.opened and sailor.open - story</h2><p>A tailor at sea.</p>"
+    "<h2 id='sailor.Ship'>class sailor.Ship: Boat</h2><p>A tailor on a ship.</p>"
+)
 PAGES = {
     "guide.html": HEAD.format("en", "2.0") + GUIDE,
     "1.0/guide.html": HEAD.format("en", "1.0") + GUIDE.replace("painted", "sold"),
     "de/guide.html": HEAD.format("de", "2.0") + GUIDE,
     "api.html": HEAD.format("en", "2.0") + OBJECT,
+    "long.html": HEAD.format("en", "2.0") + LONG,
+    "changes.html": HEAD.format("en", "2.0") + CHANGES,
 }
 
 
@@ -97,6 +109,62 @@ def test_a_card_has_the_way_the_name_and_the_signature(page: Page) -> None:
     box = heading.bounding_box()
     assert box is not None
     assert box["height"] < 30
+
+
+def test_a_version_with_dots_is_a_heading_and_no_object(page: Page) -> None:
+    ask(page, "tailor")
+    page.get_by_role("option", name="More on this page").click()
+    page.locator("[part=hit]").nth(3).wait_for()
+    cards = {
+        str(hit.get_attribute("href")).rpartition("#")[2]: (
+            hit.locator("[part=heading]").inner_text(),
+            hit.locator("[part=signature]").all_inner_texts(),
+            hit.locator(".icon").first.get_attribute("class"),
+        )
+        for hit in page.locator("[part=hit]").all()
+    }
+    assert cards == {
+        "hatchling-v1.24.1": ("1.24.1 - 2024-04-18", [], "icon section"),
+        "v0.24.0": ("0.24.0 - 2022-04-28", [], "icon section"),
+        "sailor.open": ("sailor.opened and sailor.open - story", [], "icon section"),
+        "sailor.Ship": ("class sailor.Ship", [": Boat"], "icon code"),
+    }
+
+
+def test_no_heading_leaves_its_card_on_a_phone(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword"', viewport={"width": 360, "height": 640})
+    stand_on(page, "2.0", "en")
+    ask(page, "baker hook")
+    page.get_by_role("option", name="More on this page").click()
+    page.locator("[part=hit][href*='long.html']").nth(4).wait_for()
+    assert page.locator("[part=hits]").evaluate("(hits) => hits.scrollWidth - hits.clientWidth") == 0
+    edges = page.locator("[part=hit] .heading > span, [part=title] .heading > span").evaluate_all(
+        "(spans) => spans.map((span) => span.closest('[role=option]').getBoundingClientRect().right"
+        " - span.getBoundingClientRect().right)"
+    )
+    assert min(edges) >= 0
+
+
+def test_the_box_calls_versions_by_their_labels(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), """mode="keyword" versions='{"2.0": "2.x", "1.0": "old"}'""")
+    stand_on(page, "2.0", "en")
+    ask(page, "wooden door")
+    page.get_by_role("button", name="Only version 2.x, English").click()
+    page.locator("[part=also]").first.wait_for()
+    texts = page.locator("[part=also], [part=badge]").all_inner_texts()
+    assert "2.0" not in " ".join(texts)
+    assert any("old" in text for text in texts)
+    page = open_box(host(project), "versions='{'", page=page)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("wooden door")
+    page.get_by_role("status").filter(has_text='versions: expected JSON, such as {"current": "5.x"}').wait_for()
+
+
+def test_the_button_is_not_printed(page: Page) -> None:
+    button = page.get_by_role("button", name="Search", exact=True)
+    assert button.is_visible()
+    page.emulate_media(media="print")
+    assert not button.is_visible()
 
 
 def test_a_page_shows_three_sections_and_more_after_a_key(page: Page) -> None:
