@@ -115,7 +115,8 @@ KNOWN_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are tokens in most lan
 # "class click.Option(…)", "git.push(…)", and a heading that is one word, such as "echo"
 SIGNATURE = re.compile(r"(?:\w+ )*([\w.$:@-]+)\(")
 OBJECT_NAME = re.compile(r"[\w$]+(?:\.[\w$]+)+")
-OBJECT_ANCHOR = re.compile(r"[._]|[a-z][A-Z]")  # an anchor that is not made of the words of a heading
+# an anchor that is not made of the words of a heading, such as Option.get_default or FSTWRN001
+OBJECT_ANCHOR = re.compile(r"[._]|[a-z][A-Z]|[A-Z]{2}")
 MARKED_NAME = re.compile(r"^[-.@$]|\w[_=.:/@+#-]+\w|[a-z][A-Z]|\+|#")
 
 

@@ -294,6 +294,8 @@ OPTION = {"click.option.get_default", "option.get_default"}
         ({"headings": ["get_default()"], "url": "api#click.Option.get_default"}, {*OPTION, "get_default"}),
         ({"headings": ["-v, --verbose"]}, {"-v", "--verbose", "v, --verbose"}),
         ({"headings": ["Install"], "url": "guide#install"}, {"install"}),
+        ({"headings": ["Codes"], "url": "codes#FSTWRN001"}, {"codes", "fstwrn001"}),
+        ({"headings": ["Codes"], "url": "codes#Fst-1"}, {"codes"}),
         ({"headings": ["How to install C++ and fooBar?"]}, {"c++", "foobar", "how to install c++ and foobar"}),
         ({"title": "E1001", "headings": []}, {"e1001"}),
         ({"title": "Two words"}, set()),
