@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.indexing.documents.kinds import POST
 from semsearch.indexing.documents.looks import Looks, read_beside
 from semsearch.indexing.file_choice import SITE_VERSIONS
 
@@ -43,6 +44,8 @@ LIST_ELEMENTS = ", ".join(
         ".genindex-jumpbox, .modindex-jumpbox, .genindex-section, .domainindex-section",  # Sphinx
     )
 )
+# a post of a blog: of Docusaurus, of Material, and as schema.org marks it
+POST_ELEMENTS = "html.blog-post-page, .md-content--post, [itemtype$=BlogPosting], [typeof=BlogPosting]"
 PAGE_LANGUAGE = "meta[name='docsearch:language' i][content], meta[name=docusaurus_locale i][content]"
 PAGE_VERSION = "meta[name='docsearch:version' i][content], meta[name=docusaurus_version i][content]"
 READ_THE_DOCS = re.compile(r"([a-z]{2}(?:[-_][A-Za-z]{2,4})?)/(latest|stable|v?\d[\w.]*)/")
@@ -59,11 +62,13 @@ def is_list_of_pages(tree: "LexborHTMLParser") -> bool:
 
 
 def page_columns(tree: "LexborHTMLParser") -> dict[str, object]:
-    """Return the language and the version that a page states."""
+    """Return the language and the version that a page states, and its kind if its HTML marks it as a post."""
     html = tree.css_first("html[lang]")
     stated = {"language": _content(tree, PAGE_LANGUAGE), "version": _content(tree, PAGE_VERSION)}
     if not stated["language"] and html is not None:
         stated["language"] = html.attributes.get("lang") or ""
+    if tree.css_first(POST_ELEMENTS) is not None:
+        stated["kind"] = POST
     return {name: value.strip() for name, value in stated.items() if value.strip()}
 
 

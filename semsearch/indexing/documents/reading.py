@@ -19,6 +19,7 @@ from semsearch.indexing.documents.docusaurus import page_of
 from semsearch.indexing.documents.docx import read_docx
 from semsearch.indexing.documents.front_matter import LATER, why_unlisted
 from semsearch.indexing.documents.html import read_html
+from semsearch.indexing.documents.kinds import kind_of
 from semsearch.indexing.documents.looks import Looks, is_rst_in, site_around
 from semsearch.indexing.documents.markdown import read_markdown, read_mdx
 from semsearch.indexing.documents.notebook import read_notebook
@@ -176,7 +177,10 @@ def _rows(
     name = as_text(reading.name_in_index(name))
     document = replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
-    for number, passage in enumerate(divide(document, reading.splitter)):
+    passages = list(divide(document, reading.splitter))
+    kind = kind_of(name, document.title, (passage.headings for passage in passages))
+    fields = {"kind": kind} | document.fields
+    for number, passage in enumerate(passages):
         anchor, place = passage.anchor, passage.place
         if passage.page is not None:
             anchor = place = f"page={passage.page}"
@@ -185,7 +189,7 @@ def _rows(
         stated |= {"title": document.title, "headings": passage.headings, "page": passage.page}
         stated |= {"start": passage.start, "end": passage.end, "passage": number, "table": passage.table or None}
         stated |= reading.folder_columns()
-        others = {column: value for column, value in document.fields.items() if column not in stated}
+        others = {column: value for column, value in fields.items() if column not in stated}
         stated = {column: value for column, value in stated.items() if value is not None}
         id, metadata = f"{name}{_fragment(anchor)}:{numbers[anchor]}", compact_json(stated | others)
         source = passage.source if passage.source != passage.text else ""

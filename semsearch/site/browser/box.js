@@ -58,6 +58,7 @@ export function makeBox(element, texts) {
   let source = null; // the search, null until it is open
   let values = {}; // the versions and languages of the corpus
   let floor = {}; // by mode, the score below which nothing is relevant
+  let index = { columns: {} }; // what GET /info says of the corpus
   let isGrouped = true; // whether results are grouped by page; false if the corpus is a table
   let isEverywhere = false; // whether all versions and languages are searched
   let loading = ""; // state of loading the search by meaning: "", "now" or "failed"
@@ -154,7 +155,8 @@ export function makeBox(element, texts) {
     if (!source) return;
     isEarly = !source.state.hasMeaning;
     try {
-      const body = readBody(element, input.value, { literal, scope: isEverywhere ? {} : scope(), state: source.state });
+      const told = { literal, scope: isEverywhere ? {} : scope(), state: source.state, index };
+      const body = readBody(element, input.value, told);
       const reply = await find({ ...body, signal });
       if (signal.aborted) return;
       isEarly ||= !source.state.hasMeaning; // a newer build answered, which has not loaded the search by meaning yet
@@ -192,7 +194,7 @@ export function makeBox(element, texts) {
     drawChips(body.without);
     const text = body.text.trim();
     const [[wrong, others] = []] = Object.entries(corrected);
-    if (!results.length || isBelowFloor(results[0], body.mode)) return drawNothing(about, body, results);
+    if (results.every((result) => isBelowFloor(result, body.mode))) return drawNothing(about, body, results);
     const groups = results.map((result) => drawGroup(result, body));
     if (!wrong) return draw(about, groups, fill(texts().found, results.length), { isUnseen: true });
     const literally = drawChoice(() => takeLiterally(input.value.trim()), [fill(texts().literally, text)]);
@@ -210,7 +212,7 @@ export function makeBox(element, texts) {
     draw(about, [...closest, ...ways], fill(said.join(" "), body.text.trim()), { isUnlike });
   }
 
-  // Return whether the best result is not relevant, as measured when the index was made, without boosts.
+  // Return whether a result is not relevant, as measured when the index was made, without boosts.
   function isBelowFloor({ score, scores }, mode) {
     const own = mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
     const measured = floor[source.state.hasMeaning ? own : "keyword"]?.score;
@@ -410,7 +412,7 @@ export function makeBox(element, texts) {
     input.select();
     try {
       source = await open();
-      ({ values, floor } = await source.about());
+      ({ values, floor, index } = await source.about());
       source.watch(watch);
       if (input.value.trim() && answered !== question()) searchSoon();
     } catch (error) {

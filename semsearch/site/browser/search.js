@@ -91,7 +91,7 @@ async function openSite() {
   const send = (body, signal) => ask("similar", { body, signal });
   async function about() {
     const { scopes, index } = (await ask("info")).content;
-    return { values: scopes, floor: index.floor };
+    return { values: scopes, floor: index.floor, index };
   }
   return { send, load: loadMeaning, state, about, watch: (call) => watching.add(call) };
 }
@@ -101,12 +101,13 @@ async function openApi(base, key) {
   const send = (body, signal) => fetchRoute(base, key, "similar", { body, signal });
   // Return the versions and languages of the corpus, from its facets, and its floor.
   async function about() {
-    const { columns, floor = {} } = (await fetchRoute(base, key, "info")).content.index;
+    const { index } = (await fetchRoute(base, key, "info")).content;
+    const { columns, floor = {} } = index;
     const facets = SCOPES.filter((name) => columns[name] === "string");
-    if (!facets.length) return { values: {}, floor };
+    if (!facets.length) return { values: {}, floor, index };
     const { content } = await send(JSON.stringify({ facets, num_results: 1, include: [] }));
     const values = facets.map((name) => [name, content.facets[name].map(({ value }) => value)]);
-    return { values: Object.fromEntries(values), floor };
+    return { values: Object.fromEntries(values), floor, index };
   }
   return { send, load: async () => {}, state: { hasMeaning: true, loaded: 1, total: 1 }, about, watch: () => {} };
 }
@@ -129,7 +130,7 @@ export async function open(address = home, { key = "" } = {}) {
 
 // The properties of the element; each has the text of the attribute of its name, `apiKey` that of `api-key`.
 const PROPERTIES = [
-  ...["keys", "placeholder", "mode", "limit", "filter", "boost", "versions", "recent", "target"],
+  ...["keys", "placeholder", "mode", "limit", "filter", "boost", "kindBoost", "versions", "recent", "target"],
   ...["api", "apiKey", "key"],
 ];
 

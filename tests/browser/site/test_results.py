@@ -42,6 +42,8 @@ PAGES = {
     "de/guide.html": HEAD.format("de", "2.0") + GUIDE,
     "api.html": HEAD.format("en", "2.0") + OBJECT,
     "long.html": HEAD.format("en", "2.0") + LONG,
+    "changelog.html": HEAD.format("en", "2.0") + "<h1>Changelog</h1><p>A cobbler mended the boots.</p>",
+    "shoes.html": HEAD.format("en", "2.0") + "<h1>Shoes</h1><p>A cobbler mended the boots.</p>",
     "changes.html": HEAD.format("en", "2.0") + CHANGES,
 }
 
@@ -373,6 +375,67 @@ def test_a_boost_of_the_owner_orders_the_results(project: Path, host: Host, open
     page = open_box(host(project), f"""mode="keyword" boost='{boost}'""")
     stand_on(page, "3.0", "en")  # a version that the site does not have
     assert ask(page, "sailor")[0].startswith("1.0/guide.html")
+
+
+PAGES_FIRST = {"kind": {"equals": "page", "weight": 0.15}}
+OWN = {"path": {"equals": "a.html", "weight": 1}}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "index", "text", "boost"),
+    [
+        ("", {"kind": "string"}, "mend boots", PAGES_FIRST),
+        ("", {"kind": "list"}, "mend boots", None),
+        ("", {}, "mend boots", None),
+        ("kind-boost=0", {"kind": "string"}, "mend boots", None),
+        ("kind-boost=0.3", {"kind": "string"}, "mend boots", {"kind": {"equals": "page", "weight": 0.3}}),
+        (f"boost='{json.dumps(OWN)}'", {"kind": "string"}, "mend boots", PAGES_FIRST | OWN),
+        (f"boost='{json.dumps(OWN)}' kind-boost=0", {"kind": "string"}, "mend boots", OWN),
+        (f"boost='{json.dumps(OWN)}'", {}, "mend boots", OWN),
+        (
+            """boost='{"kind": {"equals": "a", "weight": 1}}'""",
+            {"kind": "string"},
+            "mend",
+            {"kind": {"equals": "a", "weight": 1}},
+        ),
+        ("", {"kind": "string"}, "what changed in 1.24", None),
+        ("", {"kind": "string"}, "chapter 24", PAGES_FIRST),
+        (f"boost='{json.dumps(OWN)}'", {"kind": "string"}, "what changed in v1.24?", OWN),
+    ],
+)
+def test_the_box_asks_for_pages_before_changelogs_and_posts(
+    attributes: str, index: dict[str, str], text: str, boost: object, project: Path, host: Host, open_box: OpenBox
+) -> None:
+    assert _boost_of(open_box(host(project), f'api="api/" {attributes}'), {"columns": index}, text) == boost
+
+
+def test_the_boost_of_pages_is_added_to_that_of_the_corpus(project: Path, host: Host, open_box: OpenBox) -> None:
+    index = {"columns": {"kind": "string"}, "boost": OWN}
+    assert _boost_of(open_box(host(project), 'api="api/"'), index, "mend boots") == PAGES_FIRST | OWN
+    page = open_box(host(project), 'api="api/" kind-boost="x"')
+    page.route("**/api/info", lambda route: route.fulfill(json={"index": index}))
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("mend boots")
+    page.get_by_role("status").filter(has_text="kind-boost: expected a number of 0 or more").wait_for()
+
+
+def _boost_of(page: Page, index: dict[str, Any], text: str) -> object:
+    """Return the boost of the request that the box sends for a text."""
+    page.route("**/api/info", lambda route: route.fulfill(json={"index": index}))
+    page.route("**/api/similar", lambda route: route.fulfill(json={"results": [], "truncated": False}))
+    page.keyboard.press("Control+k")
+    with page.expect_request("**/api/similar") as sent:
+        page.get_by_role("combobox").fill(text)
+    return sent.value.post_data_json.get("boost")
+
+
+def test_a_page_comes_before_a_changelog_with_the_same_text(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'mode="keyword" kind-boost="0.3"')
+    stand_on(page, "2.0", "en")
+    assert ask(page, "cobbler mended boots") == ["shoes.html", "changelog.html"]
+    page = open_box(host(project), 'mode="keyword" kind-boost="0"', page=page)
+    stand_on(page, "2.0", "en")
+    assert ask(page, "cobbler mended boots") == ["changelog.html", "shoes.html"]
 
 
 def test_ctrl_enter_opens_a_tab_and_keeps_the_box(page: Page) -> None:

@@ -108,11 +108,11 @@ def test_each_format_becomes_passages(folder: Path, bundle_copy: Path) -> None:
     ]
     assert passages[3].metadata == {
         "path": "d.pdf", "url": "https://x.org/docs/d.pdf#page=2", "title": "d", "headings": [], "page": 2,
-        "start": 48, "end": 103, "passage": 1,
+        "start": 48, "end": 103, "passage": 1, "kind": "page",
     }  # fmt: skip
     assert passages[6].metadata | {"start": 0, "end": 0} == {
         "path": "guide/a.md", "url": "https://x.org/docs/guide/a/#zebra", "title": "A", "headings": ["A", "Zebra"],
-        "start": 0, "end": 0, "passage": 1, "tags": ["x"],
+        "start": 0, "end": 0, "passage": 1, "kind": "page", "tags": ["x"],
     }  # fmt: skip
     assert read_manifest(bundle_copy).corpus.columns["headings"] == "list"
 
