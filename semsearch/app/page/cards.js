@@ -8,9 +8,9 @@ import { toLink } from "./sources.js";
 // its text. The page and the search box draw the same cards.
 
 const KEPT = 14; // characters at the end of a heading that stay when it is cut in the middle
-const LEAST_CUT = 40; // characters from which a heading is cut in the middle, not at the end
+const LEAST_CUT = 40; // characters from which a heading can be cut in the middle
 // the anchor of a documented object, such as click.Option.get_default; v1.24.1 is none
-const OBJECT_ANCHOR = /^(?:.*\.)?([\p{L}_$][\p{L}\p{N}_$]*)$/u;
+const OBJECT_ANCHOR = /(?:^|\.)([\p{L}_$][\p{L}\p{N}_$]*)$/u;
 const SVG = "http://www.w3.org/2000/svg";
 const ICONS = {
   search: "M11 11l3.5 3.5M12.5 7a5.5 5.5 0 1 1-11 0 5.5 5.5 0 0 1 11 0z",
@@ -43,14 +43,14 @@ export function sectionOf({ title, headings, url, page }, word = "page") {
   return { kind: "code", heading: heading.slice(0, end), signature: heading.slice(end).trim(), way: way.map(nameOf) };
 }
 
-// Return where the name of a documented object ends in its heading, 0 if the heading is none. After the name, which is
-// the last one of the anchor, the heading ends or goes on with a sign, such as "(".
+// Return where the name of an object, the last one of its anchor, ends in its heading, 0 if it has none. Then the heading
+// ends or goes on with a sign, such as "(".
 function endOfName(heading, anchor) {
   const [, name] = (/[._]/.test(anchor) && anchor.match(OBJECT_ANCHOR)) || [];
   if (!name) return 0;
   const escaped = name.replaceAll("$", "\\$&");
-  const found = heading.match(new RegExp(`(?<![\\p{L}\\p{N}_$])${escaped}(?=\\s*(?:[([<:={]|->|$))`, "u"));
-  return found ? found.index + name.length : 0;
+  const place = heading.search(new RegExp(`(?<![\\p{L}\\p{N}_$])${escaped}(?=\\s*(?:[([<:={]|->|$))`, "u"));
+  return place < 0 ? 0 : place + name.length;
 }
 
 // Return a heading without the parameters of its signature.
@@ -65,8 +65,7 @@ function anchorOf(url) {
   }
 }
 
-// Return a heading in one line, which CSS cuts where it is too long: before its last characters, or a short one at its
-// end.
+// Return a heading in one line, which CSS cuts before its last characters, or a short one at its end.
 export function headingOf(text) {
   const characters = [...text];
   if (characters.length < LEAST_CUT) return [make("span", { class: "begin" }, text)];
