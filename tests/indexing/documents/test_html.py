@@ -238,8 +238,8 @@ TEXTS = {
     ),
     "lists of links that are content": (
         "<ul><li><a href=a>a()</a><li><a href=b>b()</a></ul><p>See also <a hreflang=de href=c>c</a>, <a>d</a></p>"
-        "<p>The <a rel=alternate hreflang=de>German</a> page and this long text about what is not translated there.",
-        "- a()\n- b()\n\nSee also c, d\n\nThe German page and this long text about what is not translated there.",
+        "<p>The <a rel=alternate hreflang=de>German</a> <a>page</a> and a text about what is not yet translated",
+        "- a()\n- b()\n\nSee also c, d\n\nThe German page and a text about what is not yet translated",
     ),
     "lists of versions": ('<div class="rst-versions"><a>1.0</a></div><div class=md-version>2</div>text', "text"),
     "numbers of lines": (
@@ -303,6 +303,19 @@ BLOCKS: dict[str, list[str | list[str]]] = {
     "<div id=a><p>x</p><h2>B</h2></div>": ["x", "2 B #"],
     "<section id=a><header><h2>B</h2></header></section><ul id=c><h2>C</h2></ul><h2 id=d><a name=e></a>E</h2>"
     "<h2><a name=f></a>F</h2><h2><a name></a>G</h2>": ["2 B #a", "2 C #c", "2 E #d", "2 F #f", "2 G #"],
+}
+
+# anchors directly before headings, and terms of lists in which one has an anchor
+BLOCKS |= {
+    "<a name=a></a><h2>A</h2><p>x<a name=b></a></p><h2>B</h2><p id=p></p><h2>C</h2><a name=d></a>y<h2>D</h2>"
+    "<span id=e></span><a id=f></a><h2>F</h2><a name=h></a><h2 id=g>G</h2><h2>H</h2>": [
+        *("2 A #a", "x", "2 B #b", "2 C #", "y", "2 D #", "2 F #f", "2 G #g", "2 H #"),
+    ],
+    "<div id=menu><form>x</form></div><h2>A</h2><a class=permalink id=b href=#b>¶</a><h2>B</h2>": ["2 A #", "2 B #b"],
+    "<dl><dt><a name=a></a>A<dd>x<a name=b></a><dt>B<dt>C</dl><dl><a name=d></a><dt>D</dt><dd>y</dl>"
+    "<dl><dt>E<sup id=r>1</sup></dl><dl id=l><span id=s></span><dt>F</dl>": [
+        *("7 A #a", "x", "7 B #b", "7 C #", "7  #", "7 D #d", "y", "7  #", "E1", "7  #", "F", "7  #"),
+    ],
 }
 
 

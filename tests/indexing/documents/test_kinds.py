@@ -54,7 +54,18 @@ VERSIONS = [
     *("April 18, 2024", "18 April 2024", "Hatch v1.9.0rc1", "Release 8.1.3, released 2024", "1.0.0 \u2014 first"),
     *("[2.0]", "2024/05/02", "Version 1.2"),
 ]
-OTHERS = ["2.1. Paths", "2.1 Paths", "Python", "1. Paths", "HTTP 404", "May 5", "Use 1.0 of it", "3.", "2024"]
+OTHERS = [
+    "2.1. Paths",
+    "2.1 Paths",
+    "Python",
+    "1. Paths",
+    "HTTP 404",
+    "May 5",
+    "Use 1.0 of it",
+    "3.",
+    "2024",
+    "2.1. - a",
+]
 
 
 @pytest.mark.parametrize("heading", [*VERSIONS, *OTHERS])
