@@ -337,6 +337,25 @@ def test_the_closest_results_are_the_first_pages_that_the_function_finds(
     assert page.get_by_role("option", selected=True).inner_text() == "Search all versions and languages"
 
 
+def test_a_page_that_only_its_boost_puts_before_a_relevant_changelog_hides_nothing(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    page = open_box(host(project), 'api="api/"')
+    info = {"index": {"columns": {"kind": "string"}, "floor": {"hybrid": {"score": 0.4, "kept": 1}}}}
+    page.route("**/api/info", lambda route: route.fulfill(json=info))
+
+    def hit(name: str, own: float, boost: float) -> dict[str, Any]:
+        scores = {"semantic": 0.5, "keyword": 0.1, "hybrid": own, "boost": boost}
+        place = {"id": name, "metadata": {"title": name, "url": f"{name}.html"}}
+        return place | {"score": own + boost, "scores": scores, "snippet": {"text": "a text", "highlights": []}}
+
+    reply = {"results": [hit("a", 0.39, 0.15), hit("b", 0.41, 0)], "truncated": False}
+    page.route("**/api/similar", lambda route: route.fulfill(json=reply))
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("mend boots")
+    page.locator("[part=hit]").nth(1).wait_for()
+
+
 def test_recent_searches_and_links_of_the_owner_are_shown_first(
     project: Path, host: Host, open_box: OpenBox, axe: str
 ) -> None:
