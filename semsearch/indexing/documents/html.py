@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.indexing.documents.document import Block, Document, DocumentPart, Heading, code_parts
-from semsearch.indexing.documents.pages import is_list_of_pages, page_columns, remove_chrome
+from semsearch.indexing.documents.pages import page_columns, page_marks, remove_chrome
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -128,11 +128,12 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html)
-    unlisted = "links to other pages alone" if is_list_of_pages(tree) else ""
+    marks = page_marks(tree)
+    unlisted = "links to other pages alone" if marks.is_list else ""
     if tree.css_first(ROBOTS) is not None:
         unlisted = "noindex"
     has_list = tree.css_first(".toctree-wrapper") is not None
-    remove_chrome(tree)
+    remove_chrome(tree, has_alternates=marks.has_alternates)
     found = (_outermost(tree.css(place)) for place in MAIN)
     root = next((nodes[0] for nodes in found if len(nodes) == 1), tree.body)
     reader = _Reader(has_anchors)
@@ -144,7 +145,7 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
     if has_list and not any(isinstance(each, Block) for each in reader.blocks):
         unlisted = unlisted or "links to other pages alone"
-    return Document(title, parts, page_columns(tree), canonical=canonical, unlisted=unlisted)
+    return Document(title, parts, page_columns(tree, is_post=marks.is_post), canonical=canonical, unlisted=unlisted)
 
 
 def _title(tree: "LexborHTMLParser", blocks: list[Heading | Block]) -> str:
@@ -240,9 +241,11 @@ class _Reader:
             return
         lines = (" ".join(line.split()) for line in "".join(self._inline).split(LINE_BREAK))
         text = "\n".join(lines).strip()
-        anchor = self._end_anchors() if self._open and text else ""
+        anchor = ""
+        if self._open:
+            anchor = self._end_anchors() if text else ""
+            self._open = [(0, each) for _, each in self._open]
         self._inline.clear()
-        self._open = [(0, each) for _, each in self._open]
         if text and self._unclosed is not None:
             first, _, text = text.partition("\n")
             self._head(self._unclosed, first, anchor)

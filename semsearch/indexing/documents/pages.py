@@ -7,7 +7,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.indexing.documents.kinds import POST
 from semsearch.indexing.documents.looks import Looks, read_beside
@@ -46,28 +46,52 @@ LIST_ELEMENTS = ", ".join(
 )
 # a post of a blog: of Docusaurus, of Material, and as schema.org marks it
 POST_ELEMENTS = "html.blog-post-page, .md-content--post, [itemtype$=BlogPosting], [typeof=BlogPosting]"
+POST_CLASS = re.compile(r"(?<!\S)(blog-post-page|md-content--post)(?!\S)")
 PAGE_LANGUAGE = "meta[name='docsearch:language' i][content], meta[name=docusaurus_locale i][content]"
 PAGE_VERSION = "meta[name='docsearch:version' i][content], meta[name=docusaurus_version i][content]"
 READ_THE_DOCS = re.compile(r"([a-z]{2}(?:[-_][A-Za-z]{2,4})?)/(latest|stable|v?\d[\w.]*)/")
 
 
-def is_list_of_pages(tree: "LexborHTMLParser") -> bool:
-    """Return whether a page lists others, as those of tags, archives and indexes do."""
+class PageMarks(NamedTuple):
+    """What the elements of a page say of it."""
+
+    is_list: bool  # whether it lists other pages, as those of tags, archives and indexes do
+    is_post: bool
+    has_alternates: bool  # whether it links to itself in other languages
+
+
+def page_marks(tree: "LexborHTMLParser") -> PageMarks:
+    """Return the marks of a page. One look at all of its elements finds all of them."""
+    is_list = _is_list_class(tree)
+    is_post = has_alternates = False
+    for node in tree.css(f"{LIST_ELEMENTS}, {POST_ELEMENTS}, {ALTERNATE}"):
+        stated = node.attributes
+        types = f"{stated.get('itemtype') or ''} {stated.get('typeof') or ''}"
+        if node.tag == "a" and "hreflang" in stated:
+            has_alternates = True
+        elif "BlogPosting" in types or POST_CLASS.search(stated.get("class") or ""):
+            is_post = True
+        else:
+            is_list = True
+    return PageMarks(is_list, is_post, has_alternates)
+
+
+def _is_list_class(tree: "LexborHTMLParser") -> bool:
     html = tree.css_first("html")
     classes = (html.attributes.get("class") or "") if html is not None else ""
     is_archive = (
         "plugin-blog" in classes and "blog-wrapper" not in classes
     )  # that page of Docusaurus has no class of its own
-    return is_archive or bool(LIST_CLASS.search(classes)) or tree.css_first(LIST_ELEMENTS) is not None
+    return is_archive or bool(LIST_CLASS.search(classes))
 
 
-def page_columns(tree: "LexborHTMLParser") -> dict[str, object]:
-    """Return the language and the version that a page states, and its kind if its HTML marks it as a post."""
-    html = tree.css_first("html[lang]")
+def page_columns(tree: "LexborHTMLParser", *, is_post: bool) -> dict[str, object]:
+    """Return the language and the version that a page states, and the kind of a post."""
+    root = tree.css_first("html[lang]")
     stated = {"language": _content(tree, PAGE_LANGUAGE), "version": _content(tree, PAGE_VERSION)}
-    if not stated["language"] and html is not None:
-        stated["language"] = html.attributes.get("lang") or ""
-    if tree.css_first(POST_ELEMENTS) is not None:
+    if not stated["language"] and root is not None:
+        stated["language"] = root.attributes.get("lang") or ""
+    if is_post:
         stated["kind"] = POST
     return {name: value.strip() for name, value in stated.items() if value.strip()}
 
@@ -100,11 +124,11 @@ def _content(tree: "LexborHTMLParser", selector: str) -> str:
     return "" if found is None else found.attributes.get("content") or ""
 
 
-def remove_chrome(tree: "LexborHTMLParser") -> None:
+def remove_chrome(tree: "LexborHTMLParser", *, has_alternates: bool) -> None:
     """Remove what is no text of a page, and let the labels of tabs be captions of their panels."""
     for node in tree.css(CHROME):
         node.decompose()
-    for node in _language_lists(tree):
+    for node in _language_lists(tree) if has_alternates else ():
         node.decompose()
     for labels in tree.css("[role=tablist]"):
         _caption(labels, "[role=tab]", "role", "tabpanel")
