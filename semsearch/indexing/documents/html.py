@@ -186,8 +186,10 @@ class _Reader:
 
     def read(self, root: "LexborNode") -> None:
         if self._has_anchors:
-            anchors = ((node.mem_id, node.id or node.attributes.get("name")) for node in root.css(ANCHORED))
-            self._anchors = {place: anchor for place, anchor in anchors if anchor}
+            for node in root.css(ANCHORED):
+                if anchor := node.id or node.attributes.get("name"):
+                    self._anchors[node.mem_id] = anchor
+        anchors = self._anchors
         whole = None  # an element that is read already; its content is skipped
         for node, event in _walk(root):
             if whole is not None:
@@ -209,11 +211,11 @@ class _Reader:
                     self._inline.append(f"{node.attributes.get('alt') or ''} ")
             elif f"|{tag}|" in INLINE:
                 # the link "¶" is a gap, and can have the anchor
-                if event != END and node.mem_id in self._anchors and (event == BEGIN or tag == "a"):
+                if event != END and node.mem_id in anchors and (event == BEGIN or tag == "a"):
                     self._note(node)
             else:
                 self._end_block()
-                if node.mem_id in self._anchors:
+                if node.mem_id in anchors:
                     self._note(node, event)
                 if event == BEGIN and self._read_whole(node):
                     whole = node.mem_id
@@ -239,8 +241,11 @@ class _Reader:
     def _end_block(self) -> None:
         if not self._inline:
             return
-        lines = (" ".join(line.split()) for line in "".join(self._inline).split(LINE_BREAK))
-        text = "\n".join(lines).strip()
+        text = "".join(self._inline)
+        if LINE_BREAK in text:
+            text = "\n".join(" ".join(line.split()) for line in text.split(LINE_BREAK)).strip()
+        else:
+            text = " ".join(text.split())
         anchor = ""
         if self._open:
             anchor = self._end_anchors() if text else ""
