@@ -212,12 +212,17 @@ export function makeBox(element, texts) {
     draw(about, [...closest, ...ways], fill(said.join(" "), body.text.trim()), { isUnlike });
   }
 
-  // Return whether a result is not relevant, as measured when the index was made, without boosts.
-  function isBelowFloor({ score, scores }, mode) {
-    const own = mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
-    const measured = floor[source.state.hasMeaning ? own : "keyword"]?.score;
-    const unboosted = scores?.boost === undefined ? score : scores[own];
-    return typeof measured === "number" && unboosted < measured;
+  const modeOf = ({ scores }, mode) => mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
+
+  // Return the score of a result without boosts.
+  function unboosted(result, mode) {
+    return result.scores?.boost === undefined ? result.score : result.scores[modeOf(result, mode)];
+  }
+
+  // Return whether a result is not relevant, as measured when the index was made.
+  function isBelowFloor(result, mode) {
+    const measured = floor[source.state.hasMeaning ? modeOf(result, mode) : "keyword"]?.score;
+    return typeof measured === "number" && unboosted(result, mode) < measured;
   }
 
   function takeLiterally(word) {
@@ -276,7 +281,8 @@ export function makeBox(element, texts) {
     const { metadata, other_passages: others = [] } = result;
     const group = make("div", { part: "group", role: "group" });
     const sections = [result, ...others];
-    const isGood = ({ score }) => score >= result.score - MOST_WORSE * Math.abs(result.score);
+    const best = unboosted(result, body.mode);
+    const isGood = (section) => unboosted(section, body.mode) >= best - MOST_WORSE * Math.abs(best);
     fillGroup(group, sections.filter(isGood).slice(0, SECTIONS));
     if (sections.length > SECTIONS && sections.every(isGood)) {
       group.append(drawChoice(() => showMore(group, metadata.path, body), [texts().more], "more"));
