@@ -5,6 +5,7 @@ workflow keeps. All files that differ between builds have other names, and those
 """
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from tests.browser.page.conftest import watched_page
 from tests.browser.site.conftest import Host, StaticHost, make_site_of_pages
 from tests.browser.site.test_box import NO_SHARED_WORKER, PAGES, SAVES_DATA
 from tests.browser.site.world import PACKAGES
+from tests.server.running import eventually
 
 BUILDS = 5
 QUESTION = "baker painted kitchen"
@@ -109,6 +111,8 @@ class Deployed:
         shutil.copytree(self._builds.folders[number] / "project", project)
         for name in ("page", *(f"page-{visit}" for visit in range(BUILDS))):
             (project / f"{name}.html").write_text(PAGE)
+        for path in project.rglob("*"):
+            os.utime(path, (number, number))  # the host tells builds apart by whole seconds
 
     def delete_former(self) -> None:
         """Delete the files of the former build, as if nothing had kept them."""
@@ -271,12 +275,15 @@ def test_the_sites_own_page_is_that_of_the_newest_build_and_is_kept_for_use_offl
 
     def wait_until_kept() -> None:
         page.locator("#loading[data-ready=offline]").wait_for(state="attached")
-        page.wait_for_function(
-            """async () => {
-                const code = document.querySelector("script[src]").src.match(/code.(\\w+)/)[1];
-                const { active } = await navigator.serviceWorker.ready;
-                return active.scriptURL.endsWith(code) && active.state === "activated";
-            }"""
+        # each answer is awaited: the promise of `wait_for_function` would count as true
+        assert eventually(
+            lambda: page.evaluate(
+                """async () => {
+                    const code = document.querySelector("script[src]").src.match(/code.(\\w+)/)[1];
+                    const { active } = await navigator.serviceWorker.ready;
+                    return active.scriptURL.endsWith(code) && active.state === "activated";
+                }"""
+            )
         )
 
     def script() -> str:
