@@ -136,7 +136,7 @@ def create_app(
         views = Views(current, search, executor)
         current, search = views.current, views.search  # from here on, nothing has the whole bundle
     if settings.log_queries:
-        search = log_queries(search, logger)
+        search = log_queries(search, logger, cold_start)
     since = None if reloader is None else reloader.since
     note: Callable[[], str] | None = None
     if since is not None:

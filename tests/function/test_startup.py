@@ -55,7 +55,7 @@ def test_it_goes_through_everything_and_leaves_no_line(
     starting: Callable[..., Mangum], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="tests")
-    warm_up(starting())
+    warm_up(starting(settings=Settings(log_queries=True)))
     assert [record for record in caplog.records if record.name == "tests"] == []
 
 
