@@ -1,8 +1,9 @@
 """The entry point in Lambda. Importing it loads everything, measures the phases, and creates `handler`.
 
 In INIT, the time of this import, a function has a full core, whatever its memory size. So everything that can be done
-once is done here, except importing FastAPI, which most functions never need. A thread opens the bundle while the app's
-modules are imported, so that each goes on while the other one waits for a file.
+once is done here. Importing FastAPI, which most functions never need, is done only where no request waits for INIT, and
+with WARM_UP_ALL_ROUTES. A thread opens the bundle while the app's modules are imported, so that each goes on while the
+other one waits for a file.
 """
 
 import os
@@ -17,7 +18,14 @@ use_archive()
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from function.startup import warm_up, warm_up_after_restore, warm_up_body  # noqa: E402
+from function.startup import (  # noqa: E402
+    STARTED_AHEAD,
+    other_requests,
+    warm_up,
+    warm_up_after_restore,
+    warm_up_body,
+    warm_up_other_routes,
+)
 from semsearch.app.cold_start import ColdStart, no_garbage_collection  # noqa: E402
 from semsearch.app.telemetry import Stopwatch, cold_start_report, make_logger  # noqa: E402
 
@@ -65,12 +73,17 @@ with no_garbage_collection():
     image = Path(__file__).parents[1] / "image.json"  # written by function/image/describe.py
     app = create_app(bundle, settings, logger, cold_start, reloader=reloader, image=image)
     body = warm_up_body(bundle)
+    others = other_requests(bundle)
     del bundle, opening  # otherwise they would keep a bundle that the reloader has replaced
     handler = make_handler(app, settings.api_base_path, is_closed=settings.is_closed)
     stopwatch.lap("app")
 
     warm_up(handler, body, is_closed=settings.is_closed)
     stopwatch.lap("warm-up")
+
+    if settings.warm_up_all_routes or settings.aws_lambda_initialization_type in STARTED_AHEAD:
+        warm_up_other_routes(handler, logger, others)
+        stopwatch.lap("other-routes")
 
     if settings.aws_lambda_initialization_type == "snap-start":
 

@@ -1,7 +1,7 @@
-"""Parts of a start in Lambda: one warm-up request, and SnapStart's restore."""
+"""Parts of a start in Lambda: one warm-up request, requests to the other routes, and SnapStart's restore."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from semsearch.app.cold_start import ColdStart
 from semsearch.app.telemetry import Stopwatch
 
 if TYPE_CHECKING:
+    from semsearch.app.telemetry import Log
     from semsearch.engine.loading import AnyBundle
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -24,6 +25,10 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "body": json.dumps(WARM_UP_BODY),
     "isBase64Encoded": False,
 }
+# Types of initialization in which Lambda runs INIT before a request arrives, so that no request waits for it:
+# https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
+STARTED_AHEAD = ("provisioned-concurrency", "snap-start")
+UNKNOWN_WORD = "qzxjwvqkzx"  # a word that no corpus has, so that a search loads the corrections of misspelled words
 
 
 def warm_up_body(bundle: "AnyBundle") -> dict[str, Any]:
@@ -50,6 +55,38 @@ def warm_up(handler: Handler, body: dict[str, Any] = WARM_UP_BODY, *, is_closed:
     is_of_backend = reply["statusCode"] in (429, 502)
     if reply["statusCode"] != 200 and not (has_searched or is_of_backend):
         raise RuntimeError(f"warm-up: the handler answered {reply['statusCode']}, expected 200: {reply['body']}")
+
+
+def other_requests(bundle: "AnyBundle") -> list[dict[str, Any]]:
+    """Return requests that load what a start without them leaves to later requests, as direct invocations.
+
+    In this order: FastAPI by a body that gets a 422, MCP with the columns of its description, the page, and
+    a search with corrections, highlights and, in a bundle with columns, a filter. The reranker and the OpenAPI
+    document are left out, because few callers need them.
+    """
+    search = warm_up_body(bundle) | {"highlights": True}
+    if "text" in search:
+        search["text"] = UNKNOWN_WORD
+    for column in [*bundle.manifest.corpus.columns][:1]:
+        search["filter"] = {column: {"$exists": True}}
+    return [
+        {"path": "/similar", "body": {"text": 0}},
+        {"path": "/mcp", "body": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
+        {"path": "/", "method": "GET"},
+        {"path": "/similar", "body": search},
+    ]
+
+
+def warm_up_other_routes(handler: Handler, logger: "Log", requests: Sequence[dict[str, Any]]) -> None:
+    """Send the requests of `other_requests` through the handler.
+
+    A failure, such as an import that fails, does not stop the start, because plain searches do not need these routes.
+    The app logs its trace, and this function the path and the status.
+    """
+    for event in requests:
+        status = handler(event, SimpleNamespace(aws_request_id=None))["statusCode"]
+        if status >= 500:
+            logger.error("other routes are not warmed up", extra={"path": event["path"], "status": status})
 
 
 def warm_up_after_restore(

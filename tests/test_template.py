@@ -225,7 +225,12 @@ def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_i
 
 def test_a_description_of_long_names_is_as_short_as_lambda_wants_it() -> None:
     text, variables = FUNCTION["Description"]["Fn::Sub"]
-    assert variables.keys() == {"Network", "Snap", "Traced"}  # two subnets and a group leave room for shorter names
+    assert variables.keys() == {
+        "All",
+        "Network",
+        "Snap",
+        "Traced",
+    }  # two subnets and a group leave room for shorter names
     # a bucket with the names of a company, an account and a region; all other parameters are as long as they can be
     names_of_companies = {"BundleBucket": 37, "BundlePrefix": 20}
 
@@ -236,7 +241,7 @@ def test_a_description_of_long_names_is_as_short_as_lambda_wants_it() -> None:
         return names_of_companies.get(name, int(parameter.get("MaxLength", longest_value)))
 
     names = [name for name in re.findall(r"\$\{(\w+)\}", text) if name not in variables]
-    flags = len("ST")
+    flags = len("SAT")
     assert len(re.sub(r"\$\{\w+\}", "", text)) + flags + sum(map(longest, names)) <= 256
 
 
@@ -267,7 +272,7 @@ def test_each_variable_of_the_environment_is_read_by_the_settings_or_by_powertoo
 
 
 COLD_START_METRICS = {"InitImportEngine", "InitImportHttp", "InitModel", "InitApp", "InitWarmUp", "InitRestoreWarmUp"}
-COLD_START_METRICS |= {"InitTotal"}
+COLD_START_METRICS |= {"InitOtherRoutes", "InitTotal"}
 
 
 def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> None:

@@ -90,6 +90,7 @@ class Settings:
     bundle_url: str = ""
     log_queries: bool = False  # whether the log has the text of each query
     bundle_poll_seconds: int = DEFAULT_POLL_SECONDS
+    warm_up_all_routes: bool = False  # whether a start in Lambda loads what all routes need; plain searches need less
 
     @property
     def is_closed(self) -> bool:
@@ -146,6 +147,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         api_keys_arn=environment.get("API_KEYS_ARN") or "",
         jwt_filter=environment.get("JWT_FILTER") or "",
         log_queries=environment.get("LOG_QUERIES") == "1",
+        warm_up_all_routes=environment.get("WARM_UP_ALL_ROUTES") == "1",
     )
 
 

@@ -43,6 +43,7 @@ def test_each_variable_is_read() -> None:
         "API_KEYS_ARN": "arn",
         "JWT_FILTER": "claim=column",
         "LOG_QUERIES": "1",
+        "WARM_UP_ALL_ROUTES": "1",
     }
     assert read_settings(environment) == Settings(
         bundle_dir=Path("/local"),
@@ -63,10 +64,11 @@ def test_each_variable_is_read() -> None:
         api_keys_arn="arn",
         jwt_filter="claim=column",
         log_queries=True,
+        warm_up_all_routes=True,
     )
-    assert read_settings({"LOG_QUERIES": "0", "BUNDLE_DIR": "s3://bucket/prefix"}) == Settings(
-        bundle_url="s3://bucket/prefix"
-    )
+    assert read_settings(
+        {"LOG_QUERIES": "0", "WARM_UP_ALL_ROUTES": "0", "BUNDLE_DIR": "s3://bucket/prefix"}
+    ) == Settings(bundle_url="s3://bucket/prefix")
     with pytest.raises(SettingsError, match="BUNDLE_POLL_SECONDS: '86401', expected a whole number from 1 to 86400"):
         read_settings({"BUNDLE_POLL_SECONDS": "86401"})
     with pytest.raises(SettingsError, match=r"^BUNDLE_DIR: .*'s3://'"):

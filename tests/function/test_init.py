@@ -1,7 +1,8 @@
 """What INIT may do, guarded by what is the same on every machine: modules, files, bytes. Never by the clock."""
 
+import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from semsearch.engine.bundle import MODEL
-from tests.function.events.event_makers import http_api
+from tests.function.events.event_makers import Event, http_api
 from tests.project import needs_linux
 from tests.world import add_table
 
@@ -53,6 +54,36 @@ assert reply["statusCode"] == 200, reply
 seen["later"] = sorted(set(sys.modules) - set(seen["init"]))
 print(json.dumps(seen))
 """.replace("EVENT", repr(http_api("POST", "/similar", '{"text": "angry goose"}')))
+
+# What a start and later requests of each kind import, with the key if one is needed. BROKEN is a module whose import
+# fails, "" for none.
+WATCH_OTHERS = """
+import json, os, sys
+from types import SimpleNamespace
+if os.environ["BROKEN"]:
+    sys.modules[os.environ["BROKEN"]] = None
+import function.handler
+init = set(sys.modules)
+replies = [function.handler.handler(event, SimpleNamespace(aws_request_id="a")) for event in EVENTS]
+seen = {"init": sorted(init), "later": sorted(set(sys.modules) - init)}
+seen["statuses"] = [reply["statusCode"] for reply in replies]
+seen["phases"] = [*function.handler.cold_start.phases]
+print(json.dumps(seen))
+"""
+KEY = "sixteen-letters!"
+SEARCH_TOOL = {"name": "search", "arguments": {"query": "angry gosling"}}
+OTHERS = [
+    http_api("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})),
+    http_api("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": SEARCH_TOOL})),
+    http_api("POST", "/similar", '{"text": 5}'),
+    http_api("POST", "/v1/embeddings", '{"input": "goose"}'),
+    http_api("POST", "/embed", '{"inputs": "goose"}'),
+    http_api("GET", "/", None),
+    http_api("POST", "/similar", '{"text": "goosse", "highlights": true, "facets": ["who"]}'),
+    http_api("POST", "/similar", '{"text": "goose", "filter": {"who": "an angry goose"}}'),
+]
+for event in OTHERS:
+    event["headers"]["authorization"] = f"Bearer {KEY}"
 
 # modules that only some functions or some requests need
 LATE = (
@@ -160,3 +191,53 @@ def test_a_search_with_a_query_table_imports_no_onnxruntime_and_reads_no_byte_of
     seen = start(BUNDLE_DIR=str(bundle_copy))
     assert not [name for name in seen["init"] if name.startswith("onnxruntime")]
     assert seen["later"] == []
+
+
+@pytest.fixture(scope="module")
+def start_and_answer(
+    in_a_new_process: Callable[..., Any], read_only: Path, shipped: Path, image_environment: dict[str, str]
+) -> Callable[..., Seen]:
+    """Return what starts the function as it ships, sends it requests and returns what both have imported."""
+
+    def run(events: Sequence[Event], broken: str = "", **environment: str) -> Seen:
+        variables = {"BUNDLE_DIR": str(read_only), "BROKEN": broken} | image_environment | environment
+        found: Seen = in_a_new_process(WATCH_OTHERS.replace("EVENTS", repr(events)), shipped, **variables)
+        return found
+
+    return run
+
+
+def test_by_default_the_first_other_request_imports_fastapi(start_and_answer: Callable[..., Seen]) -> None:
+    for event in OTHERS[:3:2]:  # the first one of MCP, and a 422
+        seen = start_and_answer([event], AWS_LAMBDA_INITIALIZATION_TYPE="on-demand", WARM_UP_ALL_ROUTES="0")
+        assert not {"fastapi", "semsearch.app.mcp", "asyncio.events"} & {*seen["init"]}
+        assert {"fastapi", "semsearch.app.mcp.messages", "asyncio.events"} <= {*seen["later"]}
+        assert "other-routes" not in seen["phases"]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"WARM_UP_ALL_ROUTES": "1"},
+        {"WARM_UP_ALL_ROUTES": "1", "API_KEYS": KEY},
+        {"AWS_LAMBDA_INITIALIZATION_TYPE": "provisioned-concurrency"},
+        {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"},
+    ],
+    ids=["setting", "setting and keys", "provisioned concurrency", "SnapStart"],
+)
+def test_where_no_request_waits_for_a_start_or_by_a_setting_it_imports_all_that_other_requests_need(
+    start_and_answer: Callable[..., Seen], environment: dict[str, str]
+) -> None:
+    seen = start_and_answer(OTHERS, **environment)
+    assert seen["statuses"] == [200, 200, 422, 200, 200, 200, 200, 200]
+    assert seen["later"] == []
+    assert {"fastapi", "semsearch.engine.keyword.corrections", "semsearch.engine.keyword.highlights"} <= {*seen["init"]}
+    assert {"semsearch.engine.metadata.columns", "semsearch.engine.metadata.facets"} <= {*seen["init"]}
+    assert seen["phases"] == ["import-engine", "import-http", "model", "app", "warm-up", "other-routes"]
+
+
+def test_an_import_that_fails_does_not_stop_a_start(start_and_answer: Callable[..., Seen]) -> None:
+    search = http_api("POST", "/similar", '{"text": "angry goose"}')
+    seen = start_and_answer([search, OTHERS[0]], "semsearch.app.mcp.messages", WARM_UP_ALL_ROUTES="1")
+    assert seen["statuses"] == [200, 500]
+    assert seen["phases"][-1] == "other-routes"

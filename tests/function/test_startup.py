@@ -14,14 +14,23 @@ import pytest
 from mangum import Mangum
 from snapshot_restore_py import get_after_restore
 
-from function.startup import WARM_UP, warm_up, warm_up_after_restore, warm_up_body
+from function.startup import (
+    WARM_UP,
+    other_requests,
+    warm_up,
+    warm_up_after_restore,
+    warm_up_body,
+    warm_up_other_routes,
+)
 from semsearch.app.app import App, create_app
 from semsearch.app.cold_start import ColdStart, no_garbage_collection
-from semsearch.app.settings import Settings
+from semsearch.app.settings import Settings, read_settings
+from semsearch.engine.bundle import COLUMNS
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import load_bundle
-from tests.app_fixtures import BrokenEmbedder
+from tests.app_fixtures import BrokenEmbedder, answering
 from tests.function.events.event_makers import http_api
+from tests.no_model import without
 from tests.world import DIM
 
 
@@ -127,6 +136,58 @@ def test_a_start_goes_on_if_the_request_was_answered_or_only_a_backend_is_down(
         with pytest.raises(RuntimeError, match=f"^warm-up: the handler answered {status}, expected 200: the reply$"):
             warm_up(handler, is_closed=is_closed)
     assert events == [{"text": "a", "num_results": 1} if is_closed else WARM_UP]
+
+
+@pytest.mark.parametrize("name", ["bundle", "no_model", "no_model_no_words"])
+@pytest.mark.parametrize("environment", [{"LOG_QUERIES": "1"}, {"API_KEYS": "sixteen-letters!"}], ids=["open", "keys"])
+def test_the_other_requests_are_a_422_and_replies_of_mcp_of_the_page_and_of_a_search(
+    name: str, environment: dict[str, str], request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    opened, logger = load_bundle(request.getfixturevalue(name)), logging.getLogger("tests")
+    replies: list[dict[str, Any]] = []
+    with answering(create_app(opened, read_settings(environment), logger, ColdStart(print))) as answer:
+
+        def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+            replies.append(answer(event))
+            return replies[-1]
+
+        warm_up_other_routes(handler, logger, other_requests(opened))
+    assert [reply["statusCode"] for reply in replies] == [422, 200, 200, 200]
+    assert "text: input should be a valid string" in replies[0]["body"]
+    assert '"tools":' in replies[1]["body"]
+    assert replies[2]["headers"]["content-type"] == "text/html; charset=utf-8"
+    (found,) = json.loads(replies[3]["body"])["results"]
+    assert found["snippet"]["text"]
+    assert caplog.records == []
+
+
+def test_the_search_of_the_other_requests_has_a_filter_if_there_are_columns_and_a_word_if_words_are_found(
+    bundle: Path, bundle_copy: Path, no_model_no_words: Path
+) -> None:
+    searches = [other_requests(load_bundle(each))[-1]["body"] for each in (bundle, no_model_no_words)]
+    assert [search["filter"] for search in searches] == [{"chapter": {"$exists": True}}] * 2
+    assert ["text" in search for search in searches] == [True, False]
+    without(bundle_copy, COLUMNS, columns={})
+    assert "filter" not in other_requests(load_bundle(bundle_copy))[-1]["body"]
+
+
+def test_another_route_that_fails_is_logged_and_the_later_ones_are_warmed_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    statuses = {"/a": 499, "/b": 500, "/c": 502, "/d": 200}
+    called: list[str] = []
+
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        called.append(event["path"])
+        assert context.aws_request_id is None
+        return {"statusCode": statuses[event["path"]]}
+
+    warm_up_other_routes(handler, logging.getLogger("tests"), [{"path": path} for path in statuses])
+    assert called == [*statuses]
+    logged = [(record.getMessage(), *(vars(record)[name] for name in ("path", "status"))) for record in caplog.records]
+    message = "other routes are not warmed up"
+    assert logged == [(message, "/b", 500), (message, "/c", 502)]
 
 
 def test_after_a_restore_the_handler_is_warmed_and_the_next_request_tells_of_it(make_app: Callable[..., App]) -> None:

@@ -100,7 +100,7 @@ def test_a_start_in_lambda_tells_the_time_of_the_fetch_and_after_a_restore_a_req
     publish(bundle)
     named = {"BUNDLE_DIR": url, "LOCAL_BUNDLE_DIR": "/nowhere", "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
     phases, after_restore, has_polled = in_a_new_process(HANDLER, **environment, **named)
-    assert phases == ["import-engine", "import-http", "fetch", "model", "app", "warm-up"]
+    assert phases == ["import-engine", "import-http", "fetch", "model", "app", "warm-up", "other-routes"]
     assert (after_restore, has_polled) == (["restore-warm-up"], True)
 
 

@@ -40,7 +40,7 @@ CASES = [
             f"ApiKeyHashes={'0123456789abcdef' * 4}",
             "ReservedConcurrency=5",
         ),
-        *("CorsOrigins=https://example.com", "Canary=true", "SilenceAlarm=true"),
+        *("CorsOrigins=https://example.com", "Canary=true", "SilenceAlarm=true", "WarmUpAllRoutes=true"),
     ),
 ]
 # W1030, W1033: template.yaml says why defaults are empty.
