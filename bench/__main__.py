@@ -30,6 +30,7 @@ MEASUREMENTS = {
     "agents": "serve",
     "serve": "serve",
     "cold-start": "cold_start",
+    "other-routes": "other_routes",
     "memory": "cold_start",
     "update": "update",
     "month": "month",

@@ -2,16 +2,19 @@
 
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from bench import accuracy, cold_start, relevance, serve, work
+from bench import accuracy, cold_start, other_routes, relevance, serve, work
+from bench.emulator import HANDLER, LocalFunction
 from bench.serve import Load
 from bench.work import CISI, NAIVE, SCIFACT, SHIPPED, Texts
 from semsearch.engine.bundle import MODEL
 from semsearch.engine.loading import load_bundle
 from semsearch.indexing.corpus import Corpus
+from tests.project import needs_linux
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +95,18 @@ def test_a_figure_is_the_median_of_the_rounds_and_a_ratio_that_of_the_ratios_of_
         ("/predict", "short", "40", serve.PEER, "10", "1.0", "1.0", "1.0", "600"),
     ]
     assert serve.ratios(seen, serve.PEER) == {"predict, short, 40": 10.0}
+
+
+@needs_linux("/proc")
+def test_each_kind_of_start_is_measured_with_both_first_requests(
+    bundle: Path, shipped: Path, tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = LocalFunction(Path(sys.executable), HANDLER, shipped, {"BUNDLE_DIR": str(bundle)})
+    monkeypatch.setattr(other_routes, "read_texts", lambda data, count: Texts("lines", ["a"]))
+    monkeypatch.setattr(other_routes, "make_bundle", lambda work, texts: bundle)
+    monkeypatch.setattr(other_routes, "make_function", lambda work, bundle: function)
+    other_routes.other_routes(starts=1, work=tmp_path, data=tmp_path)
+    seen = json.loads((results / "other_routes.json").read_text())["seen"]
+    assert [*seen] == [other_routes.ON_DEMAND, other_routes.ALL_ROUTES]
+    counts = {"init": 2, "touched": 2, "peak": 2, "MCP": 1, "422": 1}
+    assert [{what: len(values) for what, values in each.items()} for each in seen.values()] == [counts] * 2
