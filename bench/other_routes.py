@@ -9,18 +9,18 @@ import json
 import os
 import statistics
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench import DATA, WORK, emulator
 from bench.cold_start import ROWS, make_function, spread
 from bench.emulator import LocalFunction
-from bench.tables import make_provenance, report
+from bench.tables import as_markdown, make_provenance, report
 from bench.work import make_bundle, read_texts
 
 ON_DEMAND, ALL_ROUTES = "default", "`WARM_UP_ALL_ROUTES=1`"
-STARTS: dict[str, dict[str, str]] = {ON_DEMAND: {}, ALL_ROUTES: {"WARM_UP_ALL_ROUTES": "1"}}
 TOOLS: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 REQUESTS = {"MCP": emulator.sample_event("/mcp", TOOLS), "422": emulator.sample_event("/similar", {"text": 5})}
 IMAGE = {"PATH": os.environ["PATH"], "OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}  # as in it
@@ -45,35 +45,46 @@ print(json.dumps(measured))
 """
 
 
-def other_routes(*, starts: int = 10, work: Path = WORK, data: Path = DATA) -> None:
+def other_routes(*, starts: int = 10, without: Sequence[str] = (), work: Path = WORK, data: Path = DATA) -> None:
     """How much processor time the first other request takes, and how much INIT takes if it does that work.
 
     Args:
         starts: starts of each kind for each request.
+        without: kinds of function/image/build_archive.py: start the function whole and without each of these parts;
+            print a table, write no result.
     """
     work = work.absolute()
     texts = read_texts(data, ROWS)
-    function = make_function(work, make_bundle(work, texts))
-    seen: dict[str, dict[str, list[float]]] = {name: {} for name in STARTS}
+    bundle = make_bundle(work, texts)
+    functions = {ON_DEMAND: make_function(work, bundle)}
+    if without:
+        functions |= {f"without {part}": make_function(work, bundle, part) for part in without}
+    else:
+        environment = functions[ON_DEMAND].environment | {"WARM_UP_ALL_ROUTES": "1"}
+        functions[ALL_ROUTES] = replace(functions[ON_DEMAND], environment=environment)
+    seen: dict[str, dict[str, list[float]]] = {name: {} for name in functions}
     for number in range(starts + 1):  # the first round warms the page cache and is not counted
         for kind, event in REQUESTS.items():
-            for name, environment in STARTS.items():
-                measured = start(function, environment, event)
+            for name, function in functions.items():
+                measured = start(function, event)
                 measured[kind] = measured.pop("request")
                 for what, value in measured.items():
                     seen[name].setdefault(what, []).extend([value] * bool(number))
         print(f"{number} of {starts}", flush=True)
     columns = ["start", "INIT ms", "first request of MCP ms", "first 422 ms", "peak MB", "MB after a restore"]
     rows = [_row(name, measured) for name, measured in seen.items()]
+    if without:
+        print(as_markdown(columns, rows))
+        return
     report("other_routes", columns, rows, {"starts": starts, "seen": seen}, make_provenance(texts.description()))
 
 
-def start(function: LocalFunction, environment: Mapping[str, str], event: Mapping[str, Any]) -> dict[str, float]:
+def start(function: LocalFunction, event: Mapping[str, Any]) -> dict[str, float]:
     """Return what a start and its first event take: processor milliseconds and megabytes."""
     done = subprocess.run(
         [function.python, "-c", MEASURE, json.dumps(event)],
         cwd=function.folder,
-        env=IMAGE | function.environment | environment,
+        env=IMAGE | function.environment,
         capture_output=True,
         text=True,
         check=False,

@@ -38,6 +38,8 @@ KINDS = {
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
     "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
+    "openapi-models": "FastAPI's models of an OpenAPI document are built when one is first made",
+    "pydantic-1": "pydantic's version 1 has no models, because FastAPI only looks whether a class is one of them",
     "body-schemas": "the schemas of bodies are literals, so that a start does not import pydantic",
 }
 
@@ -87,6 +89,21 @@ def _no_types_for_checkers(tree: ast.Module) -> None:
     tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
 
 
+def _build_at_first_use(tree: ast.Module) -> None:
+    rebuilds = [node for node in tree.body if ast.unparse(node).endswith(".model_rebuild()")]
+    classes = [place for place, node in enumerate(tree.body) if isinstance(node, ast.ClassDef)]
+    if not rebuilds or not classes:
+        raise ReplacementError("fastapi.openapi.models: builds no models; check if it still needs a replacement")
+    tree.body[classes[0] : classes[0]] = ast.parse("class BaseModel(BaseModel, defer_build=True): pass").body
+    tree.body = [node for node in tree.body if node not in rebuilds]
+
+
+def _no_models_of_version_1(tree: ast.Module) -> None:
+    if not any(isinstance(node, ast.ImportFrom) and node.module == "pydantic.v1.main" for node in tree.body):
+        raise ReplacementError("pydantic.v1: does not import its models; check if it still needs a replacement")
+    tree.body = ast.parse("class BaseModel: pass").body  # FastAPI looks whether a class is one of them
+
+
 def _finished_schemas(tree: ast.Module) -> None:
     from semsearch.app.routes.body_schemas import BODY_SCHEMAS  # imports pydantic, and nothing else here needs it
 
@@ -116,6 +133,8 @@ REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),
     "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
+    "fastapi.openapi.models": ("openapi-models", _build_at_first_use),
+    "pydantic.v1": ("pydantic-1", _no_models_of_version_1),
     "semsearch.app.routes.body_schemas": ("body-schemas", _finished_schemas),
 }
 

@@ -110,3 +110,4 @@ def test_each_kind_of_start_is_measured_with_both_first_requests(
     assert [*seen] == [other_routes.ON_DEMAND, other_routes.ALL_ROUTES]
     counts = {"init": 2, "touched": 2, "peak": 2, "MCP": 1, "422": 1}
     assert [{what: len(values) for what, values in each.items()} for each in seen.values()] == [counts] * 2
+    assert (results / "other_routes.md").read_text().count("| `WARM_UP_ALL_ROUTES=1` |") == 1

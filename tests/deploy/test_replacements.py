@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import pytest
 
 from function.image.build_archive import LAZY, LAZY_STUB, REWRITTEN, ReplacementError, compile_module
 from semsearch.app.routes.body_schemas import BODY_SCHEMAS
+from semsearch.search.request import SimilarRequest
 from tests.function.events.event_makers import http_api
 
 LIBRARIES = {name for name in REWRITTEN if not name.startswith("semsearch.")}  # with rewritten modules
@@ -126,6 +128,50 @@ def test_a_schema_that_cannot_be_written_stops_the_build(monkeypatch: pytest.Mon
 def test_linear_algebra_works_without_the_types_for_checkers() -> None:
     solve = run_module("numpy.linalg._linalg").solve
     np.testing.assert_array_equal(solve(np.eye(2), np.array([1.0, 2.0])), [1.0, 2.0])
+
+
+# Prints whether a model of the OpenAPI document is built, before it is made and then, and pydantic's version 1 is
+# imported; and the document.
+DOCUMENT = """
+import json, sys
+from types import SimpleNamespace
+from function.handler import handler
+def body(event):
+    reply = handler(event, SimpleNamespace(aws_request_id="a"))
+    assert reply["statusCode"] == 200, reply
+    return reply["body"]
+body(TOOLS)
+model = sys.modules["fastapi.openapi.models"].OpenAPI
+before, has_version_1 = model.__pydantic_complete__, "pydantic.v1.main" in sys.modules
+document = body(OPENAPI)
+print(json.dumps([before, model.__pydantic_complete__, has_version_1, document]))
+"""
+
+
+def test_the_models_of_openapi_are_built_for_the_document_alone_which_is_the_same(
+    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
+) -> None:
+    tools = http_api("POST", "/mcp", '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}')
+    script = DOCUMENT.replace("TOOLS", repr(tools)).replace("OPENAPI", repr(http_api("GET", "/openapi.json", None)))
+    *replaced, document = in_a_new_process(script, shipped, BUNDLE_DIR=str(bundle))
+    *own, expected = in_a_new_process(script, BUNDLE_DIR=str(bundle))
+    assert (replaced, own) == ([False, True, False], [True, True, True])
+    assert json.loads(document) == json.loads(expected)
+    assert "/similar" in json.loads(document)["paths"]
+
+
+def test_no_class_is_a_model_of_pydantics_version_1() -> None:
+    assert not issubclass(SimilarRequest, run_module("pydantic.v1").BaseModel)
+
+
+def test_models_are_deferred_and_not_rebuilt() -> None:
+    source = "from pydantic import BaseModel\n{}class A(BaseModel):\n    a: int\n{}x = 1"
+    lazy = source.format("class BaseModel(BaseModel, defer_build=True):\n    pass\n", "")
+    built = source.format("", "A.model_rebuild()\n")
+    assert rewritten("fastapi.openapi.models", built) == ast.unparse(ast.parse(lazy))
+    for changed in (source.format("", ""), "A.model_rebuild()"):
+        with pytest.raises(ReplacementError, match="builds no models"):
+            rewritten("fastapi.openapi.models", changed)
 
 
 def rewritten(name: str, source: str) -> str:
