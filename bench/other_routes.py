@@ -23,9 +23,10 @@ from bench.work import make_bundle, read_texts
 ON_DEMAND, ALL_ROUTES = "default", "`WARM_UP_ALL_ROUTES=1`"
 TOOLS: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 REQUESTS = {"MCP": emulator.sample_event("/mcp", TOOLS), "422": emulator.sample_event("/similar", {"text": 5})}
-IMAGE = {"PATH": os.environ["PATH"], "OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}  # as in it
-# Prints the milliseconds of INIT and of the event, and megabytes: the pages that the warm-up of a restore touches, which is
-# sent before the event, and the peak of INIT and of this warm-up.
+# the variables of the Dockerfile that matter here
+IMAGE = {"PATH": os.environ["PATH"], "OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+# Prints the milliseconds of INIT and of the event, and megabytes: the pages that the warm-up of a restore touches,
+# which is sent before the event, and the peak of INIT and of this warm-up.
 MEASURE = """
 import json, resource, sys, time
 from types import SimpleNamespace
