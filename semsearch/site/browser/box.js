@@ -3,6 +3,7 @@
 import { drawCard, headingOf, icon, sectionOf } from "./cards.js";
 import { adoptPage } from "./colours.js";
 import { make } from "./elements.js";
+import { addSentence } from "./fragment.js";
 import { keepRecent, readRecent } from "./recent.js";
 import { readBody, readObject } from "./question.js";
 import { describeScope, scopeOf } from "./scope.js";
@@ -340,17 +341,29 @@ export function makeBox(element, texts) {
 
   function drawLink(part, url, result, children) {
     const href = toLink(url, folder);
-    const click = (event) => choose(event, { result, url: href });
-    const option = { part, role: "option", tabindex: "-1", "aria-selected": "false", href, click };
+    const detail = { result, url: href };
+    const listeners = { click: (event) => choose(event, link, detail), auxclick: () => mark(link, detail) };
+    const option = { part, role: "option", tabindex: "-1", "aria-selected": "false", href, ...listeners };
     const link = make("a", { ...option, target: read("target", null) }, ...children);
-    details.set(link, { result, url: href });
+    details.set(link, detail);
     return link;
   }
 
-  function choose(event, detail) {
+  function choose(event, link, detail) {
     if (read("recent") !== "off") keepRecent(place(), input.value.trim());
+    if (detail.url) link.href = detail.url;
     if (!tell("select", detail)) event.preventDefault();
     if (!event.ctrlKey && !event.metaKey) dialog.close();
+    // after the listeners of the page: its router takes the address without a text fragment, and prevents the default
+    const last = (latest) => latest === event && !event.defaultPrevented && mark(link, detail);
+    addEventListener("click", last, { once: true });
+  }
+
+  // Add a sentence of a section to its link. A browser without `fragmentDirective` would look for it as an anchor, and a
+  // page of a PDF has no sentences to it.
+  function mark(link, { result, url }) {
+    if (!link.matches("[part=hit]") || !url || result.metadata?.page) return;
+    if (document.fragmentDirective && read("marks") !== "off") link.href = addSentence(url, result.snippet);
   }
 
   function activate(option) {
@@ -386,7 +399,9 @@ export function makeBox(element, texts) {
   // Open a link in a new tab, as a click with Ctrl or ⌘ does.
   function openTab(option) {
     const detail = details.get(option);
-    if (!detail || tell("select", detail)) open(option.href, "_blank", "noopener");
+    if (detail && !tell("select", detail)) return;
+    if (detail) mark(option, detail);
+    open(option.href, "_blank", "noopener");
   }
 
   // Wait until the results answer this question of the field. Search at once if the pause has not ended.

@@ -130,8 +130,8 @@ export async function open(address = home, { key = "" } = {}) {
 
 // The properties of the element; each has the text of the attribute of its name, `apiKey` that of `api-key`.
 const PROPERTIES = [
-  ...["keys", "placeholder", "mode", "limit", "filter", "boost", "kindBoost", "versions", "recent", "target"],
-  ...["api", "apiKey", "key"],
+  ...["keys", "placeholder", "mode", "limit", "filter", "boost", "kindBoost", "versions", "recent", "marks"],
+  ...["target", "api", "apiKey", "key"],
 ];
 
 // Node.js, which makes the pages of some sites, has no HTMLElement.

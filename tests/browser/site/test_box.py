@@ -154,7 +154,7 @@ def test_the_keyboard_alone_leads_to_the_right_place_of_a_page_under_a_strict_po
     assert page.get_by_role("option", selected=True).text_content() == "WallsThe baker painted the kitchen."
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert page.url.endswith("/project/guide/kitchen.html#walls")
+    assert page.evaluate("location.href").endswith("/project/guide/kitchen.html#walls")
     assert page.locator("#walls").count() == 1
 
 
@@ -170,7 +170,7 @@ def test_enter_right_after_a_new_question_opens_the_first_result_of_that_questio
     with page.expect_navigation():
         for key in keys:
             page.keyboard.press(key)
-    assert page.url.endswith("/project/river.html#ducks")
+    assert page.evaluate("location.href").endswith("/project/river.html#ducks")
 
 
 def slow_results(page: Page, quick: str) -> dict[str, Route]:
@@ -325,7 +325,7 @@ def test_the_function_answers_the_box_and_says_what_is_wrong_with_a_key(
     page = open_box(own, f'api="{server}" key="{KEY}" limit="2"')
     assert ask(page)[0] == "Kitchen"
     page.locator("semantic-search [part=hit]").first.click()
-    page.wait_for_url("**/guide/kitchen.html#walls")
+    page.wait_for_url("**/guide/kitchen.html#walls*")
     page = open_box(own, f'api="{server}" key="wrong"')
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill(QUESTION)
