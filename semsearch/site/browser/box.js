@@ -156,12 +156,14 @@ export function makeBox(element, texts) {
     if (!source) return;
     isEarly = !source.state.hasMeaning;
     try {
-      const told = { literal, scope: isEverywhere ? {} : scope(), state: source.state, index };
-      const body = readBody(element, input.value, told);
-      const reply = await find({ ...body, signal });
+      const isScoped = !isEverywhere;
+      const own = isScoped && !source.isSeveral ? scope() : {}; // of several sites, each has a scope of its own
+      const body = readBody(element, input.value, { literal, scope: own, state: source.state, index });
+      const reply = await find({ ...body, signal, ...(source.isSeveral && { isScoped }) });
       if (signal.aborted) return;
       isEarly ||= !source.state.hasMeaning; // a newer build answered, which has not loaded the search by meaning yet
-      drawReply(about, body, reply);
+      drawReply(about, body, { ...reply, results: withoutUnlike(reply.results, body.mode) });
+      if (reply.errors?.length) say([status.textContent, ...reply.errors].join(" "));
       tell("search", { ...reply, text: body.text });
     } catch (error) {
       if (!signal.aborted) draw(about, [], error.message);
@@ -213,6 +215,13 @@ export function makeBox(element, texts) {
     draw(about, [...closest, ...ways], fill(said.join(" "), body.text.trim()), { isUnlike });
   }
 
+  // Return the results without those of sites whose best one is not relevant, unless none is.
+  function withoutUnlike(results, mode) {
+    const unlike = results.filter((result) => result.isFirst && isBelowFloor(result, mode)).map(({ site }) => site);
+    const others = results.filter(({ site }) => !unlike.includes(site));
+    return others.length ? others : results;
+  }
+
   const modeOf = ({ scores }, mode) => mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
 
   // Return the score of a result without boosts.
@@ -222,7 +231,8 @@ export function makeBox(element, texts) {
 
   // Return whether a result is not relevant, as measured when the index was made.
   function isBelowFloor(result, mode) {
-    const measured = floor[source.state.hasMeaning ? modeOf(result, mode) : "keyword"]?.score;
+    const { site = { floor, state: source.state } } = result;
+    const measured = site.floor[site.state.hasMeaning ? modeOf(result, mode) : "keyword"]?.score;
     return typeof measured === "number" && unboosted(result, mode) < measured;
   }
 
@@ -279,31 +289,31 @@ export function makeBox(element, texts) {
   }
 
   function drawGroup(result, body) {
-    const { metadata, other_passages: others = [] } = result;
+    const { other_passages: others = [] } = result;
     const group = make("div", { part: "group", role: "group" });
     const sections = [result, ...others];
     const best = unboosted(result, body.mode);
     const isGood = (section) => unboosted(section, body.mode) >= best - MOST_WORSE * Math.abs(best);
-    fillGroup(group, sections.filter(isGood).slice(0, SECTIONS));
+    fillGroup(group, sections.filter(isGood).slice(0, SECTIONS), result.site);
     if (sections.length > SECTIONS && sections.every(isGood)) {
-      group.append(drawChoice(() => showMore(group, metadata.path, body), [texts().more], "more"));
+      group.append(drawChoice(() => showMore(group, result, body), [texts().more], "more"));
     }
     return group;
   }
 
-  // Show the title of a page, which links to it, and a card for each section.
-  function fillGroup(group, sections) {
-    const [{ id, metadata = {} }] = sections;
+  // Show the title of a page, which links to it, and a card for each section. The first page of a site is below the name
+  // of the site, if there are several.
+  function fillGroup(group, sections, site) {
+    const [{ id, metadata = {}, isFirst }] = sections;
     const title = metadata.title ?? id;
-    group.ariaLabel = title;
+    const label = isFirst ? [make("p", { part: "site", role: "presentation" }, site.title)] : [];
+    group.ariaLabel = site ? `${site.title}: ${title}` : title;
     const heading = make("span", { class: "heading" }, ...headingOf(title));
-    const page = drawLink("title", metadata.url?.split("#")[0], sections[0], [
-      icon("page"),
-      heading,
-      badgeOf(metadata),
-    ]);
+    const address = metadata.url?.split("#")[0];
+    const page = drawLink("title", address, sections[0], site, [icon("page"), heading, badgeOf(metadata)]);
     const isAlone = sections.length === 1 && sectionOf(metadata).kind === "page";
-    group.replaceChildren(...(isGrouped && !isAlone ? [page] : []), ...sections.map(drawHit));
+    const hits = sections.map((section) => drawHit(section, site));
+    group.replaceChildren(...label, ...(isGrouped && !isAlone ? [page] : []), ...hits);
   }
 
   // Return the version and the language of a page, unless all results have those of this page.
@@ -315,19 +325,20 @@ export function makeBox(element, texts) {
     return shown ? make("span", { part: "badge" }, shown) : "";
   }
 
-  async function showMore(group, path, { filter, ...body }) {
+  async function showMore(group, { metadata: { path }, site, isFirst }, { filter, ...body }) {
     const filters = filter ? [filter, { path }] : [{ path }];
     const about = asked;
-    const { results } = await find({ ...body, filter: { $and: filters }, num_results: 1, group_size: MOST_SECTIONS });
+    const more = { filter: { $and: filters }, num_results: 1, group_size: MOST_SECTIONS, ...(site && { only: site }) };
+    const { results } = await find({ ...body, ...more });
     if (about !== asked || !results.length) return;
     const first = options().indexOf(active());
-    fillGroup(group, [results[0], ...(results[0].other_passages ?? [])]);
+    fillGroup(group, [{ ...results[0], isFirst }, ...(results[0].other_passages ?? [])], site);
     options().forEach((option, i) => (option.id = `hit-${i}`));
     activate(options()[first] ?? null);
     input.focus();
   }
 
-  function drawHit(result) {
+  function drawHit(result, site) {
     const { metadata = {}, id, also_in: places = [] } = result;
     const shown = { ...result, metadata: labelled(metadata), also_in: places.map(labelled) };
     const section = sectionOf({ title: id, ...metadata }, texts().page);
@@ -335,12 +346,13 @@ export function makeBox(element, texts) {
       "hit",
       metadata.url,
       result,
+      site,
       drawCard(shown, section, texts().also, isEverywhere ? undefined : scope().language),
     );
   }
 
-  function drawLink(part, url, result, children) {
-    const href = toLink(url, folder);
+  function drawLink(part, url, result, site, children) {
+    const href = toLink(url, site?.links ?? folder);
     const detail = { result, url: href };
     const listeners = { click: (event) => choose(event, link, detail), auxclick: () => mark(link, detail) };
     const option = { part, role: "option", tabindex: "-1", "aria-selected": "false", href, ...listeners };

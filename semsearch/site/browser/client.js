@@ -3,8 +3,11 @@
 /** @typedef {{total: number, loaded: number, ready: string, hasMeaning: boolean}} State total and loaded are bytes */
 /** @typedef {(path: string, options?: {body?: string, signal?: AbortSignal}) => Promise<{content: any, phases: any}>} Ask */
 
-// A policy with require-trusted-types-for accepts only addresses that this function returns.
-const trusted = globalThis.trustedTypes?.createPolicy("semantic-search", { createScriptURL: (address) => address });
+// A policy with require-trusted-types-for accepts only addresses that this function returns. A page can create one of this
+// name, which the code of other builds and sites on it uses too.
+const page = /** @type {any} */ (globalThis);
+const rules = { createScriptURL: (/** @type {string} */ address) => address };
+const trusted = (page[Symbol.for("semantic-search")] ??= page.trustedTypes?.createPolicy("semantic-search", rules));
 export const trust = (/** @type {string} */ address) =>
   /** @type {any} */ (trusted?.createScriptURL(address) ?? address);
 

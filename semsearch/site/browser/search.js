@@ -131,7 +131,7 @@ export async function open(address = home, { key = "" } = {}) {
 // The properties of the element; each has the text of the attribute of its name, `apiKey` that of `api-key`.
 const PROPERTIES = [
   ...["keys", "placeholder", "mode", "limit", "filter", "boost", "kindBoost", "versions", "recent", "marks"],
-  ...["target", "api", "apiKey", "key"],
+  ...["target", "src", "api", "apiKey", "key"],
 ];
 
 // Node.js, which makes the pages of some sites, has no HTMLElement.
@@ -145,7 +145,7 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
     PROPERTIES.forEach((name) => this.#adopt(name));
     addEventListener("keydown", this, true); // in the capture phase, before the page's own search
     if (!this.shadowRoot) this.#draw();
-    if (used() && !this.api) open().catch(() => {}); // the box tries again, and says why it failed
+    if (used() && !this.api && !this.src) open().catch(() => {}); // the box tries again, and says why it failed
   }
 
   disconnectedCallback() {
@@ -226,11 +226,17 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
       const show = await this.#box;
       await translated;
       this.#style(); // that of the code, which can be newer than the button's
-      show(() => open(this.api || home, { key: this.apiKey || this.key }));
+      show(() => (this.src ? this.#openSeveral() : open(this.api || home, { key: this.apiKey || this.key })));
     } catch (error) {
       this.#box = null; // the next click tries again
       this.#say(error.message);
     }
+  }
+
+  async #openSeveral() {
+    if (this.api) throw new Error("src: names the files of sites, api a function or a server; remove one of the two.");
+    const { openSeveral } = await withFiles(() => load("several.js"));
+    return openSeveral(this.src.split(/\s+/).filter(Boolean));
   }
 
   // Show why the box could not be loaded, in a dialog that needs no code but this.
