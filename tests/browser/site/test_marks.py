@@ -1,5 +1,6 @@
 """A sentence of a result, marked on the page that the result opens."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def test_a_result_in_a_new_tab_is_marked(strict: StaticHost, open_box: OpenBox) 
     ask(page, "baker sailor")
     hit = page.locator("[part=hit]").first
     assert name_of(str(hit.get_attribute("href"))) == "guide.html#walls"
-    ways = [
+    ways: list[Callable[[], None]] = [
         lambda: page.keyboard.press("Control+Enter"),
         lambda: hit.click(modifiers=["Control"]),
         lambda: hit.click(button="middle"),
