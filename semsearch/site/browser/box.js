@@ -181,6 +181,12 @@ export function makeBox(element, texts) {
     });
   }
 
+  // Return the results without those of sites that have no relevant one, unless no site has one.
+  function withoutUnlike(results, mode) {
+    const relevant = results.filter((result) => !isBelowFloor(result, mode)).map(({ site }) => site);
+    return relevant.length ? results.filter(({ site }) => relevant.includes(site)) : results;
+  }
+
   // Show what the visitor can start with: recent searches and the links in the element.
   function showStart(about) {
     const recent = read("recent") === "off" ? [] : readRecent(place());
@@ -213,13 +219,6 @@ export function makeBox(element, texts) {
     const ways = hasScope ? [drawChoice(toggleScope, [texts().all])] : [];
     const said = isUnlike ? [texts().unlike, texts().advice, texts().closest] : [texts().nothing, texts().advice];
     draw(about, [...closest, ...ways], fill(said.join(" "), body.text.trim()), { isUnlike });
-  }
-
-  // Return the results without those of sites whose best one is not relevant, unless none is.
-  function withoutUnlike(results, mode) {
-    const unlike = results.filter((result) => result.isFirst && isBelowFloor(result, mode)).map(({ site }) => site);
-    const others = results.filter(({ site }) => !unlike.includes(site));
-    return others.length ? others : results;
   }
 
   const modeOf = ({ scores }, mode) => mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
