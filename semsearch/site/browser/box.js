@@ -221,18 +221,17 @@ export function makeBox(element, texts) {
     draw(about, [...closest, ...ways], fill(said.join(" "), body.text.trim()), { isUnlike });
   }
 
-  const modeOf = ({ scores }, mode) => mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
-
-  // Return the score of a result without boosts.
-  function unboosted(result, mode) {
-    return result.scores?.boost === undefined ? result.score : result.scores[modeOf(result, mode)];
+  // Return the score of a result without boosts: with a boost, `scores` has it by the mode that found the result.
+  function unboosted({ score, scores }) {
+    return scores?.boost === undefined ? score : (scores.hybrid ?? scores.semantic ?? scores.keyword);
   }
 
   // Return whether a result is not relevant, as measured when the index was made.
   function isBelowFloor(result, mode) {
-    const { site = { floor, state: source.state } } = result;
-    const measured = site.floor[site.state.hasMeaning ? modeOf(result, mode) : "keyword"]?.score;
-    return typeof measured === "number" && unboosted(result, mode) < measured;
+    const { scores, site = { floor, state: source.state } } = result;
+    const own = mode ?? (scores?.keyword === undefined ? "semantic" : "hybrid");
+    const measured = site.floor[site.state.hasMeaning ? own : "keyword"]?.score;
+    return typeof measured === "number" && unboosted(result) < measured;
   }
 
   function takeLiterally(word) {
@@ -291,8 +290,8 @@ export function makeBox(element, texts) {
     const { other_passages: others = [] } = result;
     const group = make("div", { part: "group", role: "group" });
     const sections = [result, ...others];
-    const best = unboosted(result, body.mode);
-    const isGood = (section) => unboosted(section, body.mode) >= best - MOST_WORSE * Math.abs(best);
+    const best = unboosted(result);
+    const isGood = (section) => unboosted(section) >= best - MOST_WORSE * Math.abs(best);
     fillGroup(group, sections.filter(isGood).slice(0, SECTIONS), result.site);
     if (sections.length > SECTIONS && sections.every(isGood)) {
       group.append(drawChoice(() => showMore(group, result, body), [texts().more], "more"));
