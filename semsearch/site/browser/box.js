@@ -442,8 +442,9 @@ export function makeBox(element, texts) {
     if (!input.value) showStart(question());
     input.select();
     try {
-      source = await open();
-      ({ values, floor, index } = await source.about());
+      const opened = await open();
+      ({ values, floor, index } = await opened.about()); // before a search, whose results the floor judges
+      source = opened;
       source.watch(watch);
       if (input.value.trim() && answered !== question()) searchSoon();
     } catch (error) {
