@@ -62,7 +62,7 @@ DECAYS, SMALLEST_DIVISOR = (0.9, 0.999), 1e-8
 # browser loads: 0.637, 0.724 and 3.5 MB with 1.2 steps; 0.629, 0.722 and 3.2 MB with 1 step.
 STEPS_PER_DEVIATION = 1.2
 SEED = 7
-TEXT_OFFSETS = "texts.offsets"  # of the texts of passages, in bytes
+TEXT_OFFSETS = "texts.offsets"  # where each text of a passage begins, in bytes
 EMBEDDED_AT_ONCE = 2_048  # texts that are embedded between two reports of the progress
 LEARNING = "learn the queries"
 
