@@ -394,7 +394,8 @@ def _finished(folders: dict[str, dict[str, StoredObject]], current: str | None) 
         for name, files in folders.items()
         if MANIFEST in files
     ]
-    return sorted(found, key=lambda version: version.published, reverse=True)
+    # S3 has whole seconds: of two versions of the same one, the current one is the newer
+    return sorted(found, key=lambda version: (version.published, version.is_current), reverse=True)
 
 
 def _bytes_of(files: dict[str, StoredObject]) -> int:

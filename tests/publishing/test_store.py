@@ -521,3 +521,15 @@ def test_prune_deletes_manifests_first_and_looks_at_the_pointer_before_each_vers
     assert store.prune(0).versions == []
     assert store.abort_old_uploads() == 7
     assert shelf.aborted[2] == shelf.aborted[0]
+
+
+@pytest.mark.parametrize("current", ["a", "b"])
+def test_the_current_version_is_the_newer_one_of_two_of_the_same_second(current: str) -> None:
+    seconds = {"a": 7, "b": 7, "older": 6, "newer": 8}
+    folders = {
+        name: {MANIFEST: StoredObject(MANIFEST, 1, datetime.fromtimestamp(second, UTC))}
+        for name, second in seconds.items()
+    }
+    other = {"a": "b", "b": "a"}[current]
+    found = [version.name for version in store_module._finished(folders, current)]
+    assert found == ["newer", current, other, "older"]
