@@ -109,9 +109,9 @@ def find_floor(own: BestScores, by_field: BestScores, least_sure: float = LEAST_
 
 
 def probability(reached: int, questions: int, share: float) -> float:
-    """Return the probability that so many questions or more reach the floor if each does with the probability `share`.
+    """Return the probability that at least `reached` of the questions reach the floor, if each one does so by `share`.
 
-    It is the p-value of the exact binomial test.
+    share is the probability of one question, from 0 to 1. The result is the p-value of the exact binomial test.
     """
     counts = range(reached, questions + 1)
     return sum(comb(questions, count) * share**count * (1 - share) ** (questions - count) for count in counts)
