@@ -113,7 +113,7 @@ def key_input(variable: str) -> dict[str, Any]:
 
 
 def is_of(entry: object, targets: Sequence[str]) -> bool:
-    """Return whether an entry of a file starts `semsearch mcp` on these paths alone, or has the address `targets`."""
+    """Return whether an entry of a file is for these paths and no others, or for this address."""
     words = list(_strings(entry))
     if any("://" in target for target in targets):
         return targets[0] in words
