@@ -48,6 +48,7 @@ def test_the_first_of_several_text_columns_has_the_titles(choice: KeywordChoice,
         (USUAL, ReadReport(of_site={"language": ("ja",)}), COLUMNS.columns, None),
         (USUAL, ReadReport(of_site={"language": ("klingon",)}), COLUMNS.columns, None),
         (USUAL, ReadReport(of_site={"language": ("de",)}), {}, None),
+        (USUAL, ReadReport(of_site={"language": ("en", "ja")}), COLUMNS.columns, "language"),  # ja has no stems
         (USUAL, ReadReport(of_site={"language": ("en", "klingon")}), COLUMNS.columns, None),
         (USUAL, SITE, {"language": "list"}, None),
         (USUAL, SITE, {}, None),
