@@ -9,7 +9,6 @@ from semsearch.engine.errors import ExpectedError
 
 if TYPE_CHECKING:
     from semsearch.engine.metadata.filters import FilterError
-    from semsearch.search.request import SimilarRequest
     from semsearch.search.results import Found
 
 MOST_OFFSET = 10_000  # results that a query can skip
@@ -89,10 +88,11 @@ def query_with(values: dict[str, Any]) -> Query:
     return Query(**values | {name: tuple(values[name]) for name in SEQUENCES if name in values})
 
 
-def query_of(request: "SimilarRequest") -> Query:
-    """Return a request as the search takes it. Its fields have the same names."""
-    rerank = None if request.rerank is None else request.rerank.candidates
-    return query_with(vars(request) | {"rerank": rerank})
+def query_of(request: object) -> Query:
+    """Return a request, which has the fields of SimilarRequest, as the search takes it: they have the same names."""
+    fields = vars(request)
+    rerank = None if fields["rerank"] is None else fields["rerank"].candidates
+    return query_with(fields | {"rerank": rerank})
 
 
 SearchFunction = Callable[[Query, Lap], Awaitable["Found"]]
