@@ -35,6 +35,8 @@ LAZY = (
 )
 KINDS = {
     "lazy": "modules that no request uses run at the first access to an attribute",
+    "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
+    "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
     "openapi-models": "FastAPI's models of an OpenAPI document are built when one is first made",
     "pydantic-1": "pydantic's version 1 has no models, because FastAPI only looks whether a class is one of them",
@@ -65,6 +67,26 @@ def compile_module(name: str, file: Path, without: Collection[str] = ()) -> Code
 
 def _run_snippets(tree: ast.Module) -> None:
     tree.body += ast.parse("from function.archive import run_snippet as exec").body
+
+
+def _plain_dicts(tree: ast.Module) -> None:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    typed = [
+        node for node in classes if any(isinstance(base, ast.Name) and base.id == "TypedDict" for base in node.bases)
+    ]
+    if len(typed) < 50:
+        raise ReplacementError("pydantic_core.core_schema: has few TypedDicts; check if it still needs a replacement")
+    for node in classes:
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "total"]
+    for node in typed:
+        node.bases = [ast.copy_location(ast.Name("dict", ast.Load()), node)]
+
+
+def _no_types_for_checkers(tree: ast.Module) -> None:
+    kept = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "numpy._typing")]
+    if len(kept) == len(tree.body):
+        raise ReplacementError("numpy.linalg._linalg: does not import numpy._typing; drop its replacement")
+    tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
 
 
 def _build_at_first_use(tree: ast.Module) -> None:
@@ -109,6 +131,8 @@ def _literal(value: object, modules: set[str]) -> str:
 # by name of a module: the kind, and the function that changes the module
 REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
+    "pydantic_core.core_schema": ("core-schema", _plain_dicts),
+    "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
     "fastapi.openapi.models": ("openapi-models", _build_at_first_use),
     "pydantic.v1": ("pydantic-1", _no_models_of_version_1),
     "semsearch.app.routes.body_schemas": ("body-schemas", _finished_schemas),

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from function.image.build_archive import LAZY, LAZY_STUB, REWRITTEN, ReplacementError, compile_module
@@ -102,6 +103,15 @@ def run_module(name: str, without: tuple[str, ...] = ()) -> ModuleType:
     return module
 
 
+def test_pydantics_schemas_are_plain_dicts_of_the_same_content() -> None:
+    import pydantic_core.core_schema as own
+
+    replaced = run_module("pydantic_core.core_schema")
+    assert replaced.IntSchema.__mro__ == (replaced.IntSchema, dict, object)
+    assert replaced.int_schema(ge=1) == own.int_schema(ge=1)
+    assert replaced.CoreConfig(title="a") == own.CoreConfig(title="a")
+
+
 def test_the_finished_schemas_of_bodies_are_those_of_the_models() -> None:
     finished = run_module("semsearch.app.routes.body_schemas")
     assert not {"pydantic", "BODY_MODELS"} & vars(finished).keys()
@@ -113,6 +123,11 @@ def test_a_schema_that_cannot_be_written_stops_the_build(monkeypatch: pytest.Mon
     monkeypatch.setitem(BODY_SCHEMAS, "/similar", {"default": [value]})
     with pytest.raises(ReplacementError, match=r"body_schemas: .* cannot be written as a literal"):
         rewritten("semsearch.app.routes.body_schemas", "")
+
+
+def test_linear_algebra_works_without_the_types_for_checkers() -> None:
+    solve = run_module("numpy.linalg._linalg").solve
+    np.testing.assert_array_equal(solve(np.eye(2), np.array([1.0, 2.0])), [1.0, 2.0])
 
 
 # Prints whether a model of the OpenAPI document is built, before it is made and then, and pydantic's version 1 is
@@ -164,6 +179,19 @@ def rewritten(name: str, source: str) -> str:
     tree = ast.parse(source)
     REWRITTEN[name][1](tree)
     return ast.unparse(tree)
+
+
+def test_only_typed_dicts_and_the_imports_of_types_are_changed() -> None:
+    typed = "\n".join(f"class A{number}(TypedDict, total=False): pass" for number in range(50))
+    others = "\nx = 1\nclass B(other.Base, metaclass=M): pass\nclass C(A1): pass"
+    expected = ast.unparse(ast.parse(typed.replace("TypedDict, total=False", "dict") + others))
+    assert rewritten("pydantic_core.core_schema", typed + others) == expected
+    imports = "import numpy\nfrom numpy._typing import NDArray\nfrom numpy import where\nx = 1"
+    assert rewritten("numpy.linalg._linalg", imports) == (
+        "from __future__ import annotations\nimport numpy\nfrom numpy import where\nx = 1"
+    )
+    with pytest.raises(ReplacementError, match="has few TypedDicts"):
+        rewritten("pydantic_core.core_schema", typed.partition("\nclass A49")[0])
 
 
 def test_a_replacement_can_be_left_out(tmp_path: Path) -> None:
