@@ -103,7 +103,7 @@ def fetch(bundle: LoadedBundle, asked: FetchArguments) -> dict[str, Any]:
 def text_below(bundle: LoadedBundle, id: str, most: int) -> str:
     """Return the beginning of what is below a heading that is a passage with this id; "" for any other passage."""
     row = bundle.find(id)
-    if row is None or not has_sections(bundle) or not _is_heading(bundle, row):
+    if row is None or not _is_heading(bundle, row):
         return ""
     rows = section_rows(bundle, section_of(id))
     if row not in rows:
@@ -184,10 +184,14 @@ def _rows_of_id(bundle: LoadedBundle, id: str) -> list[int]:
 
 
 def _is_heading(bundle: LoadedBundle, row: int) -> bool:
-    """Return whether a passage is a heading without a text of its own."""
     passage = bundle.passages[row]
-    path = heading_path(passage.metadata)
-    return bool(path) and " ".join(passage.text.split()) == path[-1]
+    return is_heading(passage.text, passage.metadata)
+
+
+def is_heading(text: str, metadata: Mapping[str, Any]) -> bool:
+    """Return whether a passage with this text is a heading without a text of its own."""
+    path = heading_path(metadata)
+    return bool(path) and " ".join(text.split()) == path[-1]
 
 
 def _texts(bundle: LoadedBundle, rows: Sequence[int], *, is_section: bool = True) -> list[str]:

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from semsearch.app.freshness import Since, describe_index
 from semsearch.app.http import HttpError
-from semsearch.app.mcp.fetching import FetchArguments, fetch, has_sections, reference, text_below
+from semsearch.app.mcp.fetching import FetchArguments, fetch, has_sections, is_heading, reference, text_below
 from semsearch.app.mcp.names import tool_name
 from semsearch.app.routes.similar import refuse_large_reply
 from semsearch.app.routes.texts import refuse_query, refuse_texts
@@ -130,7 +130,7 @@ class Tools:
                 query = replace(query_of(request), folds_copies=_has_copies(searched))
                 found = await self.search(query, stopwatch.lap)
                 content = await self._noted(query, found, searched) | found.reply()
-                await self.executor.run(lambda: _add_below(searched, found.results))
+                await self._add_below(searched, found.results)
             content |= await self._freshness()
             result = {"content": [{"type": "text", "text": json_text(content)}]}
             refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
@@ -171,9 +171,14 @@ class Tools:
         found = await self.search(query, stopwatch.lap)
         hits = [hit for best in found.results for hit in (best, *best.get("other_passages", ()))]
         hits.sort(key=lambda hit: -(hit["score"] or 0.0))
-        await self.executor.run(lambda: _add_below(bundle, hits))
+        await self._add_below(bundle, hits)
         noted = await self._noted(query, found, bundle)
         return noted | {"results": [_section(bundle, hit) for hit in hits[:RESULTS]]}
+
+    async def _add_below(self, bundle: AnyBundle, hits: Sequence[Any]) -> None:
+        """Add to each hit that is a heading alone the beginning of what is below it; texts of a table are none."""
+        if has_sections(bundle) and bundle.manifest.corpus.vectors is None:
+            await self.executor.run(lambda: _add_below(require_texts(bundle), hits))
 
     async def _noted(self, query: Query, found: Found, bundle: AnyBundle) -> Object:
         """Return the note of a result if nothing relevant was found."""
@@ -323,13 +328,13 @@ def _section(bundle: AnyBundle, hit: Mapping[str, Any]) -> Object:
     return result | {"snippet": snippet}
 
 
-def _add_below(bundle: AnyBundle, hits: Sequence[Any]) -> None:
-    """Add to each hit that is a heading alone the beginning of what is below it."""
-    if bundle.manifest.corpus.vectors is not None:
-        return
+def _add_below(bundle: LoadedBundle, hits: Sequence[Any]) -> None:
     for hit in hits:
         for each in (hit, *hit.get("other_passages", ())):
-            below = text_below(require_texts(bundle), each["id"], LONGEST_BELOW)
+            # finding an id takes a look at each row, and most hits show that they are no heading
+            if {"text", "metadata"} <= each.keys() and not is_heading(each["text"], each["metadata"]):
+                continue
+            below = text_below(bundle, each["id"], LONGEST_BELOW)
             if below:
                 each["below"] = below
 
