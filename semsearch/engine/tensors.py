@@ -12,7 +12,6 @@ import json
 import math
 import mmap
 import reprlib
-from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -186,7 +185,7 @@ class Strings:
             raise IndexError(f"row {place} of {len(self)}")
         begin, end = self._ends[place], self._ends[place + 1]
         if not begin <= end <= len(self._bytes):
-            raise self._damaged(f"string {place} has the offsets {begin} and {end}")
+            raise self._wrong_offsets(place)
         return bytes(self._bytes[begin:end])
 
     def text(self, place: int) -> str:
@@ -227,10 +226,31 @@ class Strings:
 
     def find(self, key: bytes) -> int | None:
         """Return the place of a string among sorted ones, None if it is not there."""
-        place = bisect_left(self, key)
+        place = self.place_for(key)
         if place < len(self) and self[place] == key:
             return place
         return None
+
+    def place_for(self, key: bytes) -> int:
+        """Return how many of the strings, which are sorted, come before a string.
+
+        `bisect_left`, which calls `__getitem__`, takes twice the time.
+        """
+        content, ends, size = self._bytes, self._ends, len(self._bytes)
+        low, high = 0, len(self)
+        while low < high:
+            place = (low + high) // 2
+            begin, end = ends[place], ends[place + 1]
+            if not begin <= end <= size:
+                raise self._wrong_offsets(place)
+            if bytes(content[begin:end]) < key:
+                low = place + 1
+            else:
+                high = place
+        return low
+
+    def _wrong_offsets(self, place: int) -> TensorsError:
+        return self._damaged(f"string {place} has the offsets {self._ends[place]} and {self._ends[place + 1]}")
 
     def _damaged(self, found: str) -> TensorsError:
         return TensorsError(f"{self._where}: {found}, expected whole strings; {DAMAGED}")

@@ -3,6 +3,8 @@
 import json
 import re
 import time
+from bisect import bisect_left
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from semsearch.engine.passages import Passage, Passages
-from semsearch.engine.tensors import Tensors, TensorsError, map_tensors, read_ahead
+from semsearch.engine.tensors import Strings, Tensors, TensorsError, map_tensors, read_ahead
 from tests.bundle_files import write_passages
 from tests.page_cache import cached_pages, forget
 from tests.project import needs_linux
@@ -166,6 +168,30 @@ def test_a_tensor_of_another_dtype_or_shape_is_refused(tmp_path: Path) -> None:
         found = f"index.safetensors: the tensor codes is uint8 of the shape (2, 1), expected {expected}; run `semsearch"
         with pytest.raises(TensorsError, match=re.escape(found)):
             tensors.require("codes", shape, dtype)
+
+
+def strings_of(texts: list[bytes]) -> Strings:
+    offsets = np.array([0, *accumulate(map(len, texts))], np.uint64)
+    return Strings(np.frombuffer(b"".join(texts), np.uint8), offsets)
+
+
+SORTED: list[list[bytes]] = [[], [b"b"], [b"", b"a", b"ab", b"b", b"\xc3\xa9"], [b"a", b"b", b"b", b"b", b"c"]]
+
+
+@pytest.mark.parametrize("texts", SORTED, ids=["none", "one", "different", "equal"])
+@pytest.mark.parametrize("key", [b"", b"a", b"aa", b"ab", b"b", b"bb", b"c", b"\xc3\xa9", b"\xff"], ids=repr)
+def test_a_string_is_found_among_sorted_ones_as_by_bisect_left(texts: list[bytes], key: bytes) -> None:
+    strings, place = strings_of(texts), bisect_left(texts, key)
+    assert strings.place_for(key) == place
+    assert strings.find(key) == (place if key in texts else None)
+
+
+@pytest.mark.parametrize("offsets", [(2, 1), (0, 3), (3, 3)], ids=["descending", "too long", "behind the end"])
+def test_a_search_that_reaches_a_string_with_wrong_offsets_says_so(offsets: tuple[int, int]) -> None:
+    damaged = Strings(np.frombuffer(b"ab", np.uint8), np.array(offsets, np.uint64), "words")
+    found = f"words: string 0 has the offsets {offsets[0]} and {offsets[1]}, expected whole strings"
+    with pytest.raises(TensorsError, match=f"^{found}"):
+        damaged.place_for(b"a")
 
 
 def test_strings_have_one_offset_more_than_there_are(tmp_path: Path) -> None:

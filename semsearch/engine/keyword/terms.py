@@ -18,7 +18,6 @@ semsearch/engine/keyword/matches.py computes the scores.
 """
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from copy import copy
@@ -147,7 +146,7 @@ class Terms:
         if len(beginning) < SHORTEST_BEGINNING:
             return {}
         terms, key = self._terms, beginning.encode()
-        first, end = bisect_left(terms, key), bisect_left(terms, key + b"\xff")
+        first, end = terms.place_for(key), terms.place_for(key + b"\xff")
         ends = self._ends[first : end + 1]
         offsets = check_ascending(ends, len(self._holders), f"{self.path}: postings").astype(np.intp)
         if self._view is not None:
