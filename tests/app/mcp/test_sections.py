@@ -325,7 +325,7 @@ def test_a_heading_has_what_is_below_it_whichever_fields_of_it_are_shown(
     connect: Callable[..., httpx.Client], written: Path, include: list[str]
 ) -> None:
     client = connect(bundle=written)
-    asked = {"text": "0.121.0 (2025-11-03)", "num_results": 20, "include": include}
+    asked: dict[str, Any] = {"text": "0.121.0 (2025-11-03)", "num_results": 20, "include": include}
     hits = {each["id"]: each for each in content_of(call(client, tools_of(client)[0]["name"], **asked))["results"]}
     assert hits["release-notes.md#01210-2025-11-03:1"]["below"] == SECTION.partition("\n\n")[2]
     assert "below" not in hits["release-notes.md#features:1"]
