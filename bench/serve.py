@@ -31,13 +31,21 @@ CONNECTIONS = (1, 40)
 WARM_UP = (10, 2)  # connections and seconds of a first load, which is not counted
 WORKERS = 2  # number of processes of each server that has workers
 PORT = 8399
-ROUTES = {"/predict": ("/predict", "text"), "/similar": ("/similar", "text")}
+MCP = "/mcp"
+ROUTES = {
+    "/predict": ("/predict", "text"),
+    "/v1/embeddings": ("/v1/embeddings", "input"),
+    "/similar": ("/similar", "text"),
+    MCP: (MCP, "query"),
+}
+# the peer has neither OpenAI's route nor tools: it answers the same with its own routes
+PEER_ROUTES = dict.fromkeys(("/predict", "/v1/embeddings"), ("/predict", "text"))
+PEER_ROUTES |= dict.fromkeys(("/similar", MCP), ("/similar", "text"))
 STARTS_WITHIN = 180  # maximum seconds until a server listens
 TIMEOUT = 60  # seconds until wrk counts a request as an error
 PAUSE = 2  # seconds after a load, in which a server can finish the requests that wrk has left
 AGENTS = 5
-SEARCH = {"name": "search", "arguments": {"query": "keep the texts private"}}
-MESSAGE = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": SEARCH}).encode() + b"\n"
+QUESTION = {"query": "keep the texts private"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +143,11 @@ def make_servers(work: Path, bundle: Path, texts: Texts) -> dict[str, ServerComm
     infinity = [peer_python(work, "infinity").with_name("infinity_emb"), "v2", "--model-id", model]
     infinity += ["--engine", "torch", "--device", "cpu", "--port", ports[2], "--host", "127.0.0.1"]
     offline = {"HF_HUB_OFFLINE": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
-    embeddings, body = {"/predict": ("/embeddings", "input")}, {"model": str(model)}
+    embeddings = dict.fromkeys(("/predict", "/v1/embeddings"), ("/embeddings", "input"))
+    body = {"model": str(model)}
     return {
         OURS: ServerCommand(ports[0], own, ROUTES),
-        PEER: ServerCommand(ports[1], peer, ROUTES, PEERS, environment),
+        PEER: ServerCommand(ports[1], peer, PEER_ROUTES, PEERS, environment),
         INFINITY: ServerCommand(ports[2], [*infinity, "--no-bettertransformer"], embeddings, PROJECT, offline, body),
     }
 
@@ -174,13 +183,20 @@ def ask(server: ServerCommand, work: Path, route: str, texts: Sequence[str], con
     path, name = server.routes[route]
     mode = {"mode": "semantic"} if route == "/similar" else {}  # the other servers know no words
     bodies = work / "serve.jsonl"
-    lines = [json.dumps({name: text, **mode, **server.body}) + "\n" for text in texts]
+    requests = ({name: text, **mode, **server.body} for text in texts)
+    lines = [json.dumps(tool_call(each) if path == MCP else each) + "\n" for each in requests]
     bodies.write_text("".join(lines), encoding="utf-8")
     command = ["wrk", f"-t{min(2, connections)}", f"-c{connections}", f"-d{seconds}s", "--timeout", f"{TIMEOUT}s"]
     script = ["-s", str(PEERS / "load.lua"), f"http://127.0.0.1:{server.port}{path}", "--", str(bodies)]
     done = subprocess.run([*command, *script], check=True, capture_output=True, text=True)
     time.sleep(PAUSE)
     return parse(done.stdout)
+
+
+def tool_call(arguments: Mapping[str, str]) -> dict[str, object]:
+    """Return the message of MCP that calls the tool `search` with these arguments."""
+    params = {"name": "search", "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
 def median(loads: Sequence[Load]) -> Load:
@@ -241,10 +257,10 @@ def agents(*, work: Path = WORK) -> None:
 
 
 def search_once(agent: "subprocess.Popen[bytes]") -> None:
-    """Send MESSAGE, and wait for the reply."""
+    """Let an agent's server search once, and wait for the reply."""
     assert agent.stdin is not None
     assert agent.stdout is not None
-    agent.stdin.write(MESSAGE)
+    agent.stdin.write(json.dumps(tool_call(QUESTION)).encode() + b"\n")
     agent.stdin.flush()
     while b'"id"' not in agent.stdout.readline():
         pass

@@ -85,6 +85,13 @@ def test_a_load_is_what_was_printed_last_and_has_no_errors() -> None:
         serve.parse(json.dumps(PRINTED | NO_ERRORS | {"statuses": "429=100 ", "read": 3}))
 
 
+def test_the_peer_answers_each_route_and_a_tool_gets_its_arguments_in_a_message() -> None:
+    assert serve.PEER_ROUTES.keys() == serve.ROUTES.keys()
+    params = {"name": "search", "arguments": {"query": "a goose"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    assert serve.tool_call({"query": "a goose"}) == message
+
+
 def test_a_figure_is_the_median_of_the_rounds_and_a_ratio_that_of_the_ratios_of_each_round() -> None:
     case = "/predict, short, 40"
     ours = [Load(100, 1, 5), Load(10, 3, 4), Load(50, 2, 6)]
