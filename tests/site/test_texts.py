@@ -1,6 +1,7 @@
 """The texts of the box in all its languages, in Node.js."""
 
 import json
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -21,7 +22,7 @@ def run(code: str) -> Any:
     if shutil.which("node") is None:
         pytest.skip("Node.js is not installed; on Debian, `apt-get install nodejs` installs it")
     address = json.dumps((BROWSER / "texts.js").as_uri())
-    script = f"""const {{ texts, textsFor, loadTexts }} = await import({address});
+    script = f"""const {{ texts, textsFor, loadTexts, megabytes }} = await import({address});
     const load = (name) => import(new URL(name, {address}));
     const answer = async () => {{ {code} }};
     console.log(JSON.stringify(await answer()));"""
@@ -66,8 +67,73 @@ def test_a_text_of_the_owner_comes_before_that_of_the_language_and_english_befor
         ["Quitter", "Effacer", "Plus de résultats sur cette page", "fr-CA"],
         ["Zavřít", "Clear", "More on this page", "cs"],
         ["Close", "Clear", "More", "xx"],
-        ["Quitter", "Effacer", "Plus de résultats sur cette page", "FR"],
+        ["Quitter", "Effacer", "Plus de résultats sur cette page", "fr"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "locale", "close"),
+    [
+        ("de", "de", "Schließen"),
+        ("de-AT", "de-AT", "Schließen"),
+        ("de_AT", "de-AT", "Schließen"),
+        ("DE_at", "de-AT", "Schließen"),
+        ("pt_BR", "pt-BR", "Fechar"),
+        ("zh_Hans_CN", "zh-Hans-CN", "关闭"),
+        ("xx", "xx", "Close"),
+        ("German", "german", "Close"),
+        ("not a language", "en", "Close"),
+        ("_", "en", "Close"),
+    ],
+)
+def test_a_name_of_a_language_has_its_texts_and_a_locale_that_the_browser_knows(
+    name: str, locale: str, close: str
+) -> None:
+    found = run(f"""
+        await loadTexts({json.dumps(name)}, load);
+        const {{ close, locale }} = textsFor({json.dumps(name)});
+        new Intl.DisplayNames([locale], {{ type: "language" }});
+        return [locale, close];
+    """)
+    assert found == [locale, close]
+
+
+@pytest.mark.parametrize(
+    ("scope", "locale", "described"),
+    [
+        ({"language": "de"}, "de", "Deutsch"),
+        ({"language": "de_AT"}, "de", "Österreichisches Deutsch"),
+        ({"language": "fr"}, "fr", "français"),
+        ({"language": "not a language"}, "fr", "not a language"),
+        ({"version": "2.0", "language": "en"}, "fr", "version 2.0, anglais"),
+        ({"version": "2.0"}, "de", "version 2.0"),
+    ],
+)
+def test_a_scope_is_described_in_the_language_of_the_page(scope: dict[str, str], locale: str, described: str) -> None:
+    address = json.dumps((BROWSER / "scope.js").as_uri())
+    values = json.dumps([scope, "version {}", locale])
+    assert run(f"return (await import({address})).describeScope(...{values})") == described
+
+
+@pytest.mark.parametrize(
+    ("locale", "shown"),
+    [
+        ("en", ["0.0", "3.4", "12.0"]),
+        ("de", ["0,0", "3,4", "12,0"]),
+        ("fr-CA", ["0,0", "3,4", "12,0"]),
+        ("zh", ["0.0", "3.4", "12.0"]),
+    ],
+)
+def test_megabytes_have_one_decimal_as_the_language_writes_it(locale: str, shown: list[str]) -> None:
+    assert run(f"return [0, 3_400_000, 12_000_000].map((bytes) => megabytes(bytes, {json.dumps(locale)}))") == shown
+
+
+def test_no_line_of_the_french_texts_begins_or_ends_with_the_wrong_mark() -> None:
+    texts = run("await loadTexts('fr', load); return textsFor('fr')")
+    marks = {name: found for name, text in texts.items() if (found := re.findall("[«»:;!?]", text))}
+    assert {"found", "nothing", "corrected"} < marks.keys()
+    divided = {name: text for name, text in texts.items() if re.search(r"(?<!\u00a0)[»:;!?]|«(?!\u00a0)", text)}
+    assert divided == {}
 
 
 def test_texts_that_cannot_be_loaded_are_english_and_loaded_the_next_time() -> None:

@@ -91,8 +91,9 @@ export function makeBox(element, texts) {
     const isWanted = !source.state.hasMeaning && input.value && read("mode") !== "keyword";
     line.hidden = !isWanted || loading !== "now";
     line.value = Math.min(1, loaded / total);
-    line.ariaLabel = fill(texts().loading, megabytes(loaded), megabytes(total));
-    ask.textContent = fill(texts().load, megabytes(loaded), megabytes(total));
+    const sizes = [loaded, total].map((bytes) => megabytes(bytes, texts().locale));
+    line.ariaLabel = fill(texts().loading, ...sizes);
+    ask.textContent = fill(texts().load, ...sizes);
     ask.hidden = !isWanted || loading === "now";
   }
 

@@ -31,7 +31,16 @@ export const scopeFilters = (scope) =>
 export function describeScope({ version, language }, label, locale) {
   const names = version === undefined ? [] : [label.replace("{}", version)];
   if (language !== undefined) {
-    names.push(new Intl.DisplayNames([locale], { type: "language" }).of(language) ?? language);
+    names.push(nameOf(language, locale));
   }
   return names.join(", ");
+}
+
+/** Return what a locale calls a language of the corpus, such as de_AT; the language itself if it is no code. @type {(language: string, locale: string) => string} */
+function nameOf(language, locale) {
+  try {
+    return new Intl.DisplayNames([locale], { type: "language" }).of(language.replaceAll("_", "-")) ?? language;
+  } catch {
+    return language; // such as "German"
+  }
 }

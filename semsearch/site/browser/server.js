@@ -45,7 +45,7 @@ function drawState({ loaded, total, ready, hasMeaning }, { texts, fill, megabyte
     meter.remove();
     note.textContent = isKept ? (NOTES[ready] ?? "") : NOT_KEPT;
   } else if (loaded && meter.isConnected) {
-    note.textContent = fill(texts.en.loading, megabytes(loaded), megabytes(total));
+    note.textContent = fill(texts.en.loading, megabytes(loaded, "en"), megabytes(total, "en"));
   }
   const isReading = document.activeElement?.closest("#hits");
   if (isNew && corpus.keywords && query.value && chosenMode() !== "keyword" && !isReading) search();

@@ -44,13 +44,25 @@ export const texts = {
 /** @type {Record<string, Record<string, string> | null>} the texts in texts/ by language, null before they are loaded */
 const translations = Object.fromEntries(Object.keys(texts).map((language) => [language, null]));
 
+/**
+ * Return the locale that a page or a column calls so, such as de-AT for de_AT, which `Intl` refuses; English for no locale.
+ * @type {(name: string) => string}
+ */
+export function localeOf(name) {
+  try {
+    return Intl.getCanonicalLocales(name.replaceAll("_", "-"))[0];
+  } catch {
+    return "en";
+  }
+}
+
 /** @type {(locale: string) => string} */
-const languageOf = (locale) => locale.split("-")[0].toLowerCase();
+const languageOf = (locale) => localeOf(locale).split("-")[0];
 
 /** Return the texts for a locale: English for those that nobody has translated. @type {(locale: string) => Record<string, string>} */
 export function textsFor(locale) {
   const language = languageOf(locale);
-  return { ...texts.en, ...translations[language], ...texts[language], locale };
+  return { ...texts.en, ...translations[language], ...texts[language], locale: localeOf(locale) };
 }
 
 /** Load the texts of the language of a locale, if there are any, with a function that imports a module of the code.
@@ -68,5 +80,7 @@ export async function loadTexts(locale, load) {
 /** Replace each {} in a text with the next value. @type {(text: string, ...values: unknown[]) => string} */
 export const fill = (text, ...values) => text.replace(/\{\}/g, () => String(values.shift()));
 
-/** @type {(bytes: number) => string} */
-export const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+/** Return a size in megabytes with one decimal, as a locale writes it: 3,4 in German. @type {(bytes: number, locale: string) => string} */
+export function megabytes(bytes, locale) {
+  return new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 }).format(bytes / 1e6);
+}

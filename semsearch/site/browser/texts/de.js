@@ -7,7 +7,7 @@ export default {
   results: "Treffer",
   found: "Treffer: {}",
   nothing: "Zu „{}“ wurde nichts gefunden.",
-  advice: "Andere oder weniger Wörter helfen, oder eine ganze Frage.",
+  advice: "Oft helfen andere Wörter, weniger Wörter oder eine ganze Frage.",
   unlike: "Nichts auf diesen Seiten passt gut zu „{}“.",
   closest: "Die ähnlichsten Treffer:",
   corrected: "Treffer für „{}“ statt „{}“.",
