@@ -181,13 +181,19 @@ class _Reader:
         self._mark = ""  # "- " at the start of a list item
         self._unclosed: LexborNode | None = None  # a heading whose text ends at the next block
         self._terms: list[bool] = []  # for each description list around, whether its terms are headings
-        self._anchors: dict[int, str] = {}  # all anchors of the page
+        self._anchors: dict[int, str] = {}  # the first element of each anchor of the page, to which a link leads
+        self._repeated: set[int] = set()  # elements with the anchor of an earlier one
         self._open: list[tuple[int, str]] = []  # the anchors since the last block, and how much of _inline is before
 
     def read(self, root: "LexborNode") -> None:
         if self._has_anchors:
+            known = set()
             for node in root.css(ANCHORED):
-                if anchor := node.id or node.attributes.get("name"):
+                anchor = node.id or node.attributes.get("name")
+                if anchor in known:
+                    self._repeated.add(node.mem_id)
+                elif anchor:
+                    known.add(anchor)
                     self._anchors[node.mem_id] = anchor
         anchors = self._anchors
         whole = None  # an element that is read already; its content is skipped
@@ -313,8 +319,32 @@ class _Reader:
         """Write a heading. `before` is the anchor directly before it."""
         anchor = ""
         if self._has_anchors:
-            anchor = _anchor(node) or before
+            anchor = self._anchor(node) or before
         self.blocks.append(Heading(*self._append(text), HEADINGS.get(node.tag or "", self._level()), text, anchor))
+
+    def _anchor(self, heading: "LexborNode") -> str:
+        """Return the id of a heading: its own, the id of the section that it begins, or one within it.
+
+        An id that an earlier element has does not count. In XHTML that is read as HTML, `<a id="first"/>` stays open, and
+        its id is also in the next heading.
+        """
+        if own := self._own_anchor(heading):
+            return own
+        place, parent = heading, heading.parent
+        while parent is not None and parent.tag in ("section", "div", "article", "header", "hgroup"):
+            first = next((child for child in parent.iter() if child.tag != "span"), None)
+            if first is None or first.mem_id != place.mem_id:
+                break
+            if of_section := self._own_anchor(parent):
+                return of_section
+            place, parent = parent, parent.parent if parent.tag in ("header", "hgroup") else None
+        return next(filter(None, map(self._own_anchor, heading.css(ANCHORED))), "")
+
+    def _own_anchor(self, node: "LexborNode") -> str:
+        """Return the anchor of an element, "" if it has none or an earlier element has it."""
+        if node.mem_id in self._repeated:
+            return ""
+        return node.id or (node.tag == "a" and node.attributes.get("name")) or ""
 
     def _level(self) -> int:
         return min(len(HEADINGS) + len(self._terms), DEEPEST)
@@ -450,19 +480,3 @@ def _is_entry(text: str, anchor: str) -> bool:
     if not any(len(word) > 1 and not word.isdecimal() for word in words):
         return False
     return set(words) <= set(ANCHOR_WORD.findall(text[:ENTRY_CHARACTERS].casefold()))
-
-
-def _anchor(heading: "LexborNode") -> str:
-    """Return the id of a heading: its own, the id of the section that it begins, or one within it."""
-    place, parent = heading, None if heading.id else heading.parent
-    while parent is not None and parent.tag in ("section", "div", "article", "header", "hgroup"):
-        first = next((child for child in parent.iter() if child.tag != "span"), None)
-        if first is None or first.mem_id != place.mem_id:
-            break
-        if parent.id:
-            return str(parent.id)
-        place, parent = parent, parent.parent if parent.tag in ("header", "hgroup") else None
-    within = heading if heading.id else heading.css_first("[id], a[name]")
-    if within is not None:
-        return within.id or within.attributes.get("name") or ""
-    return ""

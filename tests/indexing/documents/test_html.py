@@ -312,6 +312,13 @@ BLOCKS |= {
         *("2 A #a", "x", "2 B #b", "2 C #", "y", "2 D #", "2 F #f", "2 G #g", "2 H #"),
     ],
     "<div id=menu><form>x</form></div><h2>A</h2><a class=permalink id=b href=#b>¶</a><h2>B</h2>": ["2 A #", "2 B #b"],
+    # an id leads to its first element; XHTML read as HTML repeats that of an element without content
+    "<h2 id=a>A</h2><h2 id=a>B</h2><section id=a><h2>C</h2></section><h2><a name=a></a><a name=b></a>D</h2>": [
+        *("2 A #a", "2 B #", "2 C #", "2 D #b"),
+    ],
+    "<div><h2><a id='a'/>A</h2></div><p>x</p><div><div><h3><a id='b'/>B</h3></div></div><p>y</p><h3>C</h3>": [
+        *("2 A #a", "x", "3 B #b", "y", "3 C #"),
+    ],
     "<dl><dt><a name=a></a>A<dd>x<a name=b></a><dt>B<dt>C</dl><dl><a name=d></a><dt>D</dt><dd>y</dl>"
     "<dl><dt>E<sup id=r>1</sup></dl><dl id=l><span id=s></span><dt>F</dl>": [
         *("7 A #a", "x", "7 B #b", "7 C #", "7  #", "7 D #d", "y", "7  #", "E1", "7  #", "F", "7  #"),
@@ -355,8 +362,8 @@ PLACES: dict[str, list[str]] = {
     "<p id=fst_err_a>FST_ERR_A is raised</p><p id=enable_fts5><b>SQLITE_ENABLE_FTS5</b></p><p id=busy>not it</p>": [
         *("##fst_err_a FST_ERR_A is raised", "##enable_fts5 SQLITE_ENABLE_FTS5", "#busy not it"),
     ],
-    f"<p id=x1>x1</p><p id=1>1</p><p id=x>x</p><p id=ab>{'c ' * 49}ab</p><p id=ab>{'c ' * 50}ab</p>": [
-        *("##x1 x1", "#1 1", "#x x", f"##ab {'c ' * 49}ab", f"#ab {'c ' * 50}ab"),
+    f"<p id=x1>x1</p><p id=1>1</p><p id=x>x</p><p id=ab>{'c ' * 49}ab</p><p id=AB>{'c ' * 50}ab</p>": [
+        *("##x1 x1", "#1 1", "#x x", f"##ab {'c ' * 49}ab", f"#AB {'c ' * 50}ab"),
     ],
     "<p id=''>x</p><p id=a hidden>y</p><p>z": ["x", "z"],
 }
