@@ -325,8 +325,8 @@ class _Reader:
     def _anchor(self, heading: "LexborNode") -> str:
         """Return the id of a heading: its own, the id of the section that it begins, or one within it.
 
-        An id that an earlier element has does not count. In XHTML that is read as HTML, `<a id="first"/>` stays open, and
-        its id is also in the next heading.
+        An id that an earlier element has does not count. In XHTML that is read as HTML, `<a id="first"/>` stays open,
+        and its id is also in the next heading.
         """
         if own := self._own_anchor(heading):
             return own
