@@ -17,7 +17,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from semsearch.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
-from semsearch.engine.keyword.analyzer import find_heading, find_name
+from semsearch.engine.keyword.analyzer import find_heading, find_name, plain_name
 from semsearch.engine.keyword.matches import LARGEST_IMPACT
 from semsearch.engine.keyword.terms import K1, B
 from semsearch.engine.tensors import AnyArray, Array, Strings
@@ -114,6 +114,8 @@ KNOWN_TEXTS, KNOWN_CHARACTERS = 1_000, 500  # sample of texts whose words are lo
 KNOWN_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are tokens in most languages
 # "class click.Option(…)", "git.push(…)", and a heading that is one word, such as "echo"
 SIGNATURE = re.compile(r"(?:\w+ )*([\w.$:@-]+)\(")
+# "5.9.4. Orphaning a package", "1.2 Install" and "Chapter 2. Packages" without their numbers
+SECTION_NUMBER = re.compile(r"^(?:(?:[^\W\d_]+\s+)?(?:\d+|[A-Z])(?:\.\d+)*\.\s+|\d+(?:\.\d+)+\s+)")
 OBJECT_NAME = re.compile(r"[\w$]+(?:\.[\w$]+)+")
 # an anchor that is not made of the words of a heading, such as Option.get_default or FSTWRN001
 OBJECT_ANCHOR = re.compile(r"[._]|[a-z][A-Z]|[A-Z]{2}")
@@ -173,10 +175,13 @@ def heading_names(metadata: Mapping[str, Any], title_column: str | None) -> set[
     """Return the names that the heading of a passage or its anchor is, or the title of a text without headings.
 
     A documented object such as `class click.Option(…)` has the names click.option and option. Of a heading of several
-    words, those count that have a mark, such as `-v, --verbose`. The heading of a passage is one too.
+    words, those count that have a mark, such as `-v, --verbose`. The heading of a passage is one too, with and
+    without its number. Each name is also there as it is typed without accents.
     """
-    headings = metadata.get("headings") or [metadata.get(title_column or "title")]
-    heading = headings[-1] if isinstance(headings[-1], str) else ""
+    own = metadata.get("headings")
+    headings = own or [metadata.get(title_column or "title")]
+    numbered = headings[-1] if isinstance(headings[-1], str) else ""
+    heading = SECTION_NUMBER.sub("", numbered) if own else numbered
     anchor = urlsplit(str(metadata.get("url", ""))).fragment
     stated = [unquote(anchor)] if OBJECT_ANCHOR.search(anchor) else []
     signature = SIGNATURE.match(heading)
@@ -186,10 +191,11 @@ def heading_names(metadata: Mapping[str, Any], title_column: str | None) -> set[
         words = heading.split()
         stated += words if len(words) == 1 else [word for word in words if MARKED_NAME.search(word)]
     names = {name for each in stated if (name := find_name(each)) is not None}
-    if metadata.get("headings") is not None and (whole := find_heading(heading)) is not None:
-        names.add(whole)
+    if own is not None:
+        names |= {whole for each in (numbered, heading) if (whole := find_heading(each)) is not None}
     dotted = (name.split(".") for name in names if OBJECT_NAME.fullmatch(name))
-    return names | {".".join(parts[place:]) for parts in dotted for place in range(len(parts))}
+    names |= {".".join(parts[place:]) for parts in dotted for place in range(len(parts))}
+    return names | set(map(plain_name, names))
 
 
 def share_of_known_words(texts: Sequence[str], tokenizer: Tokenizer) -> float:

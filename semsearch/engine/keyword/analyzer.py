@@ -91,6 +91,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _BARE = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
+_APOSTROPHES = str.maketrans("\u2018\u2019", "''")
 PUNCTUATION = "".join(sorted(set(punctuation + whitespace) - set("+#")))  # around a word, no part of its code
 JOINED = (2, 3)  # number of words of a code that are also one word
 IN_HEADING, IN_TEXT = "=", "~"  # first character of a name's terms; no other term begins with them
@@ -98,7 +99,8 @@ LONGEST_NAME = 64  # characters
 _BEFORE_NAMES = "\"'`([{<,;:!?*\u201c\u2018\u00ab"
 _AFTER_NAMES = "\"'`)]}>,;:!?.*\u201d\u2019\u00bb"
 _MARKED = re.compile(rf"(?<!\S)\S{{0,{LONGEST_NAME}}}[=$@.\-:/]\S{{1,{LONGEST_NAME}}}")  # a mark before something
-QUOTED = re.compile(r'(?<!\S)["“„]([^"“”„]+)["”“]')
+# English and German quotation marks, then those of French, which books in German turn around
+QUOTED = re.compile(r'(?<!\S)(?:["“„]([^"“”„]+)["”“]|«([^«»]+)»|»([^«»]+)«)')
 
 
 def split_terms(text: str, stem: Stem | None = None, *, is_query: bool = False) -> list[str]:
@@ -185,6 +187,14 @@ def find_heading(text: str) -> str | None:
     return None
 
 
+def plain_name(name: str) -> str:
+    """Return a name or a heading as it is typed: without accents, and with the straight apostrophes of keyboards.
+
+    Generators of sites write the apostrophe of "l'élément" as U+2019.
+    """
+    return fold_accents(name.translate(_APOSTROPHES))
+
+
 def names_in(text: str) -> Iterator[str]:
     """Yield the names of a text that have characters which no term has, such as `--no-cache` and `multiple=True`."""
     for token in _MARKED.findall(text):
@@ -243,7 +253,7 @@ def quoted_parts(text: str) -> list[str]:
     """
     found: list[str] = []
     if len(text) <= LONGEST_QUERY:
-        found = QUOTED.findall(text)
+        found = [quoted[quoted.lastindex or 0] for quoted in QUOTED.finditer(text)]
     return found
 
 

@@ -22,6 +22,7 @@ from semsearch.engine.keyword.analyzer import (
     find_name,
     joined_codes,
     joined_neighbours,
+    plain_name,
     unfinished_words,
 )
 from semsearch.engine.keyword.matches import LARGEST_IMPACT, Correction, Postings, Term
@@ -214,8 +215,12 @@ def find_named(keywords: Terms, query: RewrittenQuery) -> None:
     heading = find_heading(query.text) if name is None else name
     found = []
     for mark, sought, factor in ((IN_HEADING, heading, NAME_IN_HEADING), (IN_TEXT, name, NAME_IN_TEXT)):
-        rows = keywords.rows_of(f"{mark}{sought}")
-        if sought is not None and len(rows):
+        if sought is None:
+            continue
+        rows = keywords.rows_of(f"{mark}{plain_name(sought)}")
+        if not len(rows):
+            rows = keywords.rows_of(f"{mark}{sought}")  # a name in a text, or in the index of an older version
+        if len(rows):
             weight = np.float32(factor * attainable_score(keywords, query) / LARGEST_IMPACT)
             found.append(Postings(rows, np.full(len(rows), LARGEST_IMPACT, np.uint8), weight))
     if found:

@@ -420,7 +420,8 @@ QUERIES_IN_LANGUAGES = (
     "Regen Mantel|maison ancienne|boulangers|pain frais|clés|rivières|identifiant requête|chanter|parapluies|"
     "para pluie|casa antigua|panaderos|llaves|río|identificador petición|cantar canción|houses|house|bakers|breads|"
     'singing|raincoats|rain coats|東京|パン|"maisons anciennes"|"maison ancienne" ville|„alte Stadt“|"casa" ciudad|'
-    '"houses"|'
+    '"houses"|« maisons anciennes »|«maison ancienne» ville|»alte Stadt«|»Stadt« alte|maison » ancienne » ville|'
+    "l'argent|l\u2019argent|qu\u2019une|aujourd\u2019hui|Haeuser|Strasse|Schluessel|broetchen|riviere|cle d'argent|"
     "Kennugen|Schlüsel|boulangr|panadro|identifers|uncios|die der les las|Häu|boul|llav|hous|wi-fi|AB-1234|xyzzy"
 )
 
@@ -452,6 +453,41 @@ def test_a_word_of_a_query_has_the_stems_of_all_languages_as_in_the_function(
     divided = [*texts, *QUERIES_IN_LANGUAGES.split("|"), *random_texts(300)]
     expected = [[split_terms(text, stem, is_query=True) for stem in stems] for text in divided]
     assert answers(site, [("terms", text) for text in divided]) == expected
+
+
+HEADINGS = {
+    "de": ["2.1. Brötchen für Bäcker", "Kapitel\u00a03.\u00a0Straßen"],
+    "fr": ["1.2 L\u2019œuvre d\u2019été", "Démission"],
+    "en": ["What\u2019s new", "A.1. Install"],
+}
+TYPED = {
+    "Brötchen für Bäcker|brotchen fur backer|2.1. Brötchen für Bäcker": "2.1. Brötchen für Bäcker",
+    "Straßen|STRASSEN|kapitel 3. strassen": "Kapitel\u00a03.\u00a0Straßen",
+    "l\u2019œuvre d\u2019été|l'oeuvre d'ete|1.2 L'œuvre d'été": "1.2 L\u2019œuvre d\u2019été",
+    "démission|demission|de\u0301mission|DÉMISSION !": "Démission",
+    "what's new|What\u2019s new?": "What\u2019s new",
+    "install|A.1. install": "A.1. Install",
+}
+
+
+def test_a_heading_is_found_as_people_type_it_as_in_the_function(tmp_path: Path, function_over: Connect) -> None:
+    texts, metadata = [], []
+    for language, headings in HEADINGS.items():
+        for heading in headings:
+            texts += [f"goose {heading} {heading} {heading} {heading}", "ferry"]
+            metadata += [{"lang": language, "headings": ["goose"]}, {"lang": language, "headings": [heading]}]
+    ids = [f"{row}" for row in range(len(texts))]
+    columns = {"lang": "string", "headings": "list"}
+    corpus = Corpus(texts, ids, [json.dumps(each) for each in metadata], columns=columns)
+    bundle = write_site_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
+    function = function_over(bundle)
+    asked: list[dict[str, Any]] = []
+    for typed, heading in TYPED.items():
+        for text in typed.split("|"):
+            by_words = {"text": text, "mode": "keyword", "num_results": 5}
+            assert function(by_words)["results"][0]["metadata"]["headings"] == [heading], text
+            asked += [by_words, by_words | {"prefix": True}, by_words | {"mode": "hybrid"}]
+    compare(make_site(bundle, tmp_path), function, asked)
 
 
 def test_a_german_word_finds_another_form_of_it_in_a_site_of_two_languages(tmp_path: Path) -> None:

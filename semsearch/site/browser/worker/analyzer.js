@@ -29,7 +29,7 @@ export const WORD = new RegExp(WORDS, "gu");
 export const PAIR = new RegExp(`(?=([${SINGLE}]{2}))`, "gu");
 // white space to Python
 export const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const QUOTED = new RegExp(`(?<![^${SPACE}])["“„]([^"“”„]+)["”“]`, "gu");
+const QUOTED = new RegExp(`(?<![^${SPACE}])(?:["“„]([^"“”„]+)["”“]|«([^«»]+)»|»([^«»]+)«)`, "gu");
 
 /** @type {(text: string) => boolean} */
 export const isAlphabetic = (text) => /^\p{L}+$/u.test(text);
@@ -53,9 +53,20 @@ function cutMarks(run) {
   return Array.from(run).filter(isKept).join("");
 }
 
+/** Return a word without its accents; "ø" and the like become letters. @param {string} word */
+function foldAccents(word) {
+  const letters = word.normalize("NFD").replace(/[\u0300-\u036f]+/g, "");
+  return letters.replace(/[øłđðħıæœþ]/g, (one) => BARE[one]).normalize("NFC");
+}
+
+/** Return a name or a heading as it is typed: without accents, with straight apostrophes. @type {(name: string) => string} */
+export const plainName = (name) => foldAccents(name.replace(/[\u2018\u2019]/g, "'"));
+
 /** Return the parts of a query between quotation marks. @type {(text: string) => string[]} */
 export const quotedParts = (text) =>
-  [...text].length > LONGEST_QUERY ? [] : Array.from(text.matchAll(QUOTED), ([, part]) => part);
+  [...text].length > LONGEST_QUERY
+    ? []
+    : Array.from(text.matchAll(QUOTED), ([, ...parts]) => parts.find(Boolean) ?? "");
 
 /** @type {(text: string) => boolean} */
 export const isAlphanumeric = (text) => /^[\p{L}\p{N}]+$/u.test(text);
@@ -187,8 +198,7 @@ export class Analyzer {
 
   /** Return a word and, if that differs, the word without accents. @param {string} word @param {Stem} stem */
   spellings(word, stem) {
-    const letters = word.normalize("NFD").replace(/[\u0300-\u036f]+/g, "");
-    const bare = letters.replace(/[øłđðħıæœþ]/g, (one) => BARE[one]).normalize("NFC");
+    const bare = foldAccents(word);
     return isAscii(word) || !bare.match(WORD) ? [stem(word)] : [...new Set([stem(word), stem(bare)])];
   }
 }

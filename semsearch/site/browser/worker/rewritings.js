@@ -2,7 +2,7 @@
 
 /** @import { Correction, Lexicon, Postings, Rewriting } from "./types.js" */
 /** @typedef {import("./keywords.js").Keywords} Keywords */
-import { IN_HEADING, IN_TEXT, isAlphabetic, isAlphanumeric, isDecimal } from "./analyzer.js";
+import { IN_HEADING, IN_TEXT, isAlphabetic, isAlphanumeric, isDecimal, plainName } from "./analyzer.js";
 import { rowsOf } from "./arrays.js";
 import { findCorrections } from "./corrections.js";
 
@@ -158,9 +158,15 @@ function findNamed(keywords, query) {
   const name = keywords.analyzer.findName(query.text);
   const heading = name ?? keywords.analyzer.findHeading(query.text);
   const attainable = keywords.attainable(query);
-  const found = [IN_HEADING + heading, name && IN_TEXT + name].flatMap((term, i) => {
-    const postings = term && heading && keywords.postings(term);
-    return postings ? alike(postings.rows, ([NAME_IN_HEADING, NAME_IN_TEXT][i] * attainable) / LARGEST_IMPACT) : [];
+  /** @type {[string, string | null, number][]} */
+  const sought = [
+    [IN_HEADING, heading, NAME_IN_HEADING],
+    [IN_TEXT, name, NAME_IN_TEXT],
+  ];
+  const found = sought.flatMap(([mark, own, factor]) => {
+    if (!own) return [];
+    const postings = keywords.postings(mark + plainName(own)) ?? keywords.postings(mark + own);
+    return postings ? alike(postings.rows, (factor * attainable) / LARGEST_IMPACT) : [];
   });
   if (found.length) query.add(found, [], []);
 }
