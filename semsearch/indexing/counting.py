@@ -24,7 +24,7 @@ from semsearch.indexing.digests import Positions
 from semsearch.indexing.term_counts import TermCounts, offsets_of, smallest
 
 # Raise this number when the code finds other terms in a text: the next update then counts the terms of all texts.
-COUNTING_VERSION = 2
+COUNTING_VERSION = 3
 TITLE_WEIGHT = 2  # number of times that a word of a title counts
 SHORTEST_WORD = 3  # letters of a word that can replace a misspelled one
 BLOCK_CHARACTERS = 1 << 20  # characters of the texts whose terms are sorted at a time: about 70 MB

@@ -13,7 +13,7 @@ from semsearch.indexing.documents.reading import Reading
 from semsearch.indexing.errors import EXTRAS
 
 # Raise this number when a reader returns something else for the same file: an update then reads all documents again.
-READERS_VERSION = 6
+READERS_VERSION = 7
 DISTRIBUTIONS = {"yaml": "PyYAML"}  # modules of packages with another name
 
 
