@@ -87,10 +87,11 @@ def _is_list_class(tree: "LexborHTMLParser") -> bool:
 
 def page_columns(tree: "LexborHTMLParser", *, is_post: bool) -> dict[str, object]:
     """Return the language and the version that a page states, and the kind of a post."""
-    root = tree.css_first("html[lang]")
+    root = tree.css_first("html")
     stated = {"language": _content(tree, PAGE_LANGUAGE), "version": _content(tree, PAGE_VERSION)}
     if not stated["language"] and root is not None:
-        stated["language"] = root.attributes.get("lang") or ""
+        named = root.attributes
+        stated["language"] = named.get("lang") or named.get("xml:lang") or ""  # XHTML 1.1 has the second one alone
     if is_post:
         stated["kind"] = POST
     return {name: value.strip() for name, value in stated.items() if value.strip()}

@@ -8,6 +8,9 @@ const STATED = {
   language: "meta[name='docsearch:language' i][content], meta[name=docusaurus_locale i][content]",
 };
 
+/** Return the language of the page; XHTML 1.1 has the attribute xml:lang alone. @type {() => string} */
+const pageLanguage = () => document.documentElement.lang || document.documentElement.getAttribute("xml:lang") || "";
+
 /**
  * Return what the page states, such as {version: "1.0", language: "en"}: only columns of which the corpus has several
  * values, one of them the page's. `values` has the values of these columns.
@@ -16,7 +19,7 @@ const STATED = {
 export function scopeOf(values) {
   const stated = (/** @type {string} */ name) =>
     /** @type {HTMLMetaElement | null} */ (document.querySelector(STATED[name]))?.content;
-  const page = { version: stated("version"), language: stated("language") || document.documentElement.lang };
+  const page = { version: stated("version"), language: stated("language") || pageLanguage() };
   const found = Object.entries(page).flatMap(([name, value]) => {
     return value && values[name]?.length > 1 && values[name].includes(value) ? [[name, value]] : [];
   });

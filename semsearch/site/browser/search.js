@@ -166,7 +166,7 @@ class SemanticSearch extends (globalThis.HTMLElement ?? Object) {
   }
 
   #locale() {
-    return (this.closest("[lang]") ?? this).lang || "en";
+    return (this.closest("[lang]") ?? this).lang || document.documentElement.getAttribute("xml:lang") || "en";
   }
 
   #keys() {

@@ -392,6 +392,12 @@ def test_a_box_in_another_language_loads_its_texts_when_it_opens(project: Path, 
     assert "de.js" not in names(own)
 
 
+def test_a_page_in_xhtml_states_the_language_of_the_box(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), lang='" xml:lang="de_AT')
+    page.get_by_role("button", name="Suchen", exact=True).click()
+    page.get_by_role("button", name="Schließen").wait_for()
+
+
 def test_attributes_events_and_texts(project: Path, host: Host, open_box: OpenBox) -> None:
     only = json.dumps({"path": {"$in": ["market.html", "river.html"]}})
     attributes = f"""keys="ctrl+j" mode="hybrid" limit="1" target="_blank" filter='{only}'"""

@@ -433,7 +433,7 @@ def test_pages_in_languages_and_versions_have_them_as_columns(tmp_path: Path, bu
     version = "<meta name='docsearch:version' content=1.0>"
     pages = {
         "index.html": f"<html lang=en>{version}<h1>A</h1>{WORDS}",
-        "de/index.html": f"<html lang=de>{version}<h1>A</h1>Die Häuser {WORDS}",
+        "de/index.html": f"<html xml:lang=de>{version}<h1>A</h1>Die Häuser {WORDS}",
         "copy.html": f"<html lang=en><link rel=canonical href='https://x.org/de/'>{WORDS}",
         "notes.md": f"---\nlang: fr\nversion: 2\n---\n{WORDS}",
         "1.2/a.html": f"<h1>A</h1>{WORDS}",  # in a folder of mike
