@@ -145,6 +145,11 @@ def test_no_heading_leaves_its_card_on_a_phone(project: Path, host: Host, open_b
         " - span.getBoundingClientRect().right)"
     )
     assert min(edges) >= 0
+    heading = page.locator("[part=hit][href$='#h60'] .heading")
+    heading.scroll_into_view_if_needed()
+    assert heading.evaluate("(heading) => heading.scrollHeight - heading.clientHeight") == 0  # no line of it is cut
+    assert heading.evaluate("(heading) => heading.scrollWidth - heading.clientWidth") == 0
+    assert len(str(heading.inner_text())) == 60
 
 
 def test_the_box_calls_versions_by_their_labels(project: Path, host: Host, open_box: OpenBox) -> None:
@@ -160,6 +165,17 @@ def test_the_box_calls_versions_by_their_labels(project: Path, host: Host, open_
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill("wooden door")
     page.get_by_role("status").filter(has_text='versions: expected JSON, such as {"current": "5.x"}').wait_for()
+
+
+def test_the_button_has_a_readable_size_in_a_header_with_small_text(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    page = open_box(host(project), element='<p style="font-size: 10px"><semantic-search></semantic-search></p>')
+    button = page.get_by_role("button", name="Search", exact=True)
+    assert button.evaluate("(button) => getComputedStyle(button).fontSize") == "14px"
+    box = button.bounding_box()
+    assert box is not None
+    assert box["height"] >= 32
 
 
 def test_the_button_is_not_printed(page: Page) -> None:
@@ -260,14 +276,40 @@ def luminance(pixel: list[int]) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def contrast(paper: list[int], ink: list[int]) -> float:
+    """Return the contrast of two pixels, from 1 to 21, as WCAG 2 defines it."""
+    low, high = sorted([luminance(paper), luminance(ink)])
+    return (high + 0.05) / (low + 0.05)
+
+
+# ink and paper of a page, and whether its softer text has to be darker than that of a black one
+@pytest.mark.parametrize(
+    ("ink", "paper"),
+    [("#000", "#fff"), ("#3c3c43", "#fff"), ("#555", "#fff"), ("#dfdfd6", "#1b1b1f"), ("#999", "#111")],
+)
+def test_softer_text_of_a_selected_card_is_readable_on_any_readable_page(
+    project: Path, host: Host, open_box: OpenBox, ink: str, paper: str
+) -> None:
+    page = open_box(host(project), 'mode="keyword"')
+    page.evaluate(f"Object.assign(document.body.style, {{ color: '{ink}', background: '{paper}' }})")
+    stand_on(page, "2.0", "en")
+    ask(page, "judge sold forty apples")
+    selected = page.locator("[part=hit][aria-selected=true]")
+    card = selected.evaluate(PIXEL, "backgroundColor")
+    heading = selected.locator(".heading").evaluate(PIXEL, "color")
+    for part in (".way", ".excerpt"):
+        soft = selected.locator(part).evaluate(PIXEL, "color")
+        assert 4.5 <= contrast(card, soft) <= contrast(card, heading)
+    if ink in ("#000", "#dfdfd6"):
+        assert contrast(card, soft) < 0.8 * contrast(card, heading)
+
+
 def contrasts(page: Page) -> list[float]:
     """Return the contrasts, from 1 to 21, of the text of the dialog, a heading, a snippet and a marked word."""
-    paper = luminance(page.get_by_role("dialog").evaluate(PIXEL, "backgroundColor"))
-    found = []
-    for place in ("dialog", "[part=hit] .heading", "[part=hit] .excerpt", "[part=hit] mark"):
-        ink = luminance(page.locator(f"semantic-search {place}").first.evaluate(PIXEL, "color"))
-        found.append((max(paper, ink) + 0.05) / (min(paper, ink) + 0.05))
-    return found
+    paper = page.get_by_role("dialog").evaluate(PIXEL, "backgroundColor")
+    places = ("dialog", "[part=hit] .heading", "[part=hit] .excerpt", "[part=hit] mark")
+    inks = [page.locator(f"semantic-search {place}").first.evaluate(PIXEL, "color") for place in places]
+    return [contrast(paper, ink) for ink in inks]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
