@@ -56,6 +56,8 @@ function endOfName(heading, anchor) {
 // Return a heading without the parameters of its signature.
 const nameOf = (heading) => heading.replace(/(?<=\w)\(.*$/s, "");
 
+const withoutBlanks = (text) => text.replace(/\s/g, "");
+
 function anchorOf(url) {
   const address = toLink(url, location.href);
   try {
@@ -82,7 +84,7 @@ export function drawCard(result, { kind, heading, signature, way }, also, langua
   if (way.length) lines.push(make("span", { class: "way", part: "place" }, way.join(" › ")));
   lines.push(make("span", { class: "heading", part: "heading" }, ...headingOf(heading)));
   if (signature) lines.push(make("span", { class: "signature", part: "signature" }, signature));
-  if (snippet.text !== heading) lines.push(excerptOf(snippet));
+  if (!withoutBlanks(heading + signature).includes(withoutBlanks(snippet.text))) lines.push(excerptOf(snippet));
   if (others.length)
     lines.push(make("span", { class: "also", part: "also" }, also.replace("{}", namesOf(others, metadata))));
   return [icon(kind), make("span", { class: "lines" }, ...lines)];

@@ -287,21 +287,30 @@ export function makeBox(element, texts) {
     hits.scrollTop = 0;
   }
 
+  // Return the sections of a page that was found. Of the passages of a long section, the best one is shown.
+  function sectionsOf(result) {
+    const passages = [result, ...(result.other_passages ?? [])];
+    const names = passages.map(({ id, metadata: { url, headings, page } = {} }) =>
+      url ? JSON.stringify([url, headings, page]) : id,
+    );
+    return passages.filter((_, place) => names.indexOf(names[place]) === place);
+  }
+
   function drawGroup(result, body) {
-    const { other_passages: others = [] } = result;
     const group = make("div", { part: "group", role: "group" });
-    const sections = [result, ...others];
     const best = unboosted(result);
     const isGood = (section) => unboosted(section) >= best - MOST_WORSE * Math.abs(best);
-    fillGroup(group, sections.filter(isGood).slice(0, SECTIONS), result.site);
-    if (sections.length > SECTIONS && sections.every(isGood)) {
+    const { other_passages: others = [] } = result;
+    fillGroup(group, sectionsOf(result).filter(isGood).slice(0, SECTIONS), result.site);
+    if (others.length >= SECTIONS && others.every(isGood)) {
       group.append(drawChoice(() => showMore(group, result, body), [texts().more], "more"));
     }
     return group;
   }
 
-  // Show the title of a page, which links to it, and a card for each section. The first page of a site is below the name
-  // of the site, if there are several.
+  // Show the title of a page, which links to it, and a card for each section. If the first card is the beginning of the
+  // page, it has this title and this link itself. A later one that is the title alone is left out. The first page of a
+  // site is below the name of the site, if there are several.
   function fillGroup(group, sections, site) {
     const [{ id, metadata = {}, isFirst }] = sections;
     const title = metadata.title ?? id;
@@ -310,9 +319,15 @@ export function makeBox(element, texts) {
     const heading = make("span", { class: "heading" }, ...headingOf(title));
     const address = metadata.url?.split("#")[0];
     const page = drawLink("title", address, sections[0], site, [icon("page"), heading, badgeOf(metadata)]);
-    const isAlone = sections.length === 1 && sectionOf(metadata).kind === "page";
-    const hits = sections.map((section) => drawHit(section, site));
-    group.replaceChildren(...label, ...(isGrouped && !isAlone ? [page] : []), ...hits);
+    const isBeginning = ({ metadata: own = {} }) => {
+      const { kind, heading } = sectionOf({ title, ...own });
+      return kind === "page" && heading === title;
+    };
+    const isTitle = (section) => isBeginning(section) && section.snippet.text === title;
+    const [first, ...others] = sections;
+    const hits = [first, ...others.filter((section) => !isTitle(section))].map((section) => drawHit(section, site));
+    if (isGrouped && isBeginning(first)) hits[0].append(badgeOf(metadata));
+    group.replaceChildren(...label, ...(isGrouped && !isBeginning(first) ? [page] : []), ...hits);
   }
 
   // Return the version and the language of a page, unless all results have those of this page.
@@ -331,7 +346,7 @@ export function makeBox(element, texts) {
     const { results } = await find({ ...body, ...more });
     if (about !== asked || !results.length) return;
     const first = options().indexOf(active());
-    fillGroup(group, [{ ...results[0], isFirst }, ...(results[0].other_passages ?? [])], site);
+    fillGroup(group, sectionsOf({ ...results[0], isFirst }), site);
     options().forEach((option, i) => (option.id = `hit-${i}`));
     activate(options()[first] ?? null);
     input.focus();

@@ -185,6 +185,96 @@ def test_the_button_is_not_printed(page: Page) -> None:
     assert not button.is_visible()
 
 
+FACETS = {"version": [{"value": "1.0", "count": 1}, {"value": "2.0", "count": 1}]}
+LINE = "(option) => [option.querySelector('.icon')?.classList[1] ?? 'more', option.innerText]"
+
+
+def section(title: str, url: str, *headings: str, text: str, **metadata: Any) -> dict[str, Any]:
+    """Return a result of a page: a section below these headings, or else the beginning of the page."""
+    place = {"title": title, "url": url, "headings": [title, *headings], "path": url.partition("#")[0], **metadata}
+    return {"id": url, "score": 1, "metadata": place, "snippet": {"text": text, "highlights": []}}
+
+
+def reply_of(page: Page, *groups: list[dict[str, Any]], columns: dict[str, str] | None = None) -> None:
+    """Search in an API that replies with these pages, each a list of its passages, the best one first."""
+    found = [first | {"other_passages": others} for first, *others in groups]
+    page.route("**/api/info", lambda route: route.fulfill(json={"index": {"columns": columns or {}}}))
+    page.route("**/api/similar", lambda route: route.fulfill(json={"results": found, "facets": FACETS}))
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("judge")
+    page.locator("[part=hit]").first.wait_for()
+
+
+def lines(page: Page) -> list[str]:
+    """Return the icon of each title and card, and its text in one line."""
+    found = [option.evaluate(LINE) for option in page.get_by_role("option").all()]
+    return [f"{icon}: {' '.join(text.split())}" for icon, text in found]
+
+
+def test_a_page_whose_beginning_is_its_best_section_is_named_once(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'api="api/"')
+    reply_of(
+        page,
+        [section("Guide", "guide.html", text="A text."), section("Guide", "guide.html#a", "Apples", text="Some.")],
+        [section("Market", "market.html#a", "Apples", text="Many."), section("Market", "market.html", text="Market")],
+        [section("River", "river.html#a", "Ducks", text="Forty."), section("River", "river.html", text="A river.")],
+        [section("Snow", "snow.html", text="Snow"), section("Snow", "snow.html#b", "Keys", text="Lost.")],
+        [section("Letters", "letters.pdf#page=3", text="Dear judge.", page=3)],
+    )
+    assert lines(page) == [
+        *("page: Guide A text.", "section: Apples Some."),
+        *("page: Market", "section: Apples Many."),
+        *("page: River", "section: Ducks Forty.", "page: River A river."),
+        *("page: Snow", "section: Keys Lost."),
+        *("page: Letters", "page: page 3 Dear judge."),
+    ]
+    assert page.get_by_role("option", selected=True).inner_text().startswith("Guide")
+    links = [
+        str(option.get_attribute("href")).rpartition("/project/")[2] for option in page.get_by_role("option").all()
+    ]
+    assert links[:4] == ["guide.html", "guide.html#a", "market.html", "market.html#a"]
+
+
+def test_the_card_of_a_beginning_has_the_version_of_its_page(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'api="api/"')
+    old = section("Old", "old.html", text="A text.", version="1.0")
+    new = section("New", "new.html#a", "Apples", text="A text.", version="2.0")
+    reply_of(page, [old], [new], columns={"version": "string"})
+    assert lines(page) == ["page: Old A text. 1.0", "page: New 2.0", "section: Apples A text."]
+
+
+def test_a_section_of_several_passages_is_one_card(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), 'api="api/"')
+    apples = [section("Guide", "guide.html#a", "Apples", text=text) for text in ("Best.", "Worse.", "Worst.")]
+    pears = section("Guide", "guide.html#b", "Pears", text="Green.")
+    without_anchors = [section("Old", "old.html", name, text="Same.") for name in ("Apples", "Pears")]
+    reply_of(page, [*apples, pears], without_anchors)
+    assert lines(page) == [
+        *("page: Guide", "section: Apples Best.", "section: Pears Green.", "more: More on this page"),
+        *("page: Old", "section: Apples Same.", "section: Pears Same."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("open_door(door: str, wooden=True) → None", ""),
+        ("door: str, wooden=True)", ""),
+        ("open_door(door: str, wooden=True) → None: opens it", "open_door(door: str, wooden=True) → None: opens it"),
+        ("Opens it.", "Opens it."),
+    ],
+)
+def test_the_card_of_an_object_shows_no_excerpt_of_its_signature(
+    project: Path, host: Host, open_box: OpenBox, text: str, shown: str
+) -> None:
+    page = open_box(host(project), 'api="api/"')
+    heading = "open_door(door: str, wooden=True) → None"
+    reply_of(page, [section("API", "api.html#ship.Sailor.open_door", "class ship.Sailor", heading, text=text)])
+    card = page.locator("[part=hit]")
+    assert card.locator("[part=signature]").inner_text() == "(door: str, wooden=True) → None"
+    assert "".join(card.locator("[part=excerpt]").all_inner_texts()) == shown
+
+
 def test_a_page_shows_three_sections_and_more_after_a_key(page: Page) -> None:
     assert len([link for link in ask(page, "sailor") if link.startswith("guide")]) == 3
     page.get_by_role("option", name="More on this page").wait_for()
