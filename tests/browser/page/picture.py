@@ -41,7 +41,7 @@ PICTURES = [
     Picture("page.png", ROOT / "bundle", "run another program and capture its output"),
     Picture("page-documents.png", BUILD / "docs-bundle", "continue an export that was stopped"),
     Picture("box.png", BUILD / "docs-site", "how much does a million requests cost", "docs/python/"),
-    Picture("box-material.png", BUILD / "docs-site", "keep the texts private", "docs/python/", is_all=True),
+    Picture("box-material.png", BUILD / "docs-site", "go back to the version before", "docs/python/", is_all=True),
     Picture("box-docusaurus.png", pictured.DOCUSAURUS, "create a page", "docs/intro/", is_all=True),
     Picture("box-furo.png", pictured.FURO, "Search.search_many", "searching.html", is_all=True),
     Picture("box-html.png", pictured.HTML, "divide documents", "relevance.html", is_all=True),

@@ -39,6 +39,7 @@ SPHINX_CONFIG = """\
 project = "semsearch"
 html_title = "semsearch for Python"
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "semsearch.sphinx"]
+autodoc_typehints = "none"
 autodoc_default_options = {"members": True}
 """
 SPHINX_PAGES = {
