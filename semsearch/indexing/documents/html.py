@@ -25,8 +25,8 @@ CONTENT = "|article|main|section|"  # they contain headers and asides that are c
 OUTSIDE = "|header|aside|"  # boilerplate outside of these
 PAGE_ELEMENTS = "main, article, h1, h2, p"  # a form with one of these is the whole page, as ASP.NET writes it
 ROLES = "|navigation|search|banner|contentinfo|"
-# classes of the link "¶" after headings
-PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link|permalink)(?!\S)")
+# classes of the link "¶" after headings, which is "Section titled …" in Starlight
+PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link|sl-anchor-link|permalink)(?!\S)")
 GENERATED = re.compile(r"(?<!\S)(viewcode-link|(gen)?indextable)(?!\S)")  # Sphinx: "[source]", tables of its index
 INLINE = """\
 |a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|nobr|q|rb|ruby|s|samp|small|span|\

@@ -1,6 +1,6 @@
 """The pages that generators of sites build: what in them is no text of the page, and what they say of themselves.
 
-Docusaurus, MkDocs with Material, and Sphinx mark these by classes, roles and meta elements.
+Docusaurus, MkDocs with Material, Sphinx, VitePress and Starlight mark these by classes, roles and meta elements.
 """
 
 import json
@@ -27,6 +27,8 @@ CHROME = ", ".join(
         ".toctree-wrapper, .prev-next-area, .bd-sidebar-secondary",
         # the versions of a documentation: Read the Docs, PyData, Material
         ".rst-versions, .version-switcher__container, .md-version",
+        # VitePress and Starlight: the language of code and "Terminal window", both before the code
+        "div[class*=language-] > .lang, figcaption > .sr-only",
         # numbers of lines, buttons, and Doxygen's sign after headings
         ".linenos, .lineno, .copybtn, span.permalink",
     )
@@ -161,6 +163,8 @@ def _caption(labels: "LexborNode", label: str, attribute: str, panel: str) -> No
     """Put each label before its panel, instead of the list of labels. A panel has this word in the attribute."""
     texts = [" ".join(node.text().split()) for node in labels.css(label)]
     around = labels.parent
+    if around is not None and around.text(strip=True) == labels.text(strip=True):
+        around = around.parent  # Starlight puts the list into an element of its own
     first = around.css_first(f"[{attribute}~={panel}]") if around is not None else None
     if first is None or first.parent is None:
         return

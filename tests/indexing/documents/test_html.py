@@ -195,6 +195,16 @@ TEXTS = {
         '<div role="tabpanel">a</div><div role="tabpanel" hidden="true">b</div>',
         "A\n\na\n\nB\n\nb",
     ),
+    "tabs of Starlight": (
+        '<starlight-tabs><div class="tablist-wrapper"><ul role="tablist"><li><a role="tab" href="#a">A</a>'
+        '<li><a role="tab" href="#b">B</a></ul></div><div id="a" role="tabpanel">a</div>'
+        '<div id="b" role="tabpanel" hidden>b</div></starlight-tabs>',
+        "A\n\na\n\nB\n\nb",
+    ),
+    "tabs in an element with more than their labels": (
+        "<div><div><p role=tablist><b role=tab>A</b></p>x</div><p role=tabpanel>a</p></div>",
+        "A\n\nx\n\na",
+    ),
     "tabs without panels": ("<ul role=tablist><li role=tab>A</ul>", "- A"),
     "tabs with too few panels": (
         "<div><p role=tablist><b role=tab>A</b> <b role=tab>B</b></p><p role='x tabpanel'>c</p></div>",
@@ -230,6 +240,17 @@ TEXTS = {
     "signs of links to headings": (
         '<h2>A<a class="permalink" href="#a">¶</a></h2><h2><span class="permalink"><a href="#b">◆</a></span>B</h2>',
         "A\n\nB",
+    ),
+    "links to headings in Starlight": (
+        '<div><h2 id="a">A</h2><a class="sl-anchor-link" href="#a"><span class="sr-only">Section titled “A”</span></a>'
+        "</div>a",
+        "A\n\na",
+    ),
+    "what Starlight and VitePress put before code": (
+        '<figure><figcaption><span class="title">a.js</span><span class="sr-only">Terminal window</span></figcaption>'
+        '<pre>a</pre></figure><div class="language-js x"><button>Copy</button><span class="lang">js</span><pre>b</pre>'
+        '</div><p><span class="lang">c</span> <span class="sr-only">d</span></p>',
+        "a.js\n\na\n\nb\n\nc d",
     ),
     "a list of languages": (
         '<div><p>Available Languages: <a href="../en/a.html">en</a> | <a hreflang=de rel=alternate>de</a> |'
