@@ -261,6 +261,17 @@ def test_an_element_that_is_moved_while_its_box_is_open_opens_it_again(
     assert page.locator("semantic-search dialog").evaluate("(dialog) => dialog.matches(':modal')")
 
 
+def test_the_text_of_the_box_has_no_style_of_the_navigation_bar_around_the_element(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    style = "text-align:end;text-transform:uppercase;letter-spacing:9px;white-space:nowrap;pointer-events:none"
+    page = open_box(host(project), element=f'<nav style="{style}"><semantic-search></semantic-search></nav>')
+    ask(page)
+    names = "['textAlign', 'textTransform', 'letterSpacing', 'whiteSpace', 'pointerEvents']"
+    styles = page.locator("[part=excerpt]").first.evaluate(f"(e) => {names}.map((name) => getComputedStyle(e)[name])")
+    assert styles == ["start", "none", "normal", "normal", "auto"]
+
+
 def test_node_imports_the_script_without_a_browser(project: Path) -> None:
     """As the server of a site does that makes its pages with the modules of the browser."""
     code = f"import({json.dumps((project / 'search.js').as_uri())}).then(({{ texts }}) => console.log(texts.en.search))"
