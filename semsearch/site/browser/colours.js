@@ -1,6 +1,6 @@
 // The colours and the font of the page around the box. A theme can change them while the page is open.
 
-const SAMPLED = "main a[href], article a[href], a[href]"; // a link in the text has the colour of the site
+const IN_TEXT = "main a[href], article a[href]"; // a link in the text has the colour of the site
 const SHARES = [72, 80, 90, 100]; // percent of the text's colour in softer text
 const READABLE = 6; // contrast of softer text on the paper, of which a selected card leaves the 4.5 that WCAG 2 asks for
 
@@ -9,7 +9,7 @@ export function adoptPage(dialog) {
   const text = document.querySelector("main, article") ?? document.body;
   const paper = backgroundOf(text);
   const { color, fontFamily } = getComputedStyle(text);
-  const link = document.querySelector(SAMPLED);
+  const link = document.querySelector(IN_TEXT) ?? document.querySelector("a[href]");
   const own = { paper, ink: color, font: fontFamily, link: link && getComputedStyle(link).color };
   for (const [name, value] of Object.entries(own)) if (value) dialog.style.setProperty(`--page-${name}`, value);
   // a page without a background has that of its color-scheme, which the dialog inherits

@@ -614,6 +614,21 @@ def test_the_box_is_dark_on_a_dark_page_whatever_the_system_says(project: Path, 
     ]
 
 
+def test_the_accent_is_that_of_the_theme_or_else_of_links_in_the_text(
+    project: Path, host: Host, open_box: OpenBox
+) -> None:
+    element = '<semantic-search></semantic-search><p><a href="#a" style="color: rgb(1, 2, 3)">A</a></p>'
+    page = open_box(host(project), element=element)
+    page.evaluate("document.body.insertAdjacentHTML('afterbegin', '<a href=#b style=color:red>Skip the menu</a>')")
+    accents = []
+    for theme in ("", "--sl-color-text-accent: rgb(4, 5, 6)", "--vp-c-brand-1: rgb(7, 8, 9)"):
+        page.evaluate("(style) => document.documentElement.setAttribute('style', style)", theme)
+        page.keyboard.press("Control+k")
+        accents.append(page.locator("[part=field] > .icon").evaluate("(icon) => getComputedStyle(icon).color"))
+        page.keyboard.press("Escape")
+    assert accents == ["rgb(1, 2, 3)", "rgb(4, 5, 6)", "rgb(7, 8, 9)"]
+
+
 def test_a_phone_shows_the_dialog_on_the_whole_screen(project: Path, host: Host, open_box: OpenBox) -> None:
     from playwright.sync_api import expect
 
