@@ -642,6 +642,15 @@ def test_a_phone_shows_the_dialog_on_the_whole_screen(project: Path, host: Host,
     assert page.get_by_role("dialog").bounding_box() == {"x": 0, "y": 0, "width": 360, "height": 400}
 
 
+def test_the_scrollbar_of_the_page_covers_nothing_of_the_dialog(project: Path, host: Host, open_box: OpenBox) -> None:
+    page = open_box(host(project), viewport={"width": 360, "height": 640})
+    page.evaluate("document.documentElement.style = 'overflow-x: hidden; scrollbar-gutter: stable'")
+    page.keyboard.press("Control+k")
+    inside = page.evaluate("document.documentElement.offsetWidth")
+    assert inside < 360
+    assert page.get_by_role("dialog").bounding_box() == {"x": 0, "y": 0, "width": inside, "height": 640}
+
+
 def test_sections_and_their_copies_are_those_of_the_function(project: Path, function_over: Connect) -> None:
     function = function_over(project.parents[1] / "bundle")
     asked: list[dict[str, Any]] = [
