@@ -6,7 +6,7 @@ import useDocusaurusContext from "@docusaurus/useDocusaurusContext";
 import useGlobalData from "@docusaurus/useGlobalData";
 import routes from "@generated/routes";
 
-const ATTRIBUTES = { keys: "ctrl+k" };
+const ATTRIBUTES = { keys: "ctrl+k /" };
 const MISSING = "no index here yet";
 
 // Return whether Docusaurus has a page at a path. Other files of the site, and its other languages, are no pages to it.

@@ -30,7 +30,7 @@ class Options(Config):  # type: ignore[misc]  # its types are not installed
     out = config_options.Type(str, default="find")  # folder in the site that the search is written to
     bundle = config_options.Type(str, default=".cache/semantic-search")  # folder of the index, relative to mkdocs.yml
     exclude = config_options.ListOfItems(config_options.Type(str), default=[])  # patterns of pages to leave out
-    attributes = config_options.Type(dict, default={"keys": "ctrl+k"})  # attributes of the element
+    attributes = config_options.Type(dict, default={})  # attributes of the element
 
 
 class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]

@@ -25,7 +25,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("semsearch_out", "find", "html", str)  # folder in the site that the search is written to
     app.add_config_value("semsearch_bundle", ".cache/semantic-search", "", str)  # folder of the index, beside conf.py
     app.add_config_value("semsearch_exclude", [], "", list)  # patterns of pages to leave out
-    app.add_config_value("semsearch_attributes", {"keys": "ctrl+k"}, "html", dict)  # attributes of the element
+    app.add_config_value("semsearch_attributes", {}, "html", dict)  # attributes of the element
     app.connect("config-inited", _add_templates)
     app.connect("html-page-context", _add_context)
     app.connect("build-finished", _write_search)

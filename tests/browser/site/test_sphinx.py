@@ -25,9 +25,9 @@ extensions = ["semsearch.sphinx"]
 source_suffix = [".rst", ".txt"]
 semsearch_out = "search"
 semsearch_exclude = ["drafts/*"]
-semsearch_attributes = {"keys": "ctrl+k", "placeholder": 'Ask "why"'}
+semsearch_attributes = {"placeholder": 'Ask "why"'}
 """
-ELEMENT = '<semantic-search keys="ctrl+k" placeholder="Ask &#34;why&#34;"></semantic-search>'
+ELEMENT = '<semantic-search placeholder="Ask &#34;why&#34;"></semantic-search>'
 SOURCES = {
     "index": ("Stories", "An angry goose.\n\n.. toctree::\n\n   guide/kitchen\n   drafts/b"),
     "guide/kitchen": ("Kitchen", "The night nurse.\n\nWalls\n-----\n\nThe baker painted the kitchen."),
@@ -138,6 +138,12 @@ def test_the_box_opens_from_furos_sidebar_on_a_phone_and_leads_to_a_heading(page
     page.get_by_role("option").first.wait_for()
     page.keyboard.press("Enter")
     page.wait_for_url("**/guide/kitchen.html#walls*")
+
+
+def test_the_key_of_sphinxs_own_field_opens_the_box(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.keyboard.press("/")
+    page.get_by_role("combobox").wait_for()
 
 
 def test_sphinxs_own_search_page_works(page: Page) -> None:
