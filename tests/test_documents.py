@@ -139,6 +139,8 @@ def paths(text: str) -> list[str]:
         set(found)
         - {
             "headlines.csv",
+            "docs/javascripts/search-box.mjs",
+            "zensical.toml",
             "conf.py",
             "packaged.yaml",
             "bundle.md",
