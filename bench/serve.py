@@ -31,16 +31,6 @@ CONNECTIONS = (1, 40)
 WARM_UP = (10, 2)  # connections and seconds of a first load, which is not counted
 WORKERS = 2  # number of processes of each server that has workers
 PORT = 8399
-MCP = "/mcp"
-ROUTES = {
-    "/predict": ("/predict", "text"),
-    "/v1/embeddings": ("/v1/embeddings", "input"),
-    "/similar": ("/similar", "text"),
-    MCP: (MCP, "query"),
-}
-# the peer has neither OpenAI's route nor tools: it answers the same with its own routes
-PEER_ROUTES = dict.fromkeys(("/predict", "/v1/embeddings"), ("/predict", "text"))
-PEER_ROUTES |= dict.fromkeys(("/similar", MCP), ("/similar", "text"))
 STARTS_WITHIN = 180  # maximum seconds until a server listens
 TIMEOUT = 60  # seconds until wrk counts a request as an error
 PAUSE = 2  # seconds after a load, in which a server can finish the requests that wrk has left
@@ -67,15 +57,36 @@ def parse(printed: str) -> Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """The path of a route, the field of its body that has the text, and its other fields."""
+
+    path: str
+    text: str
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+PREDICT, SIMILAR, HYBRID, MCP, EMBEDDINGS = "/predict", "/similar", "hybrid /similar", "/mcp", "/v1/embeddings"
+ROUTES = {
+    PREDICT: Route(PREDICT, "text"),
+    EMBEDDINGS: Route(EMBEDDINGS, "input"),
+    SIMILAR: Route(SIMILAR, "text", {"mode": "semantic"}),
+    HYBRID: Route(SIMILAR, "text", {"mode": "hybrid"}),
+    MCP: Route(MCP, "query"),
+}
+# The peer knows no words, and has neither OpenAI's route nor tools. Its nearest own routes are asked.
+PEER_ROUTES = dict.fromkeys((PREDICT, EMBEDDINGS, HYBRID), Route(PREDICT, "text"))
+PEER_ROUTES |= dict.fromkeys((SIMILAR, MCP), Route(SIMILAR, "text"))
+
+
+@dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """How a server is started, and the path and the name of the text in the body of each of its routes."""
+    """How a server is started, and its routes."""
 
     port: int
     command: Sequence[object]  # words of the command line
-    routes: Mapping[str, tuple[str, str]]
+    routes: Mapping[str, Route]
     folder: Path = PROJECT
     environment: dict[str, str] = field(default_factory=dict)
-    body: Mapping[str, str] = field(default_factory=dict)  # further fields of each request's body
 
 
 @contextmanager
@@ -143,12 +154,11 @@ def make_servers(work: Path, bundle: Path, texts: Texts) -> dict[str, ServerComm
     infinity = [peer_python(work, "infinity").with_name("infinity_emb"), "v2", "--model-id", model]
     infinity += ["--engine", "torch", "--device", "cpu", "--port", ports[2], "--host", "127.0.0.1"]
     offline = {"HF_HUB_OFFLINE": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
-    embeddings = dict.fromkeys(("/predict", "/v1/embeddings"), ("/embeddings", "input"))
-    body = {"model": str(model)}
+    embeddings = dict.fromkeys((PREDICT, EMBEDDINGS), Route("/embeddings", "input", {"model": str(model)}))
     return {
         OURS: ServerCommand(ports[0], own, ROUTES),
         PEER: ServerCommand(ports[1], peer, PEER_ROUTES, PEERS, environment),
-        INFINITY: ServerCommand(ports[2], [*infinity, "--no-bettertransformer"], embeddings, PROJECT, offline, body),
+        INFINITY: ServerCommand(ports[2], [*infinity, "--no-bettertransformer"], embeddings, PROJECT, offline),
     }
 
 
@@ -180,14 +190,13 @@ def ask(server: ServerCommand, work: Path, route: str, texts: Sequence[str], con
 
     Raises CalledProcessError if wrk cannot reach the server, and what `parse` raises.
     """
-    path, name = server.routes[route]
-    mode = {"mode": "semantic"} if route == "/similar" else {}  # the other servers know no words
+    asked = server.routes[route]
     bodies = work / "serve.jsonl"
-    requests = ({name: text, **mode, **server.body} for text in texts)
-    lines = [json.dumps(tool_call(each) if path == MCP else each) + "\n" for each in requests]
+    requests = ({asked.text: text, **asked.others} for text in texts)
+    lines = [json.dumps(tool_call(each) if asked.path == MCP else each) + "\n" for each in requests]
     bodies.write_text("".join(lines), encoding="utf-8")
     command = ["wrk", f"-t{min(2, connections)}", f"-c{connections}", f"-d{seconds}s", "--timeout", f"{TIMEOUT}s"]
-    script = ["-s", str(PEERS / "load.lua"), f"http://127.0.0.1:{server.port}{path}", "--", str(bodies)]
+    script = ["-s", str(PEERS / "load.lua"), f"http://127.0.0.1:{server.port}{asked.path}", "--", str(bodies)]
     done = subprocess.run([*command, *script], check=True, capture_output=True, text=True)
     time.sleep(PAUSE)
     return parse(done.stdout)
