@@ -4,11 +4,11 @@ import { make } from "./elements.js";
 import { markRanges } from "./marks.js";
 import { toLink } from "./sources.js";
 
-// A result as a card: the way to its section, the heading, the signature of a documented object, and the best part of
-// its text. The page and the search box draw the same cards.
+// A result as a card: the way to its section, the heading, the signature of an object, and the best part of its text. The
+// page and the search box draw the same cards.
 
-const KEPT = 14; // characters at the end of a heading that stay when it is cut in the middle
-const LEAST_CUT = 40; // characters from which a heading can be cut in the middle
+const KEPT = 14; // characters at the end of a heading that is cut in the middle
+const LEAST_CUT = 40; // characters from which one can be cut
 // the anchor of a documented object, such as click.Option.get_default; v1.24.1 is none
 const OBJECT_ANCHOR = /(?:^|\.)([\p{L}_$][\p{L}\p{N}_$]*)$/u;
 const SVG = "http://www.w3.org/2000/svg";
@@ -32,7 +32,7 @@ export function icon(name) {
   return svg;
 }
 
-// Return what a result is: its kind (page, section or code), its heading, its signature, and the headings around it.
+// Return the kind of a result (page, section or code), its heading, its signature, and the headings around it.
 export function sectionOf({ title, headings, url, page }, word = "page") {
   const inside = Array.isArray(headings) ? headings.slice(Number(headings[0] === title)) : [];
   const number = page ? [`${word} ${page}`] : [];
@@ -44,7 +44,7 @@ export function sectionOf({ title, headings, url, page }, word = "page") {
 }
 
 // Return where the name of an object, the last one of its anchor, ends in its heading, 0 if it has none. Then the heading
-// ends or goes on with a sign, such as "(".
+// ends, or a sign such as "(" follows.
 function endOfName(heading, anchor) {
   const [, name] = (/[._]/.test(anchor) && anchor.match(OBJECT_ANCHOR)) || [];
   if (!name) return 0;
@@ -56,8 +56,6 @@ function endOfName(heading, anchor) {
 // Return a heading without the parameters of its signature.
 const nameOf = (heading) => heading.replace(/(?<=\w)\(.*$/s, "");
 
-const withoutBlanks = (text) => text.replace(/\s/g, "");
-
 function anchorOf(url) {
   const address = toLink(url, location.href);
   try {
@@ -67,7 +65,7 @@ function anchorOf(url) {
   }
 }
 
-// Return a heading in one line, which CSS cuts before its last characters, or a short one at its end.
+// Return a heading, which CSS cuts before its last characters, or a short one at its end.
 export function headingOf(text) {
   const characters = [...text];
   if (characters.length < LEAST_CUT) return [make("span", { class: "begin" }, text)];
@@ -75,8 +73,8 @@ export function headingOf(text) {
   return [make("span", { class: "begin" }, begin), make("span", { class: "end" }, end)];
 }
 
-// Return the elements of a card. `also` is a text with {} for the other places of the section; with a language, only
-// places in this language are named.
+// Return the elements of a card. `also` is a text with {} for the other places of the section; with a language, only those
+// in it are named.
 export function drawCard(result, { kind, heading, signature, way }, also, language) {
   const { snippet, metadata = {}, also_in: places = [] } = result;
   const others = places.filter((place) => !language || place.language === language);
@@ -84,7 +82,8 @@ export function drawCard(result, { kind, heading, signature, way }, also, langua
   if (way.length) lines.push(make("span", { class: "way", part: "place" }, way.join(" › ")));
   lines.push(make("span", { class: "heading", part: "heading" }, ...headingOf(heading)));
   if (signature) lines.push(make("span", { class: "signature", part: "signature" }, signature));
-  if (!withoutBlanks(heading + signature).includes(withoutBlanks(snippet.text))) lines.push(excerptOf(snippet));
+  const [name, text] = [heading + signature, snippet.text].map((each) => each.replace(/\s/g, ""));
+  if (!name.includes(text)) lines.push(excerptOf(snippet));
   if (others.length)
     lines.push(make("span", { class: "also", part: "also" }, also.replace("{}", namesOf(others, metadata))));
   return [icon(kind), make("span", { class: "lines" }, ...lines)];
