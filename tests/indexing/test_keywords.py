@@ -304,7 +304,7 @@ OPTION = {"click.option.get_default", "option.get_default"}
         ({"headings": ["B.1. os.path(x)"]}, {"b.1. os.path(x", "os.path(x", "os.path", "path"}),
         ({"headings": ["A guide to 1.2 Install"]}, {"a guide to 1.2 install"}),
         ({"headings": ["3 ways to install"]}, {"3 ways to install"}),
-        ({"title": "2.5 SSD"}, set()),  # of a table
+        ({"title": "2.5 SSD"}, set()),  # a column of a table
         ({"headings": ["Démission"]}, {"démission", "demission"}),
         ({"headings": ["L\u2019Œuvre d\u2019art"]}, {"l\u2019œuvre d\u2019art", "l'oeuvre d'art"}),
         ({"headings": ["Straße"]}, {"strasse"}),
