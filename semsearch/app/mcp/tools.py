@@ -331,7 +331,7 @@ def _section(bundle: AnyBundle, hit: Mapping[str, Any]) -> Object:
 def _add_below(bundle: LoadedBundle, hits: Sequence[Any]) -> None:
     for hit in hits:
         for each in (hit, *hit.get("other_passages", ())):
-            # finding an id takes a look at each row, and most hits show that they are no heading
+            # finding an id compares all rows, and most hits cannot be a heading
             if {"text", "metadata"} <= each.keys() and not is_heading(each["text"], each["metadata"]):
                 continue
             below = text_below(bundle, each["id"], LONGEST_BELOW)

@@ -99,7 +99,7 @@ LONGEST_NAME = 64  # characters
 _BEFORE_NAMES = "\"'`([{<,;:!?*\u201c\u2018\u00ab"
 _AFTER_NAMES = "\"'`)]}>,;:!?.*\u201d\u2019\u00bb"
 _MARKED = re.compile(rf"(?<!\S)\S{{0,{LONGEST_NAME}}}[=$@.\-:/]\S{{1,{LONGEST_NAME}}}")  # a mark before something
-# English and German quotation marks, then those of French, which books in German turn around
+# English and German quotation marks, then those of French, which German books write the other way round
 QUOTED = re.compile(r'(?<!\S)(?:["“„]([^"“”„]+)["”“]|«([^«»]+)»|»([^«»]+)«)')
 
 
