@@ -36,6 +36,7 @@ NOT_MEASURED = {
         "least one whole core in INIT, as in Lambda (`python -m bench memory`).",
     ),
     "what a measurement needs": ("| `python -m bench scale` |",),
+    "printed by a command that keeps no result": ("| plain dicts for the schemas of pydantic_core (`core-schema`) |",),
     "limits of AWS and times calculated from them": (
         "Lambda gives a function a share of a core in proportion to its memory.",
         "they may refuse 3,008 MB.",
