@@ -36,10 +36,14 @@ def test_a_line_says_the_speed_if_texts_were_embedded_and_the_time_once_at_the_e
     now = 5_000.4
     lines("embed texts", 1, 49_004)
     lines("write", 0.5)
+    lines("send", 0)
+    now = 5_000.9
+    lines("send", 1, 8)
     assert out.getvalue().splitlines() == [
         "read [texts]: 100%, took 0:00:00",
         "embed texts: 99%, 5 texts/s",
         "embed texts: 100%, 10 texts/s, took 1:21:40",
+        "send: 100%, 16 texts/s, took 0:00:00",
     ]
 
 

@@ -113,6 +113,7 @@ def test_the_second_writer_waits_and_changes_what_the_first_has_made(
     assert told.codes == [0]
     assert told.steps[:2] == [("wait for the index", 0), ("wait for the index", 1)]
     assert "wait for the index" not in [step for step, _ in told.steps[2:]]
+    assert work is remove_one or told.steps[-1][1] == 1  # the work itself reports too
     expected = {**BEFORE, **BY_OTHER, **changed}
     assert found(out) == {id: text for id, text in expected.items() if text is not None}
 

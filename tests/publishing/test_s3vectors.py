@@ -102,8 +102,16 @@ def test_a_stopped_publish_goes_on(bundle: Path, send: Send, tmp_path: Path, mon
     there = sum(StandIn.put_calls)
     assert 0 < there < 200
     assert not (tmp_path / "out").exists()
-    again = send(bundle, "stopped", tmp_path / "out")
+    told = list[tuple[float, int]]()
+
+    def tell(step: str, share: float, texts: int = 0) -> None:
+        if step == s3vectors.STEP:
+            told.append((share, texts))
+
+    again = send(bundle, "stopped", tmp_path / "out", on_progress=tell)
     assert (again.sent, again.there) == (200 - there, there)
+    assert told == [(pytest.approx((there + texts) / 200), texts) for _, texts in told]
+    assert told[-1] == (1, again.sent)
     assert len(stored("stopped")) == 200
     assert send(bundle, "stopped", tmp_path / "out").sent == 0
 

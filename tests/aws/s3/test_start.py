@@ -258,6 +258,22 @@ def test_a_process_that_waits_gets_the_folder_while_the_one_that_filled_it_uses_
         assert path.is_dir()  # the filler uses it
 
 
+def test_a_folder_that_was_removed_before_it_was_locked_is_filled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, flock = tmp_path / "bundle", fcntl.flock
+    filled = list[Path]()
+
+    def flock_after_removal(lock: int, operation: int) -> None:
+        if operation == fcntl.LOCK_SH and len(filled) == 1:
+            path.rmdir()  # by another process, which keeps its lock file
+        flock(lock, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock_after_removal)
+    open_shared(path, filled.append).close()
+    assert len(filled) == 2
+
+
 def test_a_published_bundle_is_searched_and_its_files_are_removed_afterwards(
     endpoint: str, store: Store, publish: Publish, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

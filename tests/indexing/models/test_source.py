@@ -420,6 +420,10 @@ def test_a_prompt_leaves_room_for_a_text_and_an_empty_text_has_a_token(tiny_copy
     edit_json(tiny_copy / "tokenizer.json", post_processor=None)
     with pytest.raises(ModelError, match="the special tokens and the prompt '' take 0 of 32 tokens"):
         write_tokenizer(source, tiny_copy / TOKENIZER)
+    one = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}], "pair": []}
+    special = {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
+    edit_json(tiny_copy / "tokenizer.json", post_processor=one | {"special_tokens": special})
+    write_tokenizer(source, tiny_copy / TOKENIZER)
 
 
 @pytest.fixture
