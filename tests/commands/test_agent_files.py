@@ -215,13 +215,13 @@ def test_toml_is_read_with_the_line_ends_and_the_mark_of_windows() -> None:
 
 def test_a_file_is_replaced_with_its_mode_and_a_link_to_it_stays(tmp_path: Path) -> None:
     (tmp_path / "real.json").write_text("{}")
-    (tmp_path / "real.json").chmod(0o640)
+    (tmp_path / "real.json").chmod(0o666)  # more than the umask leaves
     opened = (tmp_path / "real.json").open()
     (tmp_path / "link.json").symlink_to("real.json")
     write_configuration(tmp_path / "link.json", "{ü}")
     assert (tmp_path / "link.json").is_symlink()
     assert (tmp_path / "real.json").read_bytes() == "{ü}".encode()
-    assert (tmp_path / "real.json").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "real.json").stat().st_mode & 0o777 == 0o666
     with opened:
         assert opened.read() == "{}"  # the older file was not written into
     assert {path.name for path in tmp_path.iterdir()} == {"real.json", "link.json"}

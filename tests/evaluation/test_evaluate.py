@@ -324,6 +324,14 @@ def test_passages_and_questions_are_printed_with_their_brackets(tmp_path: Path) 
     assert json.loads(logged.out)["query"] == "where is the [red]fox[/red]?"
 
 
+def test_characters_that_a_terminal_obeys_are_escaped_in_a_line(tmp_path: Path) -> None:
+    text = "a fox \x9b that \u202e turns"
+    bundle = write_bundle(tmp_path / "bundle", Corpus([text], ["1"], ["{}"]))
+    drawn = evaluate(bundle, "--make-questions", 1).out
+    assert r"a fox \u009b that \u202e turns" in drawn
+    assert json.loads(drawn)["text"] == text
+
+
 def test_neither_torch_nor_transformers_is_imported(bundle: Path, questions: Path) -> None:
     code = (
         "import sys; from semsearch.commands.main import dispatch as main; "
