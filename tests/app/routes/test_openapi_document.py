@@ -18,6 +18,7 @@ from openapi_schema_validator import OAS31Validator
 
 from semsearch.app.app import App
 from semsearch.app.routes.schemas import STRING_SCHEMA, describe_app
+from semsearch.app.settings import Settings
 from semsearch.engine.embedder import Embedder
 from semsearch.engine.loading import load
 from semsearch.engine.metadata.filters import OPERATORS
@@ -38,6 +39,15 @@ def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> N
     from tests.app.routes.conformance import check_conformance  # imports schemathesis, which takes a second
 
     check_conformance(through_events, examples=15)
+
+
+def test_each_route_that_embeds_texts_states_their_limits(make_app: Callable[..., App], rerank_bundle: Path) -> None:
+    settings = Settings(max_texts=7, max_tokens=900)
+    paths = make_app(settings=settings, bundle=rerank_bundle).fastapi.openapi()["paths"]
+    for path in ("/predict", "/v1/embeddings", "/embed", "/rerank"):
+        described = paths[path]["post"]["description"]
+        assert described.startswith("At most 7 texts of ")
+        assert f"More than {settings.max_characters} characters together, or 900 tokens" in described
 
 
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(

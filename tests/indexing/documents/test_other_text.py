@@ -130,6 +130,7 @@ def test_included_files_are_documents_whose_formats_are_counted(
     assert paths(found()) == ["Makefile", "a.md", "a.md", "b.py", "lib/f.py"]
     assert [each.metadata["headings"] for each in found()] == [[], ["One"], ["Two"], [], []]
     assert made.report.documents == {"Markdown": 1, "other text": 3}
+    assert made.report.empty_texts == 0
     assert made.report.unreadable == (
         "d.bin: not text: it has NUL bytes",
         "e.out: not UTF-8: unexpected end of data at byte 3",
