@@ -28,8 +28,10 @@ from typing import Any
 from bench import PROJECT, RESULTS
 
 CPUINFO = Path("/proc/cpuinfo")
-# measuring writes these files itself, so they are no changes
-WRITTEN = (":(exclude)bench/results", ":(exclude)*.md")
+# Changes of these change no measurement: what it writes itself, documents, their figures, and tests.
+UNMEASURED = tuple(
+    f":(exclude){each}" for each in ("bench/results", "bench/figures.toml", "*.md", "test_*.py", "*/test_*.py")
+)
 PRODUCTION = ("semsearch", "function", "export")  # folders with the code that results are about
 
 ROWS = 10
@@ -84,7 +86,7 @@ def current_commit(folder: Path = PROJECT) -> str:
     """
     commit, changed = (
         subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False).stdout.strip()
-        for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--", ".", *WRITTEN))
+        for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--", ".", *UNMEASURED))
     )
     return commit + ("+changes" if changed else "") if commit else "unknown"
 

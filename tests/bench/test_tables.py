@@ -86,12 +86,14 @@ def commit(folder: Path) -> str:
     return git(folder, "rev-parse", "--short", "HEAD")
 
 
-def test_a_changed_tree_is_told_from_its_commit_but_measuring_changes_nothing(tmp_path: Path) -> None:
+def test_a_changed_tree_is_told_from_its_commit_unless_nothing_measured_has_changed(tmp_path: Path) -> None:
     assert tables.current_commit(tmp_path) == "unknown"
     git(tmp_path, "init", "--quiet")
     (tmp_path / "app.py").write_text("1")
     clean = commit(tmp_path)
-    (tmp_path / "README.md").write_text("a table")
+    (tmp_path / "tests").mkdir()
+    for path in ("README.md", "tests/test_app.py"):
+        (tmp_path / path).write_text("1")
     assert tables.current_commit(tmp_path) == clean
     (tmp_path / "app.py").write_text("2")
     assert tables.current_commit(tmp_path) == f"{clean}+changes"
