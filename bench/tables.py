@@ -80,7 +80,7 @@ def cpu_name() -> str:
 
 
 def current_commit(folder: Path = PROJECT) -> str:
-    """Return the short hash of the commit that is checked out, followed by "+changes" if what is measured differs from it.
+    """Return the short hash of the commit that is checked out, followed by "+changes" if the measured code differs.
 
     "unknown" if the folder is no git checkout.
     """
