@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from pkgutil import resolve_name
@@ -73,6 +73,9 @@ class Task(NamedTuple):
     reports: bool = False  # whether the function reports its progress
 
 
+Call = tuple[tuple[Any, ...], Limits | None]  # the arguments of one call, and its limits
+
+
 class Worker:
     """A process that calls a function of a module, again and again. `common` are the first arguments of each call.
 
@@ -92,14 +95,16 @@ class Worker:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
         other.close()  # only the new process has the other end, so that `recv` notices its end
-        self.connection.send(Task(function, common, on_progress is not None))
+        self.send(Task(function, common, on_progress is not None))
+
+    def send(self, message: Task | Call) -> None:
+        """Send a task, or a call of it whose result `receive` returns."""
+        with suppress(BrokenPipeError):  # the process has ended: `receive` returns that
+            self.connection.send(message)
 
     def call(self, *arguments: Any) -> Any:
         """Return what the function returns for these arguments. Raises what it raises, or KilledError."""
-        try:
-            self.connection.send((arguments, None))
-        except BrokenPipeError:
-            raise self.receive() from None
+        self.send((arguments, None))
         result = self.receive()
         if isinstance(result, Exception):
             raise result
@@ -107,13 +112,15 @@ class Worker:
 
     def receive(self) -> Any:
         """Return what the function has returned, or the error that it has raised: KilledError if the process ended."""
-        try:
-            while isinstance(received := self.connection.recv(), Progress):
-                if self._on_progress is not None:
-                    self._on_progress(*received)
-            return received
-        except (EOFError, ConnectionResetError):
-            return KilledError(self._process.wait())
+        while True:
+            try:
+                received = self.connection.recv()
+            except (EOFError, OSError):  # OSError: it ended while it sent or read a message
+                return KilledError(self._process.wait())
+            if not isinstance(received, Progress):
+                return received
+            if self._on_progress is not None:
+                self._on_progress(*received)
 
     def end(self) -> None:
         """End the process, also during a call."""
@@ -161,7 +168,7 @@ def _start(task: Task) -> Worker:
     if worker.connection.poll():  # an idle process sends nothing, so this one has ended
         worker.end()
         return Worker(task.function, *task.common)
-    worker.connection.send(task)
+    worker.send(task)
     return worker
 
 
@@ -169,11 +176,11 @@ def in_workers(
     workers: int,
     function: Callable[..., Returned],
     common: Sequence[Any],
-    calls: Sequence[tuple[tuple[Any, ...], Limits | None]],
+    calls: Sequence[Call],
 ) -> Generator[Returned | Exception, None, None]:
     """Yield the result or the error of `function(*common, *arguments)` for each call in order.
 
-    A call has its arguments and its limits. A worker that crashes, or takes too much time, is replaced: the error is a
+    A worker that crashes, or takes too much time, is replaced: the error is a
     KilledError. Too much memory is a MemoryError, or a crash. Close the generator: that ends the processes, except the
     one that `keeping_worker` keeps.
     """
@@ -188,7 +195,7 @@ def in_workers(
                     place, call = waiting.popleft()
                     worker = idle.pop() if idle else _start(Task(function, common))
                     busy[worker.connection] = place, worker
-                    worker.connection.send(call)
+                    worker.send(call)
                 for connection in wait(list(busy)):
                     place, worker = busy.pop(connection)
                     done[place] = worker.receive()
@@ -205,7 +212,7 @@ def in_workers(
 
 
 def _answer(connection: Connection) -> None:
-    """Answer the calls of a Worker until it ends, which can be while it sends."""
+    """Answer the calls of a Worker until it ends, which can be at any time."""
 
     def report(step: str, share: float, texts: int = 0) -> None:
         connection.send(Progress(step, share, texts))
@@ -214,15 +221,15 @@ def _answer(connection: Connection) -> None:
     while True:
         try:
             received = connection.recv()
-            if isinstance(received, Task):
-                task = received
-                continue
-            assert task is not None  # it comes first
-            arguments, limits = received
-            if task.reports:
-                arguments = (*arguments, report)
-        except EOFError:
+        except (EOFError, OSError):  # OSError: it ended while it sent
             return
+        if isinstance(received, Task):
+            task = received
+            continue
+        assert task is not None  # it comes first
+        arguments, limits = received
+        if task.reports:
+            arguments = (*arguments, report)
         try:
             if limits is not None:
                 _limit(limits)
@@ -233,7 +240,10 @@ def _answer(connection: Connection) -> None:
         except Exception as error:  # noqa: BLE001  the caller raises it again
             error.add_note(traceback.format_exc())  # the trace itself cannot be sent
             answer = error
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except BrokenPipeError:
+            return
 
 
 def _limit(limits: Limits) -> None:

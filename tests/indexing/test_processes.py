@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from contextlib import closing
 from multiprocessing import active_children
@@ -144,6 +145,40 @@ def test_a_worker_whose_process_has_ended_says_how() -> None:
     with pytest.raises(KilledError, match="exit code -9"):
         worker.call(1)
     worker.end()
+
+
+def test_an_idle_worker_whose_process_has_ended_is_replaced() -> None:
+    with closing(in_workers(1, os.getpid, [], [((), None)] * 3)) as results:
+        first = next(results)
+        os.kill(first, signal.SIGKILL)
+        os.waitpid(first, 0)
+        assert isinstance(next(results), KilledError)
+        assert next(results) != first
+
+
+CUT = b"\0\0\0\x09message"  # of 7 bytes, and announced with 9
+
+
+def send_a_part() -> None:
+    os.write(int(sys.argv[1]), CUT)
+    kill_itself()
+
+
+def test_a_worker_whose_process_is_killed_while_it_sends_says_how() -> None:
+    with pytest.raises(KilledError, match="exit code -9"):
+        in_own_process(send_a_part)
+
+
+@pytest.mark.parametrize("leave", ["while it sends", "before the answer"])
+def test_a_process_ends_in_silence_if_its_worker_is_gone(leave: str, capfd: pytest.CaptureFixture[str]) -> None:
+    worker = Worker(add_all)
+    if leave == "while it sends":
+        os.write(worker.connection.fileno(), CUT)
+    else:
+        worker.send(((1, 2), None))
+    worker.connection.close()
+    assert worker._process.wait() == 0
+    assert capfd.readouterr().err == ""
 
 
 def test_an_interrupt_ends_all_workers() -> None:
