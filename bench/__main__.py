@@ -23,7 +23,6 @@ MEASUREMENTS = {
     "near": "near",
     "documents": "relevance",
     "rewritings": "rewritings",
-    "spans": "spans",
     "throughput": "accuracy",
     "browser": "browser",
     "box": "browser",

@@ -94,7 +94,7 @@ def in_faiss(index: Index, path: Path, description: str, sample: Any) -> str:
     import faiss
 
     if not path.exists():
-        faiss.omp_set_num_threads(os.cpu_count())
+        faiss.omp_set_num_threads(len(os.sched_getaffinity(0)))
         made = faiss.index_factory(index.dim, description, faiss.METRIC_INNER_PRODUCT)
         made.train(sample)
         for _, rows in blocks(index):

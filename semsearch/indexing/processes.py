@@ -173,16 +173,12 @@ def _start(task: Task) -> Worker:
 
 
 def in_workers(
-    workers: int,
-    function: Callable[..., Returned],
-    common: Sequence[Any],
-    calls: Sequence[Call],
+    workers: int, function: Callable[..., Returned], common: Sequence[Any], calls: Sequence[Call]
 ) -> Generator[Returned | Exception, None, None]:
     """Yield the result or the error of `function(*common, *arguments)` for each call in order.
 
-    A worker that crashes, or takes too much time, is replaced: the error is a
-    KilledError. Too much memory is a MemoryError, or a crash. Close the generator: that ends the processes, except the
-    one that `keeping_worker` keeps.
+    A worker that crashes, or takes too much time, is replaced: the error is a KilledError. Too much memory is a
+    MemoryError, or a crash. Close the generator: that ends the processes, except the one that `keeping_worker` keeps.
     """
     waiting = deque(enumerate(calls))
     idle: list[Worker] = []

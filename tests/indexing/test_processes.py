@@ -150,6 +150,7 @@ def test_a_worker_whose_process_has_ended_says_how() -> None:
 def test_an_idle_worker_whose_process_has_ended_is_replaced() -> None:
     with closing(in_workers(1, os.getpid, [], [((), None)] * 3)) as results:
         first = next(results)
+        assert isinstance(first, int)
         os.kill(first, signal.SIGKILL)
         os.waitpid(first, 0)
         assert isinstance(next(results), KilledError)

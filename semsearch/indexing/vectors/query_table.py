@@ -42,9 +42,9 @@ from semsearch.indexing.tensor_files import save_tensors
 from semsearch.indexing.vectors.recall import TOP_K
 
 # Number of spans to fit to: one for each BYTES_PER_SPAN of the texts, but FEW_SPANS at least, FITTED_SPANS at most, and
-# never more than MOST_PER_PASSAGE for each passage. nDCG@10, semantic and hybrid (`python -m bench spans`):
-#   CISI, 1.1 MB: 0.364 and 0.429 with 8,000, 0.368 and 0.431 with 12,000, 0.375 and 0.434 with 40,000
-#   SciFact, 7.8 MB: 0.581 and 0.717 with 8,000, 0.626 and 0.726 with 16,000, 0.637 and 0.724 with 40,000
+# never more than MOST_PER_PASSAGE for each passage. nDCG@10, semantic and hybrid (bench/spans.py of commit 4bd46f1d):
+#   CISI, 1.1 MB: 0.364 and 0.429 with 8,000, 0.368 and 0.430 with 12,000, 0.375 and 0.434 with 40,000
+#   SciFact, 7.8 MB: 0.604 and 0.720 with 8,000, 0.621 and 0.725 with 16,000, 0.638 and 0.725 with 40,000
 BYTES_PER_SPAN, MOST_PER_PASSAGE = 400, 20
 FEW_SPANS, FITTED_SPANS = 12_000, 40_000  # 160,000 gained nothing on CISI
 MOST_NEW = 0.1  # maximum share of the passages that updates add before the table is learned again
