@@ -22,6 +22,7 @@ export function connect(code, onState) {
   const waiting = new Map();
   const state = { total: 1, loaded: 0, ready: "", hasMeaning: false };
   let last = 0;
+  let failed = 0; // number of starts of the worker that failed
   let port = /** @type {any} */ (null); // of the worker; null before the first request, and if the worker did not start
   const lost = new URL("worker/worker.js", code).href;
   const receive = (/** @type {any} */ { data: { id, ...news } }) => {
@@ -31,10 +32,14 @@ export function connect(code, onState) {
     waiting.delete(id);
   };
   function start() {
-    const options = /** @type {any} */ ({ type: "module", extendedLifetime: true });
+    // Under the name of a start that failed, Chromium can return the worker that ends, which neither answers nor fails.
+    const options = /** @type {any} */ ({ type: "module", extendedLifetime: true, name: String(failed) });
     const worker =
       "SharedWorker" in globalThis ? new SharedWorker(trust(lost), options) : new Worker(trust(lost), options);
-    worker.addEventListener("error", close);
+    worker.addEventListener("error", () => {
+      failed++;
+      close();
+    });
     const opened = "port" in worker ? worker.port : worker;
     opened.addEventListener("message", /** @type {EventListener} */ (receive));
     if ("start" in opened) opened.start();

@@ -56,6 +56,14 @@ LOAD_ALL = """async () => {
 }"""
 
 
+ASK_AGAIN_AND_AGAIN = """async (code) => {
+  const { connect } = await import(`${code}client.js`);
+  const { ask } = connect(new URL(code), () => {});
+  globalThis.messages = [];
+  while (messages.length < 10) messages.push(await ask("keyword").catch(({ message }) => message));
+}"""
+
+
 @dataclass
 class Builds:
     """The folders of the builds of a project, each with the files that its build alone lists."""
@@ -371,6 +379,16 @@ def test_files_that_the_host_does_not_have_are_named_and_asked_for_again(
     (deployed.search / "later").rename(path)
     page.keyboard.press("Escape")
     assert search(page) == KITCHEN
+
+
+def test_each_start_of_a_missing_worker_fails_also_right_after_another(deployed: Deployed, come: Come) -> None:
+    deployed.deploy(0)
+    (code_of(deployed.search) / "worker" / "worker.js").unlink()
+    page = come()
+    page.evaluate(f"(code) => void ({ASK_AGAIN_AND_AGAIN})(code)", deployed.code)
+    page.wait_for_function("() => globalThis.messages?.length === 10")
+    messages = page.evaluate("messages")
+    assert messages == [f"{deployed.code}worker/worker.js cannot be started. {ADVICE}"] * 10
 
 
 def test_a_host_that_still_sends_the_older_search_js_is_asked_again(deployed: Deployed, come: Come) -> None:
