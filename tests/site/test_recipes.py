@@ -69,7 +69,8 @@ def test_each_option_of_the_plugin_and_of_the_extension_is_there() -> None:
 def test_each_script_is_the_one_of_the_folder_that_the_commands_write() -> None:
     code = "".join(blocks("html") + blocks("js"))
     named = re.findall(r'(?:\bsrc=|\bsrc: |^import )"([^"]*)"', code, re.MULTILINE)
-    assert set(named) == {"/find/search.js", "../find/search.js"}
+    several = {"/guide/find/search.js", "/guide/find/ /api/find/"}
+    assert set(named) == {"/find/search.js", "../find/search.js", *several}
     assert (SITE / "browser" / "search.js").is_file()
     assert "--out site/find/" in PAGE
 
