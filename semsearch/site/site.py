@@ -59,8 +59,9 @@ def write_site(
     none stays. keep is a folder that gets a copy of what the next build needs, in case `out` is new or empty then.
 
     The query table of a bundle without one is learned now, and the floors are measured with it. with_model adds the
-    model, which replaces the table once a browser has loaded it. The site leaves out the columns that `rounded_columns`
-    returns. The model needs packages: a folder in which `npm ci` has installed them; without it, npm does so now.
+    model, which replaces the table once the page of the site has loaded it; a search box keeps the table. The site
+    leaves out the columns that `rounded_columns` returns. The model needs packages: a folder in which `npm ci` has
+    installed them; without it, npm does so now.
     Raises BundleError if a browser cannot search the bundle, if the site is larger than most_megabytes, or if the
     folder holds something else, and PackagesError if npm is missing.
     """
@@ -88,7 +89,7 @@ def write_site(
             vectors: AnyArray = map_tensors(bundle / QUERY_TABLE)[VECTORS]
         else:
             vectors, _ = learn_table(bundle, manifest, Embedder.open(bundle, manifest.model), (), on_progress)
-            if index.floor and not with_model:  # it was measured with the model
+            if index.floor:  # it was measured with the model
                 searched = replace(load_bundle(bundle), table=QueryTable(vectors))
                 index = replace(index, floor=floors_of(searched, on_progress))
         for name, tensors in _query_tables(bundle, manifest, vectors).items():

@@ -122,7 +122,10 @@ def test_a_notebook_displays_what_was_made_in_a_short_table(out: Path) -> None:
 @needs_linux("/proc")
 def test_ctrl_c_ends_it_and_its_child_processes(out: Path, documents: Path) -> None:
     (documents / "slow.html").write_text("<div>" * 150_000, encoding="utf-8")  # takes seconds to read
-    script = f"from semsearch import index\nindex({str(documents)!r}, out={str(out)!r})"
+    script = f"""import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+from semsearch import index
+index({str(documents)!r}, out={str(out)!r})"""
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, cwd="/", stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
         assert eventually(lambda: len(workers_of(process)) > 0)

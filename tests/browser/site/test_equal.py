@@ -210,10 +210,14 @@ def test_a_floor_that_the_index_lacks_is_refused(site: Path, documents_bundle: P
     assert "min_score: found without a text" in listed[0]["error"]
 
 
-def test_the_floor_of_a_site_is_measured_with_the_table_that_it_learns(corpus: Corpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_model", [False, True])
+def test_the_floor_of_a_site_is_measured_with_the_table_that_it_learns(
+    with_model: bool, corpus: Corpus, tmp_path: Path
+) -> None:
     bundle = write_bundle(tmp_path / "bundle", corpus, KEYWORDS_BY_DEFAULT, make_wordpiece())
     measured = measure_floor(bundle, check_bundle(bundle)).corpus.floor
-    (described,) = make_site(bundle, tmp_path).glob("code/*/site.json")
+    write_site(bundle, tmp_path / "site", packages=PACKAGES, with_model=with_model)
+    (described,) = tmp_path.glob("site/code/*/site.json")
     floor = json.loads(described.read_text(encoding="utf-8"))["info"]["index"]["floor"]
     assert floor.keys() == measured.keys()
     assert floor["semantic"] != asdict(measured["semantic"])
