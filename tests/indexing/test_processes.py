@@ -157,7 +157,7 @@ def test_an_idle_worker_whose_process_has_ended_is_replaced() -> None:
         assert next(results) != first
 
 
-CUT = b"\0\0\0\x09message"  # of 7 bytes, and announced with 9
+CUT = b"\0\0\0\x09message"  # a message cut after seven of its nine bytes
 
 
 def send_a_part() -> None:
